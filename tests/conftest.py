@@ -1,0 +1,52 @@
+"""What all tests share, and what says why a test was skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from agents.conf import vel_settings
+from tests.support import postgres
+
+REQUIRED = os.environ.get("CI") == "true"
+"""In CI nothing that a marker needs may be missing."""
+
+
+def _missing(marker: str) -> str:
+    if marker == "bubblewrap" and shutil.which("bwrap") is None:
+        return "bubblewrap is not installed: apt-get install bubblewrap"
+    if marker == "postgresql" and postgres.binaries() is None:
+        return "PostgreSQL's server is not installed: apt-get install postgresql"
+    if marker == "chromium" and shutil.which("chromium") is None:
+        return "Chromium is not installed: apt-get install chromium"
+    return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = {marker: _missing(marker) for marker in ("bubblewrap", "postgresql", "chromium")}
+    for item in items:
+        for marker, reason in reasons.items():
+            if not reason or item.get_closest_marker(marker) is None:
+                continue
+            if REQUIRED:
+                raise pytest.UsageError(f"CI must run the {marker} tests. {reason}")
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server for this session: the one of `make test`'s second pass, or a new one."""
+    given = os.environ.get("VEL_TEST_DATABASE_URL")
+    if given:
+        yield given
+    else:
+        with postgres.postgres_server() as url:
+            yield url
+
+
+@pytest.fixture(autouse=True)
+def _fresh_settings() -> None:
+    vel_settings.cache_clear()

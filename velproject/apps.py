@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+
+
+class VelProjectConfig(AppConfig):
+    name = "velproject"
+    verbose_name = "Vel"
+
+    def ready(self) -> None:
+        # Checks register themselves; Django wants that once the apps are loaded.
+        from velproject import checks  # noqa: F401, PLC0415

@@ -1,0 +1,165 @@
+"""Django settings of the Vel project, from environment variables.
+
+Every default is safe for a server that only this machine reaches; docs/settings.md lists the
+variables. What makes a wider deployment unsafe is refused by `velproject.checks`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from velproject import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = env.data_dir()
+
+DEBUG = env.boolean("VEL_DEBUG")
+SECRET_KEY = env.secret_key(DATA_DIR)
+ALLOWED_HOSTS = env.items("VEL_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.items("VEL_TRUSTED_ORIGINS", [])
+HTTPS = env.boolean("VEL_HTTPS")
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "channels",
+    "django_q",
+    "agents",
+    "skills_app",
+    "memory",
+    "velproject",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "velproject.urls"
+ASGI_APPLICATION = "velproject.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+_TEMPLATES = BASE_DIR / "templates"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # In a wheel the pages lie inside the package.
+        "DIRS": [_TEMPLATES if _TEMPLATES.is_dir() else Path(__file__).parent / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": env.database(env.text("DATABASE_URL"), DATA_DIR)}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "web:home"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+# Pages are served straight from the packages, so that nothing has to be collected first.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_HSTS_SECONDS = env.integer("VEL_HSTS_SECONDS", 0)
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# The database is the truth, so one process's memory is enough for what Channels itself passes on.
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "agents.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "EXCEPTION_HANDLER": "agents.api.problems.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+WORKERS = env.integer("VEL_WORKERS", 2, at_least=1)
+Q_CLUSTER = {
+    "name": env.text("VEL_QUEUE", "vel"),
+    "orm": "default",
+    "workers": WORKERS,
+    # Measured: these pick up a wake-up within 50 ms, lose no task to a killed cluster, and leave
+    # retrying to the lease and the sweeper, which know what was done.
+    "poll": 0.1,
+    "queue_limit": 1,
+    "bulk": 1,
+    "timeout": 60,
+    "retry": 120,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,
+    "catch_up": False,
+    "guard_cycle": 0.5,
+    "recycle": 0,
+}
+
+VEL = {
+    "DATA_DIR": DATA_DIR,
+    "RUNS_PER_WORKER": env.integer("VEL_RUNS_PER_WORKER", 32, at_least=1),
+    "PROVIDER": env.text("VEL_PROVIDER"),
+    "MODEL": env.text("VEL_MODEL"),
+    "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
+    "ANTHROPIC_BASE_URL": env.text("ANTHROPIC_BASE_URL"),
+}
+
+LOG_LEVEL = env.text("VEL_LOG_LEVEL", "INFO").upper()
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"()": "velproject.logs.LineFormatter"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+    },
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        # These log each request they make or task they take at INFO.
+        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+    },
+}

@@ -1,0 +1,21 @@
+"""Every page and endpoint of the project."""
+
+from django.contrib import admin
+from django.templatetags.static import static
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from agents.web.login import login, logout
+
+admin.site.site_header = admin.site.site_title = "Vel"
+admin.site.index_title = "Agents, runs and approvals"
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("agents.api.urls")),
+    path("login/", login, name="login"),
+    path("logout/", logout, name="logout"),
+    # The admin's pages name no icon, so browsers ask for this.
+    path("favicon.ico", RedirectView.as_view(url=static("agents/web/icon.svg"))),
+    path("", include("agents.web.urls")),
+]
