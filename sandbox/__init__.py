@@ -1,0 +1,38 @@
+"""OS sandbox: commands and files of an agent, kept apart from the host.
+
+Uses no Django and nothing of Vel's other packages.
+"""
+
+from sandbox.backends import CompositeBackend, StateFilesystemBackend
+from sandbox.backends.sandboxed import SandboxFilesystemBackend
+from sandbox.base import BaseSandbox, Execution
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.cancellation import Cancellation
+from sandbox.create import create_sandbox
+from sandbox.errors import SandboxError, SandboxNotAvailableError, SandboxUnavailable
+from sandbox.policy import Limits, Mount, Network, SandboxPolicy
+from sandbox.probe import HostReport, check_host
+from sandbox.result import ExecutionResult
+from sandbox.workspace import Workspace
+
+__all__ = [
+    "BaseSandbox",
+    "BubblewrapSandbox",
+    "Cancellation",
+    "CompositeBackend",
+    "Execution",
+    "ExecutionResult",
+    "HostReport",
+    "Limits",
+    "Mount",
+    "Network",
+    "SandboxError",
+    "SandboxFilesystemBackend",
+    "SandboxNotAvailableError",
+    "SandboxPolicy",
+    "SandboxUnavailable",
+    "StateFilesystemBackend",
+    "Workspace",
+    "check_host",
+    "create_sandbox",
+]

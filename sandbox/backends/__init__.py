@@ -1,0 +1,28 @@
+"""Files of an agent behind one protocol. `protocol` says what a backend offers."""
+
+from sandbox.backends.composite import CompositeBackend
+from sandbox.backends.protocol import Entry, ExecutingBackend, FileBackend, FileStat
+from sandbox.backends.readonly import ReadOnly
+from sandbox.backends.state import (
+    FileStore,
+    MemoryFileStore,
+    StateFilesystemBackend,
+    StoredFile,
+)
+from sandbox.backends.tree import TreeBackend
+from sandbox.backends.workspace import WorkspaceBackend
+
+__all__ = [
+    "CompositeBackend",
+    "Entry",
+    "ExecutingBackend",
+    "FileBackend",
+    "FileStat",
+    "FileStore",
+    "MemoryFileStore",
+    "ReadOnly",
+    "StateFilesystemBackend",
+    "StoredFile",
+    "TreeBackend",
+    "WorkspaceBackend",
+]

@@ -1,0 +1,85 @@
+"""Replacing text in a file as an agent means it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sandbox.errors import InvalidRequest
+
+_NUMBERED = re.compile(r"^ {0,6}\d{1,9} \| ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    text: str
+    replacements: int
+    lines_changed: int
+    """Lines that the replacements touched, before or after, whichever is more."""
+
+
+def replace_text(text: str, old: str, new: str, *, replace_all: bool, max_length: int) -> Edit:
+    """`text` with `old` replaced by `new`: the only place, or all with `replace_all`.
+
+    Line breaks in `old` and `new` fit those of the file: a file that uses CRLF keeps it, though
+    read_file shows none. Raises InvalidRequest when `old` is empty, missing or ambiguous, nothing
+    would change, or the result would be longer than `max_length`.
+    """
+    if not old:
+        raise InvalidRequest("old_text is empty. Give the text to replace, or use write_file.")
+    if old == new:
+        raise InvalidRequest("old_text and new_text are the same: nothing would change.")
+    if old not in text or _uses_crlf_only(text):
+        old, new = _matching_line_breaks(text, old, new)
+    if old == new:
+        raise InvalidRequest("old_text and new_text differ only in line breaks, which are kept.")
+    count = text.count(old)
+    if count == 0:
+        raise InvalidRequest(f"old_text not found in the file. {_advice(text, old)}")
+    if len(text) + count * (len(new) - len(old)) > max_length:
+        raise InvalidRequest(
+            f"the file would be larger than {max_length} characters. Replace fewer places."
+        )
+    if not replace_all:
+        first = text.find(old)
+        # Overlapping places count as well: "aa" in "aaa" is ambiguous.
+        if text.find(old, first + 1) != -1:
+            raise InvalidRequest(
+                f"old_text appears {max(count, 2)} times. Add surrounding lines until it is "
+                "unique, or pass replace_all=true to replace every one."
+            )
+        count = 1
+    lines = max(_line_count(old), _line_count(new)) * count
+    return Edit(text.replace(old, new, -1 if replace_all else 1), count, lines)
+
+
+def _uses_crlf_only(text: str) -> bool:
+    breaks = text.count("\r\n")
+    return breaks > 0 and breaks == text.count("\n")
+
+
+def _matching_line_breaks(text: str, old: str, new: str) -> tuple[str, str]:
+    """`old` and `new` with the file's own line breaks, where they fit better."""
+    crlf_old = _with_crlf(old)
+    if _uses_crlf_only(text) or crlf_old in text:
+        return crlf_old, _with_crlf(new)
+    plain = old.replace("\r\n", "\n")
+    if plain in text:
+        return plain, new.replace("\r\n", "\n")
+    return old, new
+
+
+def _with_crlf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _line_count(text: str) -> int:
+    return len(text.rstrip("\n").split("\n"))
+
+
+def _advice(text: str, old: str) -> str:
+    if _NUMBERED.search(old):
+        return "It seems to hold line numbers of read_file: leave them out."
+    if " ".join(old.split()) in " ".join(text.split()):
+        return "It differs from the file in white space only: copy the indentation exactly."
+    return "Read the file again and copy the text exactly."

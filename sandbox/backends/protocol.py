@@ -1,0 +1,177 @@
+"""What every file backend offers: the agent's six tools as dicts, and bytes for the harness.
+
+The six tools (`ls` to `grep`) never raise for anything that an agent may cause: they return
+`{"error": "…"}`, which says what is wrong and what to do. The byte-level methods raise
+`sandbox.errors.FileError`. Paths are relative to `cwd` or absolute in the backend's own
+namespace; results carry absolute ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from types import TracebackType
+from typing import Any, Literal, Protocol
+
+from sandbox.backends.budget import Budget
+
+FileType = Literal["file", "directory", "link", "other"]
+Result = dict[str, Any]
+"""What a tool gives to the model: JSON values only."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """`size` in bytes, `modified` in seconds since 1970; `version` changes with the content."""
+
+    type: FileType
+    size: int = 0
+    modified: float = 0.0
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in the directory `parent`. `size` in bytes, None where it was not asked for.
+
+    `addressable` is False when the name is not UTF-8: `name` is then escaped for display, and
+    no path can name the file.
+    """
+
+    parent: str
+    name: str
+    type: FileType
+    size: int | None = None
+    addressable: bool = True
+
+    @property
+    def path(self) -> str:
+        return f"{self.parent.rstrip('/')}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The entries of one directory, sorted by name; `truncated` when it holds more."""
+
+    entries: list[Entry]
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A regular file, open for reading at its beginning: a context manager."""
+
+    stream: BufferedIOBase
+    stat: FileStat
+
+    def __enter__(self) -> OpenedFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stream.close()
+
+
+class FileBackend(Protocol):
+    """A tree of files, wherever it is kept. `FileTools` builds all tools on seven methods."""
+
+    supports_execute: bool
+    """Whether the backend also runs commands: see ExecutingBackend."""
+
+    supports_write: bool
+    """False: every write is refused with ReadOnlyPath."""
+
+    cwd: str
+    """The absolute path where relative ones start."""
+
+    def ls(self, path: str = "/") -> Result:
+        """{path, entries: [{name, type, path, size?}], truncated}"""
+        ...
+
+    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+        """{path, content, lines_returned, total_lines, offset, has_more}"""
+        ...
+
+    def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
+        """{status, path, lines, size_bytes}"""
+        ...
+
+    def edit_file(
+        self,
+        path: str,
+        old_text: str,
+        new_text: str,
+        replace_all: bool = False,
+        *,
+        expected_hash: str | None = None,
+    ) -> Result:
+        """{status, path, lines_changed, replacements}"""
+        ...
+
+    def glob(self, pattern: str, path: str | None = None) -> Result:
+        """{pattern, matches, count, truncated}"""
+        ...
+
+    def grep(
+        self, pattern: str, path: str = "/", include: str | None = None, ignore_case: bool = False
+    ) -> Result:
+        """{pattern, path, files_searched, matches: [{file, line, content}], total_matches, …}"""
+        ...
+
+    def content_hash(self, path: str) -> str:
+        """SHA-256 of the file's bytes in hex, for `expected_hash`."""
+        ...
+
+    def read_bytes(self, path: str, max_bytes: int) -> bytes:
+        """The whole file; FileTooLarge when it is larger than `max_bytes`."""
+        ...
+
+    def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
+        """Create or replace a file in one step, with its parents.
+
+        With `if_version`, only when the file still is that version; else FileChanged.
+        """
+        ...
+
+    def stat(self, path: str) -> FileStat | None:
+        """What is at `path`, not following a link there; None when nothing is."""
+        ...
+
+    def open_file(self, path: str) -> OpenedFile:
+        """A regular file for reading."""
+        ...
+
+    def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
+        """The entries of a directory, a bounded number of them."""
+        ...
+
+    def walk(
+        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+    ) -> Iterator[Entry]:
+        """Everything below a directory, as deep as `depth` levels, never through a link.
+
+        Directories named in `skip` are yielded and not entered. What the budget cuts off, and
+        what cannot be read, is left out.
+        """
+        ...
+
+    def resolve(self, path: str) -> str:
+        """The canonical absolute path; raises PathRefused."""
+        ...
+
+
+class ExecutingBackend(FileBackend, Protocol):
+    """A backend that also runs commands on its files, in a sandbox.
+
+    Results are ExecutionResult.to_dict(): stdout, stderr, exit_code, success, timed_out, ….
+    `timeout` is in seconds; None means the backend's own.
+    """
+
+    def execute(self, command: str, timeout: float | None = None) -> Result: ...
+
+    def execute_python(self, code: str, timeout: float | None = None) -> Result: ...

@@ -1,0 +1,83 @@
+"""Regular expressions whose matching time is linear in the text: RE2.
+
+Python's `re` backtracks, so `(a+)+$` from an agent would hold a worker for years. RE2 releases
+the interpreter lock while it matches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import re2  # type: ignore[import-untyped]
+
+from sandbox.errors import InvalidRequest
+
+MAX_PATTERN = 1_000
+_MAX_MEMORY = 1024**2
+_MAX_PROGRAM = 10_000
+_MAX_STEPS = 10_000_000
+"""RE2's slowest path takes about 100 million (instruction, byte) steps a second."""
+
+_MIN_BLOCK = 4 * 1024
+_MAX_BLOCK = 256 * 1024
+
+
+def compile_linear(source: str, *, ignore_case: bool = False, one_line: bool = False) -> Any:
+    """`source` as an RE2 object that takes bytes; with `one_line` it never matches a line break.
+
+    Raises InvalidRequest for what RE2 does not take and for patterns that are too large.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MAX_MEMORY
+    options.never_capture = True
+    options.never_nl = one_line
+    options.case_sensitive = not ignore_case
+    try:
+        compiled = re2.compile(source, options)
+    except re2.error as error:
+        raise InvalidRequest(
+            f"invalid pattern: {_message(error)}. Patterns are RE2: no look-around and no "
+            "backreferences."
+        ) from None
+    if compiled.programsize > _MAX_PROGRAM:
+        raise InvalidRequest("the pattern is too large: use smaller repetitions.")
+    return compiled
+
+
+def require_plain(source: str) -> None:
+    """Raise InvalidRequest for a pattern that is longer than MAX_PATTERN or no clean Unicode."""
+    if "\0" in source or any("\ud800" <= character <= "\udfff" for character in source):
+        raise InvalidRequest("the pattern holds NUL or invalid Unicode. Leave it out.")
+    if len(source) > MAX_PATTERN:
+        raise InvalidRequest(
+            f"the pattern has {len(source)} characters; at most {MAX_PATTERN} are taken."
+        )
+
+
+class LinePattern:
+    """A pattern that is searched for in lines: `^` and `$` are the ends of a line.
+
+    `block` is the size in bytes of the text that one search should be given, so that it takes
+    about half a second with the worst pattern that is accepted.
+    """
+
+    def __init__(self, source: str, *, ignore_case: bool = False) -> None:
+        require_plain(source)
+        if "\n" in source:
+            raise InvalidRequest("the pattern holds a line break. grep looks at single lines.")
+        # First alone: a stray `)` must not close the group that makes it multi-line.
+        compile_linear(source, ignore_case=ignore_case)
+        self._compiled = compile_linear(f"(?m:{source})", ignore_case=ignore_case, one_line=True)
+        size = max(1, self._compiled.programsize)
+        self.block = max(_MIN_BLOCK, min(_MAX_BLOCK, _MAX_STEPS // size))
+
+    def search(self, text: bytes, start: int = 0) -> tuple[int, int] | None:
+        """The first match at or after `start` as (start, end)."""
+        match = self._compiled.search(text, start)
+        return None if match is None else match.span()
+
+
+def _message(error: Exception) -> str:
+    raw = error.args[0] if error.args else ""
+    return raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)

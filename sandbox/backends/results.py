@@ -1,0 +1,85 @@
+"""Small pieces of the tools' results and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from sandbox.backends.budget import Budget
+from sandbox.backends.protocol import Entry, Result
+from sandbox.errors import FileChanged, FileError, FileTooLarge, InvalidRequest
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def reports_errors(tool: Callable[P, Result]) -> Callable[P, Result]:
+    """A FileError becomes the tool's result: the model reads it and goes on."""
+
+    @wraps(tool)
+    def reporting(*args: P.args, **kwargs: P.kwargs) -> Result:
+        try:
+            return tool(*args, **kwargs)
+        except FileError as error:
+            return {"error": str(error)}
+
+    return reporting
+
+
+@contextmanager
+def located(path: str) -> Iterator[None]:
+    """Errors that do not know their file are about `path`."""
+    try:
+        yield
+    except FileError as error:
+        if error.path is not None:
+            raise
+        raise error.at(path) from None
+
+
+def entry_result(entry: Entry) -> Result:
+    """{name, type, path, size?}; path is None, with a note, for a name that is not UTF-8."""
+    result: Result = {"name": entry.name, "type": entry.type, "path": entry.path}
+    if not entry.addressable:
+        result |= {"path": None, "note": "the name is not UTF-8: rename it with a command"}
+    if entry.size is not None and entry.type == "file":
+        result["size"] = entry.size
+    return result
+
+
+def search_result(result: Result, budget: Budget, *, more: bool = False) -> Result:
+    """`result` with `truncated`, and with a note that says why and what to do."""
+    result["truncated"] = more or budget.cut is not None
+    if budget.cut is not None:
+        result["note"] = f"incomplete: {budget.cut}"
+    return result
+
+
+def fitting(items: Sequence[T], size: Callable[[T], int], room: int) -> list[T]:
+    """The first items whose sizes together are at most `room`."""
+    taken = []
+    for item in items:
+        room -= size(item)
+        if room < 0:
+            break
+        taken.append(item)
+    return taken
+
+
+def encoded(content: str, limit: int) -> bytes:
+    """UTF-8; raises InvalidRequest for lone surrogates and FileTooLarge over `limit` bytes."""
+    try:
+        data = content.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            f"character {error.start} of the text is not valid Unicode. Leave it out."
+        ) from None
+    if len(data) > limit:
+        raise FileTooLarge(f"{len(data)} bytes; at most {limit} are written at once. Use parts.")
+    return data
+
+
+def changed(path: str) -> FileChanged:
+    return FileChanged("changed since you read it. Read it again, then repeat the change.", path)

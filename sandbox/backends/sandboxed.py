@@ -1,0 +1,34 @@
+"""A working directory whose files the host handles and whose commands run in a sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sandbox.backends.protocol import Result
+from sandbox.backends.tree import TreeBackend
+from sandbox.create import create_sandbox
+
+
+class SandboxFilesystemBackend(TreeBackend):
+    """`working_dir` as `/`, with execute() and execute_python() in an OS sandbox.
+
+    Commands start in `working_dir` under its own name on the host: relative paths mean the same
+    in both. It is made if it is missing. `timeout` is the default wall time of a command in
+    seconds. Raises SandboxUnavailable when this host cannot sandbox (nothing ever runs bare) and
+    SandboxSetupError for a directory that must not be given away.
+    """
+
+    supports_execute = True
+
+    def __init__(self, working_dir: str | Path, network: bool = False, timeout: float = 30) -> None:
+        self.sandbox = create_sandbox(str(working_dir), network=network, timeout=timeout)
+        super().__init__(working_dir)
+        self.working_dir = self.root
+
+    def execute(self, command: str, timeout: float | None = None) -> Result:
+        """Run a shell command in `working_dir`: ExecutionResult.to_dict()."""
+        return self.sandbox.execute(command, timeout).to_dict()
+
+    def execute_python(self, code: str, timeout: float | None = None) -> Result:
+        """Run Python code in `working_dir`: ExecutionResult.to_dict()."""
+        return self.sandbox.execute_python(code, timeout).to_dict()

@@ -1,0 +1,200 @@
+"""glob and grep over any backend, within a budget that a hostile tree cannot break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+
+from sandbox.backends.budget import Budget, FileLimits
+from sandbox.backends.globbing import GlobPattern
+from sandbox.backends.protocol import Entry, FileBackend, FileType, OpenedFile
+from sandbox.backends.regex import LinePattern
+from sandbox.backends.window import is_binary, require_not_binary
+from sandbox.errors import FileError, FileMissing, InvalidRequest, NotDirectory
+
+SKIPPED_DIRECTORIES = frozenset({".git", "node_modules"})
+"""Not searched, unless the path or the pattern names them."""
+
+_SAMPLE = 8192
+_FOUND_BY_GLOB: tuple[FileType, ...] = ("file", "link")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    file: str
+    line: int
+    content: str
+
+
+def find_files(
+    backend: FileBackend, pattern: str, path: str | None, budget: Budget, limit: int
+) -> list[str]:
+    """Sorted paths of the files and links that match, at most `limit`.
+
+    An absolute pattern starts at `/`, another one at `path` or the backend's `cwd`.
+    """
+    glob = GlobPattern(pattern)
+    if pattern.startswith("/"):
+        start = backend.resolve(f"/{glob.prefix}")
+    else:
+        base = backend.resolve(path or backend.cwd)
+        if not _is_directory(backend, base):
+            raise NotDirectory("a file. Give the directory that holds it.", base)
+        start = backend.resolve(f"{base.rstrip('/')}/{glob.prefix}")
+    try:
+        if not _is_directory(backend, start):
+            return []
+    except FileMissing:
+        return []
+    found: list[str] = []
+    skip = SKIPPED_DIRECTORIES - {*glob.parts, *start.split("/")}
+    for entry in backend.walk(start, budget, skip=skip, depth=glob.depth):
+        if not budget.spend():
+            break
+        if entry.type in _FOUND_BY_GLOB and entry.addressable:
+            if not glob.matches(_relative(entry.path, start)):
+                continue
+            if len(found) == limit:
+                budget.cut_short(f"more than {limit} matches: use a narrower pattern")
+                break
+            found.append(entry.path)
+    return sorted(found)
+
+
+@dataclass(slots=True)
+class Grep:
+    """One search and what it found. `total` counts matching lines, also those not kept."""
+
+    pattern: LinePattern
+    limits: FileLimits
+    budget: Budget
+    files_searched: int = 0
+    total: int = 0
+
+    def run(self, backend: FileBackend, path: str, include: str | None) -> list[Match]:
+        """The first matching lines in `path`, a file or a directory, in the order of names."""
+        start = backend.resolve(path)
+        found: list[Match] = []
+        if not _is_directory(backend, start):
+            with backend.open_file(start) as opened:
+                require_not_binary(opened.stream.read(_SAMPLE), opened.stat.size)
+                self._search(opened, start, found)
+            return found
+        wanted = None if include is None else _include_pattern(include)
+        skip = SKIPPED_DIRECTORIES - set(start.split("/"))
+        for entry in backend.walk(start, self.budget, skip=skip):
+            if not self.budget.spend() or self.total >= self.limits.grep_total:
+                break
+            if not _is_wanted(entry, start, wanted):
+                continue
+            try:
+                opened = backend.open_file(entry.path)
+            except FileError:
+                continue  # gone, unreadable or swapped for something else since it was listed
+            with opened:
+                if not is_binary(opened.stream.read(_SAMPLE)):
+                    self._search(opened, entry.path, found)
+        return found
+
+    def _search(self, opened: OpenedFile, path: str, found: list[Match]) -> None:
+        opened.stream.seek(0)
+        self.files_searched += 1
+        for number, line, span in _matching_lines(opened.stream, self.pattern, self.budget):
+            self.total += 1
+            if len(found) < self.limits.grep_matches:
+                found.append(Match(path, number, _excerpt(line, span, self.limits)))
+            if self.total >= self.limits.grep_total:
+                self.budget.cut_short(f"stopped at {self.total} matches: search for less")
+                return
+
+
+def _matching_lines(
+    stream: BufferedIOBase, pattern: LinePattern, budget: Budget
+) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
+    """(number from 1, line, span of its first match) for each line that matches.
+
+    A line longer than a block is searched in pieces: a match across two of them is not seen.
+    """
+    number, rest, reported = 1, b"", 0
+    while True:
+        block = stream.read(pattern.block)
+        if not budget.spend(size=len(block)):
+            return
+        text = rest + block
+        ends = text.rfind(b"\n") + 1
+        complete = bool(ends)
+        if not block or not complete:
+            ends = len(text)
+        text, rest = text[:ends], text[ends:]
+        if text:
+            lines = text.removesuffix(b"\n").replace(b"\r\n", b"\n").removesuffix(b"\r")
+            for index, line, span in _matches_in(lines, pattern, budget):
+                if number + index != reported:
+                    reported = number + index
+                    yield reported, line, span
+            number += text.count(b"\n")
+        if not block:
+            return
+
+
+def _matches_in(
+    lines: bytes, pattern: LinePattern, budget: Budget
+) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
+    position = index = counted = 0
+    while position <= len(lines):
+        span = pattern.search(lines, position)
+        if span is None or not budget.spend():
+            return
+        start = lines.rfind(b"\n", 0, span[0]) + 1
+        end = lines.find(b"\n", span[1])
+        end = len(lines) if end == -1 else end
+        index += lines.count(b"\n", counted, start)
+        counted = start
+        yield index, lines[start:end], (span[0] - start, span[1] - start)
+        position = end + 1
+
+
+def _excerpt(line: bytes, span: tuple[int, int], limits: FileLimits) -> str:
+    """The line, or the part around its match when it is long."""
+    limit = limits.grep_excerpt
+    if len(line) <= limit:
+        return _shown(line).strip()
+    start = max(0, min(span[0] - limit // 4, len(line) - limit))
+    piece = _shown(line[start : start + limit]).strip()
+    return f"{'…' if start else ''}{piece}{'…' if start + limit < len(line) else ''}"
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").replace("\0", "\ufffd")
+
+
+def _is_wanted(entry: Entry, start: str, wanted: GlobPattern | None) -> bool:
+    if entry.type != "file" or not entry.addressable:
+        return False
+    return wanted is None or wanted.matches(_relative(entry.path, start))
+
+
+def _include_pattern(include: str) -> GlobPattern:
+    """A pattern without a slash means the name, at any depth."""
+    if not include.strip("/"):
+        raise InvalidRequest("include is empty. Use for example *.py, or leave it out.")
+    return GlobPattern(include if "/" in include else f"**/{include}", split_prefix=False)
+
+
+def _is_directory(backend: FileBackend, path: str) -> bool:
+    """Whether `path` can be listed, be it through a link; raises FileMissing."""
+    stat = backend.stat(path)
+    if stat is None:
+        raise FileMissing("no such file or directory. List its parent with ls.", path)
+    if stat.type != "link":
+        return stat.type == "directory"
+    try:
+        backend.list_directory(path, sizes=False)
+    except NotDirectory:
+        return False
+    return True
+
+
+def _relative(path: str, directory: str) -> str:
+    return path[len(directory.rstrip("/")) + 1 :]

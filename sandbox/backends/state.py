@@ -1,0 +1,199 @@
+"""Files without a file system: bytes by path, in memory or wherever a store keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import Protocol
+
+from sandbox.backends.budget import Budget
+from sandbox.backends.protocol import Entry, FileStat, Listing, OpenedFile
+from sandbox.backends.results import changed
+from sandbox.backends.tools import FileTools
+from sandbox.errors import FileChanged, FileMissing, IsDirectory, NotDirectory, StorageFull
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """What a store knows of a file without its content. Times are seconds since 1970."""
+
+    path: str
+    size: int
+    created: float
+    modified: float
+
+
+class FileStore(Protocol):
+    """Bytes by canonical absolute path. The store keeps the times; directories do not exist.
+
+    `store[path] = data` keeps the time of creation of a path that is already there. A store that
+    has no room raises sandbox.errors.StorageFull and changes nothing.
+    """
+
+    def __getitem__(self, path: str) -> bytes:
+        """Raises KeyError."""
+        ...
+
+    def __setitem__(self, path: str, data: bytes) -> None: ...
+
+    def __delitem__(self, path: str) -> None:
+        """Raises KeyError."""
+        ...
+
+    def info(self, path: str) -> StoredFile | None: ...
+
+    def scan(self, prefix: str) -> Iterable[StoredFile]:
+        """Every file whose path begins with `prefix` (which ends in a slash), in any order."""
+        ...
+
+
+class MemoryFileStore:
+    """A FileStore in memory, of at most `max_bytes` together and `max_files`."""
+
+    def __init__(self, max_bytes: int = 64 * 1024**2, max_files: int = 10_000) -> None:
+        self._max_bytes = max_bytes
+        self._max_files = max_files
+        self._files: dict[str, tuple[StoredFile, bytes]] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._files[path][1]
+
+    def __setitem__(self, path: str, data: bytes) -> None:
+        now = time.time()
+        with self._lock:
+            old = self._files.get(path)
+            total = self._bytes + len(data) - (len(old[1]) if old else 0)
+            if total > self._max_bytes or (old is None and len(self._files) >= self._max_files):
+                raise StorageFull(
+                    f"no room left: {self._max_bytes} bytes and {self._max_files} files are kept. "
+                    "Make other files shorter.",
+                    path,
+                )
+            info = (
+                replace(old[0], size=len(data), modified=now)
+                if old
+                else StoredFile(path, len(data), now, now)
+            )
+            self._files[path] = (info, bytes(data))
+            self._bytes = total
+
+    def __delitem__(self, path: str) -> None:
+        with self._lock:
+            self._bytes -= len(self._files.pop(path)[1])
+
+    def info(self, path: str) -> StoredFile | None:
+        found = self._files.get(path)
+        return None if found is None else found[0]
+
+    def scan(self, prefix: str) -> list[StoredFile]:
+        with self._lock:
+            return [info for path, (info, _) in self._files.items() if path.startswith(prefix)]
+
+
+class StateFilesystemBackend(FileTools):
+    """Files of a run's state: `/`-rooted paths, any of them, in a FileStore.
+
+    Directories are there as long as files are below them. Nothing touches the host.
+    """
+
+    def __init__(self, store: FileStore | None = None) -> None:
+        super().__init__()
+        self.store: FileStore = MemoryFileStore() if store is None else store
+
+    def stat(self, path: str) -> FileStat | None:
+        path = self.resolve(path)
+        info = self.store.info(path)
+        if info is not None:
+            data = self._content(path)
+            return None if data is None else _file_stat(info, data)
+        return FileStat("directory") if self._is_directory(path) else None
+
+    def open_file(self, path: str) -> OpenedFile:
+        path = self.resolve(path)
+        info, data = self.store.info(path), self._content(path)
+        if info is not None and data is not None:
+            return OpenedFile(BytesIO(data), _file_stat(info, data))
+        if self._is_directory(path):
+            raise IsDirectory("a directory. List it with ls.", path)
+        self._require_directories_above(path)
+        raise FileMissing("no such file. List its parent with ls.", path)
+
+    def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
+        path = self.resolve(path)
+        prefix = _prefix(path)
+        entries: dict[str, Entry] = {}
+        for info in self.store.scan(prefix):
+            name, slash, _ = info.path[len(prefix) :].partition("/")
+            size = info.size if sizes else None
+            entries[name] = (
+                Entry(path, name, "directory") if slash else Entry(path, name, "file", size)
+            )
+        if not entries and path != "/":
+            if self.store.info(path) is not None:
+                raise NotDirectory("a file. Read it with read_file.", path)
+            self._require_directories_above(path)
+            raise FileMissing("no such directory. List its parent with ls.", path)
+        names = sorted(entries)
+        limit = self.limits.directory
+        return Listing([entries[name] for name in names[:limit]], len(names) > limit)
+
+    def walk(
+        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+    ) -> Iterator[Entry]:
+        """The files below a directory, sorted, from one scan of the store; directories are left
+        out, since there are none."""
+        path = self.resolve(path)
+        prefix = _prefix(path)
+        for info in sorted(self.store.scan(prefix), key=lambda info: info.path.split("/")):
+            if not budget.spend(entries=1):
+                return
+            parts = info.path[len(prefix) :].split("/")
+            if (depth is not None and len(parts) > depth) or not set(skip).isdisjoint(parts[:-1]):
+                continue
+            parent, _, name = info.path.rpartition("/")
+            yield Entry(parent or "/", name, "file", info.size)
+
+    def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
+        path = self.resolve(path)
+        with self._lock:
+            if path == "/" or self._is_directory(path):
+                raise IsDirectory("a directory. Give the path of a file.", path)
+            self._require_directories_above(path)
+            if if_version is not None:
+                found = self.stat(path)
+                if found is None:
+                    raise FileChanged("deleted since you read it. Read it again.", path)
+                if found.version != if_version:
+                    raise changed(path)
+            self.store[path] = data
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            return self.store[path]
+        except KeyError:
+            return None
+
+    def _is_directory(self, path: str) -> bool:
+        return path == "/" or any(True for _ in self.store.scan(_prefix(path)))
+
+    def _require_directories_above(self, path: str) -> None:
+        parts = path.split("/")
+        for end in range(2, len(parts)):
+            above = "/".join(parts[:end])
+            if self.store.info(above) is not None:
+                raise NotDirectory(f"{above!r} is a file, not a directory.", path)
+
+
+def _prefix(path: str) -> str:
+    return path if path == "/" else path + "/"
+
+
+def _file_stat(info: StoredFile, data: bytes) -> FileStat:
+    """The version is the content's own, since clocks are too coarse to tell two writes apart."""
+    return FileStat("file", len(data), info.modified, hashlib.sha256(data).hexdigest())

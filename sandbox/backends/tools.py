@@ -1,0 +1,273 @@
+"""The agent's six file tools, built on what every backend must provide."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
+from dataclasses import asdict
+
+from sandbox import paths
+from sandbox.backends.budget import MAX_DEPTH, Budget, FileLimits
+from sandbox.backends.editing import replace_text
+from sandbox.backends.protocol import Entry, FileStat, Listing, OpenedFile, Result
+from sandbox.backends.regex import LinePattern
+from sandbox.backends.results import (
+    changed,
+    encoded,
+    entry_result,
+    fitting,
+    located,
+    reports_errors,
+    search_result,
+)
+from sandbox.backends.search import Grep, find_files
+from sandbox.backends.window import read_window, require_text
+from sandbox.errors import FileChanged, FileError, FileMissing, FileTooLarge
+
+
+class FileTools(ABC):
+    """Base of the backends: subclasses provide stat, open_file, list_directory and write_bytes."""
+
+    supports_execute: bool = False
+    """Whether the backend also has execute() and execute_python()."""
+
+    supports_write: bool = True
+    """Whether anything can be written."""
+
+    cwd: str = "/"
+    """The absolute path where relative ones start."""
+
+    limits: FileLimits = FileLimits()
+    """What one call may read, return and spend."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    @abstractmethod
+    def stat(self, path: str) -> FileStat | None: ...
+
+    @abstractmethod
+    def open_file(self, path: str) -> OpenedFile: ...
+
+    @abstractmethod
+    def list_directory(self, path: str, *, sizes: bool = True) -> Listing: ...
+
+    @abstractmethod
+    def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None: ...
+
+    def resolve(self, path: str) -> str:
+        return paths.normalise(path, self.cwd)
+
+    @reports_errors
+    def ls(self, path: str = "/") -> Result:
+        """List a directory: directories first, then files, then the rest, each by name.
+
+        A link is listed as a link, whatever it points to; a name that is not UTF-8 has no path.
+        """
+        path = self.resolve(path)
+        listing = self.list_directory(path)
+        entries = sorted(listing.entries, key=lambda entry: (entry.type, entry.name))
+        shown = fitting(
+            entries[: self.limits.listing],
+            lambda entry: len(entry.path.encode()) + len(entry.name.encode()),
+            self.limits.output,
+        )
+        return {
+            "path": path,
+            "entries": [entry_result(entry) for entry in shown],
+            "truncated": listing.truncated or len(shown) < len(entries),
+        }
+
+    @reports_errors
+    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+        """Numbered lines `offset` to `offset + limit` of a UTF-8 text file.
+
+        `content` ends early at 50,000 bytes and cuts lines at 2,000 characters; `note` says so.
+        `total_lines` is None for files over 64 MiB. `has_more` tells whether lines follow.
+        """
+        path = self.resolve(path)
+        with self.open_file(path) as opened, located(path):
+            window = read_window(opened.stream, opened.stat.size, offset, limit, self.limits)
+        result: Result = {
+            "path": path,
+            "content": "\n".join(window.lines),
+            "lines_returned": len(window.lines),
+            "total_lines": window.total_lines,
+            "offset": offset,
+            "has_more": window.has_more,
+        }
+        return result if window.note is None else {**result, "note": window.note}
+
+    @reports_errors
+    def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
+        """Create or replace a text file in one step, with its parent directories.
+
+        With `expected_hash`, the SHA-256 of what the agent last read, a file that has changed or
+        gone since is left alone.
+        """
+        path = self.resolve(path)
+        with located(path):
+            data = encoded(content, self.limits.edit)
+        with self._lock:
+            version = None
+            if expected_hash is not None:
+                version = self._require_hash(path, expected_hash)
+            self.write_bytes(path, data, if_version=version)
+        lines = content.count("\n") + (not content.endswith("\n") and content != "")
+        return {"status": "ok", "path": path, "lines": lines, "size_bytes": len(data)}
+
+    @reports_errors
+    def edit_file(
+        self,
+        path: str,
+        old_text: str,
+        new_text: str,
+        replace_all: bool = False,
+        *,
+        expected_hash: str | None = None,
+    ) -> Result:
+        """Replace `old_text`, which must appear once, or everywhere with `replace_all`.
+
+        `lines_changed` counts the lines that were touched. A change by somebody else meanwhile
+        is an error, never lost; `expected_hash` as in write_file.
+        """
+        path = self.resolve(path)
+        with self._lock, located(path):
+            with self.open_file(path) as opened:
+                if opened.stat.size > self.limits.edit:
+                    raise FileTooLarge(
+                        f"{opened.stat.size} bytes; edit_file takes {self.limits.edit}. "
+                        "Use a command."
+                    )
+                data = opened.stream.read(self.limits.edit + 1)
+                version = opened.stat.version
+            if expected_hash is not None and hashlib.sha256(data).hexdigest() != expected_hash:
+                raise changed(path)
+            require_text(data, len(data))
+            edit = replace_text(
+                data.decode(),
+                old_text,
+                new_text,
+                replace_all=replace_all,
+                max_length=self.limits.edit,
+            )
+            self.write_bytes(path, encoded(edit.text, self.limits.edit), if_version=version)
+        return {
+            "status": "ok",
+            "path": path,
+            "lines_changed": edit.lines_changed,
+            "replacements": edit.replacements,
+        }
+
+    @reports_errors
+    def glob(self, pattern: str, path: str | None = None) -> Result:
+        """Paths of the files below `path` (default: `cwd`) that match, sorted, at most 1,000.
+
+        `*` stays within a name, `**` spans directories, an absolute pattern stands for itself.
+        Links are not followed; .git and node_modules are entered only when they are named.
+        """
+        budget = Budget(self.limits)
+        found = find_files(self, pattern, path, budget, self.limits.glob_matches)
+        shown = fitting(found, lambda path: len(path.encode()), self.limits.output)
+        result = {"pattern": pattern, "matches": shown, "count": len(shown)}
+        return search_result(result, budget, more=len(shown) < len(found))
+
+    @reports_errors
+    def grep(
+        self, pattern: str, path: str = "/", include: str | None = None, ignore_case: bool = False
+    ) -> Result:
+        """Lines that match a RE2 pattern, below a directory or in one file: the first 100.
+
+        `include` is a glob for the name, or with a slash for the path below `path`. Binary
+        files, links, .git and node_modules are left out. `total_matches` stops at 1,000;
+        `truncated` says that there is more than `matches` shows.
+        """
+        budget = Budget(self.limits)
+        search = Grep(LinePattern(pattern, ignore_case=ignore_case), self.limits, budget)
+        start = self.resolve(path)
+        found = search.run(self, start, include)
+        matches = fitting(
+            found,
+            lambda match: len(match.file.encode()) + len(match.content.encode()),
+            self.limits.output,
+        )
+        result: Result = {
+            "pattern": pattern,
+            "path": start,
+            "files_searched": search.files_searched,
+            "matches": [asdict(match) for match in matches],
+            "total_matches": search.total,
+        }
+        return search_result(result, budget, more=search.total > len(matches))
+
+    def content_hash(self, path: str) -> str:
+        """SHA-256 of the file in hex. Raises FileError; FileTooLarge over 64 MiB.
+
+        Take it before reading the file: a change in between is then found, not missed.
+        """
+        return self._hash_and_version(self.resolve(path))[0]
+
+    def read_bytes(self, path: str, max_bytes: int) -> bytes:
+        """The whole file. Raises FileError; FileTooLarge when it has more than `max_bytes`."""
+        path = self.resolve(path)
+        with self.open_file(path) as opened:
+            data = opened.stream.read(max_bytes + 1)
+            if len(data) > max_bytes:
+                raise FileTooLarge(
+                    f"{opened.stat.size} bytes; at most {max_bytes} are taken here.", path
+                )
+            return data
+
+    def walk(
+        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+    ) -> Iterator[Entry]:
+        """Everything below a directory, depth first and sorted; see FileBackend.walk."""
+        levels = [iter(self._children(self.resolve(path), budget))]
+        while levels:
+            entry = next(levels[-1], None)
+            if entry is None:
+                levels.pop()
+                continue
+            yield entry
+            if entry.type != "directory" or entry.name in skip or not entry.addressable:
+                continue
+            if depth is not None and len(levels) >= depth:
+                continue
+            if len(levels) >= MAX_DEPTH:
+                budget.cut_short(f"directories nested deeper than {MAX_DEPTH} were left out")
+                continue
+            levels.append(iter(self._children(entry.path, budget)))
+
+    def _children(self, path: str, budget: Budget) -> list[Entry]:
+        try:
+            listing = self.list_directory(path, sizes=False)
+        except FileError:
+            return []  # gone or swapped since it was listed, or unreadable
+        if listing.truncated:
+            budget.cut_short(f"a directory holds more than {len(listing.entries)} entries")
+        return listing.entries if budget.spend(entries=len(listing.entries)) else []
+
+    def _require_hash(self, path: str, expected: str) -> str:
+        """The version of the file, which must have the SHA-256 `expected`."""
+        try:
+            found, version = self._hash_and_version(path)
+        except FileMissing:
+            raise FileChanged(
+                "deleted since you read it. Write it without having read it to create it anew.",
+                path,
+            ) from None
+        if found != expected:
+            raise changed(path)
+        return version
+
+    def _hash_and_version(self, path: str) -> tuple[str, str]:
+        digest, left = hashlib.sha256(), self.limits.scan
+        with self.open_file(path) as opened:
+            while block := opened.stream.read(min(left + 1, 256 * 1024)):
+                left -= len(block)
+                if left < 0:
+                    raise FileTooLarge(f"{opened.stat.size} bytes: too large to compare.", path)
+                digest.update(block)
+            return digest.hexdigest(), opened.stat.version

@@ -1,0 +1,250 @@
+"""A real directory on the host, whose contents belong to somebody hostile."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat as modes
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+from sandbox.backends.beneath import DIRECTORY, READ, Resolver, default_resolver
+from sandbox.backends.oserrors import as_file_errors, not_a_file
+from sandbox.backends.protocol import Entry, FileStat, FileType, Listing, OpenedFile
+from sandbox.backends.results import changed
+from sandbox.backends.tools import FileTools
+from sandbox.errors import (
+    FileAccessFailed,
+    FileChanged,
+    FileMissing,
+    IsDirectory,
+    NotDirectory,
+    NotRegularFile,
+)
+
+_PERMISSIONS = 0o777
+"""What is kept of a replaced file's mode: never setuid, setgid or sticky."""
+
+
+class TreeBackend(FileTools):
+    """The files below `root`, which is `/` to the agent.
+
+    Nothing outside `root` is ever opened, whatever is planted in it and however it changes
+    meanwhile. Links that stay inside are followed when reading, and in the directories of a
+    path; a link is never written through. Only regular files are read, only by a descriptor
+    that was checked after it was opened. Hard links need no refusal: a write replaces the name
+    and leaves the old content to the others.
+
+    As root, what is written belongs to `uid` and `gid`, by default the owner of `root`.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        *,
+        uid: int | None = None,
+        gid: int | None = None,
+        resolver: Resolver | None = None,
+    ) -> None:
+        super().__init__()
+        self.root = Path(root).resolve()
+        self._uid = uid
+        self._gid = gid
+        self._resolver = resolver or default_resolver()
+
+    def stat(self, path: str) -> FileStat | None:
+        path = self.resolve(path)
+        parts = _parts(path)
+        try:
+            with as_file_errors(path), self._open_root() as root:
+                if not parts:
+                    return _file_stat(os.fstat(root))
+                with self._open(root, parts[:-1], DIRECTORY) as parent:
+                    name = parts[-1].encode()
+                    return _file_stat(os.stat(name, dir_fd=parent, follow_symlinks=False))
+        except (FileMissing, NotDirectory):
+            return None
+
+    def open_file(self, path: str) -> OpenedFile:
+        path = self.resolve(path)
+        with as_file_errors(path), self._open_root() as root:
+            descriptor = self._resolver.open(root, _parts(path), READ)
+            found = os.fstat(descriptor)
+            if not modes.S_ISREG(found.st_mode):
+                os.close(descriptor)
+                raise not_a_file(found.st_mode, path)
+            return OpenedFile(os.fdopen(descriptor, "rb"), _file_stat(found))
+
+    def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
+        path = self.resolve(path)
+        limit = self.limits.directory
+        with (
+            as_file_errors(path),
+            self._open_root() as root,
+            self._open(root, _parts(path), DIRECTORY) as directory,
+            os.scandir(directory) as scan,
+        ):
+            entries = [_entry(found, path, sizes) for found in islice(scan, limit)]
+            truncated = next(scan, None) is not None
+        return Listing(sorted(entries, key=lambda entry: entry.name), truncated)
+
+    def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
+        path = self.resolve(path)
+        parts = _parts(path)
+        if not parts:
+            raise IsDirectory("a directory. Give the path of a file.", path)
+        with self._lock, as_file_errors(path), self._open_root() as root:
+            owner = self._owner(root)
+            with self._make_directories(root, parts[:-1], owner) as parent:
+                target = parts[-1].encode()
+                mode = _require_replaceable(parent, target, path, if_version)
+                temporary = _write_temporary(parent, data, mode, owner)
+                try:
+                    # Again, since writing takes a while: what was checked is what is replaced.
+                    _require_replaceable(parent, target, path, if_version)
+                    os.rename(temporary, target, src_dir_fd=parent, dst_dir_fd=parent)
+                except BaseException:
+                    with suppress(FileNotFoundError):
+                        os.unlink(temporary, dir_fd=parent)
+                    raise
+
+    @contextmanager
+    def _open_root(self) -> Iterator[int]:
+        try:
+            descriptor = os.open(self.root, DIRECTORY)
+        except OSError as error:
+            raise FileAccessFailed(
+                f"the directory of these files cannot be opened on the host: {error.strerror}."
+            ) from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _open(self, root: int, parts: list[str], flags: int) -> Iterator[int]:
+        descriptor = self._resolver.open(root, parts, flags)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _make_directories(
+        self, root: int, parts: list[str], owner: tuple[int, int] | None
+    ) -> Iterator[int]:
+        """The directory `parts`, made where it is missing."""
+        existing = len(parts)
+        while True:
+            try:
+                directory = self._resolver.open(root, parts[:existing], DIRECTORY)
+                break
+            except FileNotFoundError:
+                if existing == 0:
+                    raise
+                existing -= 1
+        try:
+            for part in parts[existing:]:
+                name = part.encode()
+                try:
+                    os.mkdir(name, 0o755, dir_fd=directory)
+                    made = True
+                except FileExistsError:
+                    made = False
+                below = os.open(name, DIRECTORY, dir_fd=directory)
+                os.close(directory)
+                directory = below
+                if made and owner is not None:
+                    os.fchown(directory, *owner)
+            yield directory
+        finally:
+            os.close(directory)
+
+    def _owner(self, root: int) -> tuple[int, int] | None:
+        """Who gets what is written; None when the process cannot give it away."""
+        if os.geteuid() != 0:
+            return None
+        found = os.fstat(root)
+        return (
+            found.st_uid if self._uid is None else self._uid,
+            found.st_gid if self._gid is None else self._gid,
+        )
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
+
+
+def _write_temporary(
+    parent: int, data: bytes, mode: int | None, owner: tuple[int, int] | None
+) -> bytes:
+    """The name of a new file in `parent` that holds `data`."""
+    name = f".vel-{secrets.token_hex(12)}.tmp".encode()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o644, dir_fd=parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            if owner is not None:
+                os.fchown(descriptor, *owner)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            stream.write(data)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=parent)
+        raise
+    return name
+
+
+def _require_replaceable(parent: int, name: bytes, path: str, version: str | None) -> int | None:
+    """The permissions of the file that a write will replace, None for a new one."""
+    try:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        if version is not None:
+            raise FileChanged("deleted since you read it. Read it again.", path) from None
+        return None
+    if modes.S_ISLNK(found.st_mode):
+        raise NotRegularFile("a link, which is not written through. Write to its target.", path)
+    if not modes.S_ISREG(found.st_mode):
+        raise not_a_file(found.st_mode, path)
+    if version is not None and _file_stat(found).version != version:
+        raise changed(path)
+    return found.st_mode & _PERMISSIONS
+
+
+def _type(mode: int) -> FileType:
+    if modes.S_ISREG(mode):
+        return "file"
+    if modes.S_ISDIR(mode):
+        return "directory"
+    return "link" if modes.S_ISLNK(mode) else "other"
+
+
+def _file_stat(found: os.stat_result) -> FileStat:
+    version = (
+        f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    )
+    return FileStat(_type(found.st_mode), found.st_size, found.st_mtime, version)
+
+
+def _entry(found: os.DirEntry[str], parent: str, sizes: bool) -> Entry:
+    kind: FileType = "other"
+    size = None
+    if found.is_symlink():
+        kind = "link"
+    elif found.is_dir(follow_symlinks=False):
+        kind = "directory"
+    elif found.is_file(follow_symlinks=False):
+        kind = "file"
+        if sizes:
+            with suppress(FileNotFoundError):
+                size = found.stat(follow_symlinks=False).st_size
+    raw = os.fsencode(found.name)
+    try:
+        return Entry(parent, raw.decode(), kind, size)
+    except UnicodeDecodeError:
+        shown = raw.decode(errors="backslashreplace")
+        return Entry(parent, shown, kind, size, addressable=False)

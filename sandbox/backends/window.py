@@ -1,0 +1,158 @@
+"""A window of numbered lines out of a file of any size, in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from io import BufferedIOBase
+
+from sandbox.backends.budget import FileLimits
+from sandbox.errors import FileTooLarge, InvalidRequest, NotText
+
+_SAMPLE = 8192
+_BLOCK = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`lines` are numbered; `total_lines` is None when the file was too long to count.
+
+    `note` says what was left out, if anything.
+    """
+
+    lines: list[str]
+    total_lines: int | None
+    has_more: bool
+    note: str | None = None
+
+
+def is_binary(sample: bytes) -> bool:
+    """Whether the beginning of a file is something else than text."""
+    return b"\0" in sample
+
+
+def require_not_binary(sample: bytes, size: int) -> None:
+    """Raise NotText for a file that begins so and is not text."""
+    if is_binary(sample):
+        raise NotText(
+            f"a binary file of {size} bytes. It cannot be read as text; inspect it with a command."
+        )
+
+
+def require_text(sample: bytes, size: int) -> None:
+    """Raise NotText unless a file that begins so is UTF-8 text."""
+    require_not_binary(sample, size)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        decoder.decode(sample, final=len(sample) >= size)
+    except UnicodeDecodeError as error:
+        raise NotText(
+            f"not UTF-8 text: byte {error.start} of {size} is invalid. Convert it with a command, "
+            "for example iconv -f latin1 -t utf-8."
+        ) from None
+
+
+def read_window(
+    stream: BufferedIOBase, size: int, offset: int, limit: int, limits: FileLimits
+) -> Window:
+    """Lines `offset` to `offset + limit` (counted from 0), numbered from 1.
+
+    A trailing line break ends the last line and begins none; `\\r` before it is not shown.
+    Raises NotText, FileTooLarge (`offset` lies further in than is looked at) and InvalidRequest.
+    """
+    if offset < 0 or limit < 1:
+        raise InvalidRequest("offset must be 0 or more, and limit 1 or more.")
+    reader = _Lines(stream, limits)
+    require_text(reader.sample, size)
+    while reader.count < offset:
+        if reader.next_line(keep=False) is None:
+            if not reader.at_end():
+                raise FileTooLarge(
+                    f"line {offset} lies beyond the first {limits.scan} bytes, which is as far as "
+                    "this tool looks. Use a command, for example sed -n."
+                )
+            break
+    if offset and reader.count <= offset and reader.at_end():
+        raise InvalidRequest(
+            f"offset {offset} is beyond the end: the file has {reader.count} lines."
+        )
+    lines: list[str] = []
+    room, note = limits.read_output, None
+    while len(lines) < limit:
+        line = reader.next_line(keep=True)
+        if line is None:
+            break
+        numbered = f"{reader.count:6d} | {line}"
+        room -= len(numbered.encode()) + 1
+        if room < 0 and lines:
+            next_offset = reader.count - 1
+            note = f"cut at {limits.read_output} bytes: go on with offset={next_offset}"
+            break
+        lines.append(numbered)
+    if note is None and reader.exhausted and not reader.at_end():
+        note = f"only the first {limits.scan} bytes can be read with this tool"
+    has_more = note is not None or not reader.at_end()
+    return Window(lines, reader.count_rest(), has_more, note)
+
+
+class _Lines:
+    """Lines of a stream, up to the scan limit. `count` lines have been passed."""
+
+    def __init__(self, stream: BufferedIOBase, limits: FileLimits) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._left = limits.scan
+        self.sample = stream.read(_SAMPLE)
+        stream.seek(0)
+        self.count = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the scan limit ended reading."""
+        return self._left <= 0
+
+    def at_end(self) -> bool:
+        if self._stream.read(1):
+            self._stream.seek(-1, 1)
+            return False
+        return True
+
+    def next_line(self, *, keep: bool) -> str | None:
+        """The next line, cut to its limit; "" with `keep` False; None at the end."""
+        room = self._limits.line * 4
+        kept = self._read_piece(room)
+        if not kept:
+            return None
+        length, piece = len(kept), kept
+        while not piece.endswith(b"\n"):
+            piece = self._read_piece(_BLOCK)
+            if not piece:
+                break
+            length += len(piece)
+        self.count += 1
+        return _displayed(kept, length, self._limits.line) if keep else ""
+
+    def _read_piece(self, size: int) -> bytes:
+        piece = self._stream.readline(min(size, self._left)) if self._left > 0 else b""
+        self._left -= len(piece)
+        return piece
+
+    def count_rest(self) -> int | None:
+        """All lines of the file; None when the scan limit was reached."""
+        total, last = self.count, b"\n"
+        while self._left > 0 and (block := self._stream.read(min(_BLOCK, self._left))):
+            self._left -= len(block)
+            total += block.count(b"\n")
+            last = block[-1:]
+        if self._left <= 0 and not self.at_end():
+            return None
+        return total + (last != b"\n")
+
+
+def _displayed(kept: bytes, length: int, limit: int) -> str:
+    text = kept.decode(errors="replace").replace("\0", "\ufffd")
+    if length == len(kept):
+        text = text.removesuffix("\n").removesuffix("\r")
+        if len(text) <= limit:
+            return text
+    return f"{text[:limit]}… [line cut: it has {length} bytes]"

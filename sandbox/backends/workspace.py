@@ -1,0 +1,56 @@
+"""The agent's view of a session's files: the same paths in file tools and in commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from sandbox import paths
+from sandbox.backends.beneath import Resolver
+from sandbox.backends.composite import CompositeBackend
+from sandbox.backends.protocol import FileBackend
+from sandbox.backends.readonly import ReadOnly
+from sandbox.backends.state import StateFilesystemBackend
+from sandbox.backends.tree import TreeBackend
+
+_READ_ONLY_ADVICE = (
+    "read-only. Write to /sandbox/workspace (scratch) or /sandbox/outputs (for the user)."
+)
+
+
+class WorkspaceBackend(CompositeBackend):
+    """`/sandbox/…` over the directories of the same names in `workspace_root`.
+
+    `directories` names areas that lie elsewhere on the host.
+
+    skills and user_uploads are read-only, shared, outputs and workspace can be written. Relative
+    paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and any other path
+    is refused with the right one. `uid` and `gid` own what is written when the host process is
+    root; None means the owner of each directory.
+
+    A link from one area into another is not followed, though commands follow it.
+    """
+
+    def __init__(
+        self,
+        workspace_root: Path,
+        uid: int | None = None,
+        gid: int | None = None,
+        *,
+        directories: Mapping[str, Path] = MappingProxyType({}),
+        resolver: Resolver | None = None,
+    ) -> None:
+        routes: dict[str, FileBackend] = {}
+        for area in paths.AREAS:
+            tree = TreeBackend(
+                directories.get(area, workspace_root / area), uid=uid, gid=gid, resolver=resolver
+            )
+            routes[f"{paths.SANDBOX_ROOT}/{area}"] = (
+                ReadOnly(tree, _READ_ONLY_ADVICE) if area in paths.READ_ONLY_AREAS else tree
+            )
+        super().__init__(ReadOnly(StateFilesystemBackend()), routes)
+        self.cwd = paths.WORKING_DIR
+
+    def resolve(self, path: str) -> str:
+        return paths.resolve_workspace_path(path)

@@ -1,0 +1,142 @@
+"""The Linux sandbox: one bubblewrap per command, nothing kept between them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from sandbox.account import Account, account_for
+from sandbox.base import BaseSandbox, Execution
+from sandbox.cancellation import Cancellation
+from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.execution import BubblewrapExecution
+from sandbox.launch import Command, launch
+from sandbox.namespace import PYTHON, SHELL, InjectedFile
+from sandbox.policy import Network, SandboxPolicy
+from sandbox.probe import require_bwrap
+from sandbox.reach import unreachable_directory
+from sandbox.rlimits import apply_rlimits
+
+_PYTHON_SOURCE = "/run/execute_python"
+"""Not importable by this name, so it hides no module of the working directory."""
+
+_SHELL_SOURCE = "/run/execute"
+_LONGEST_ARGUMENT = 100_000
+"""Bytes; the kernel takes 128 KiB. A longer shell command is passed as a file."""
+
+
+class BubblewrapSandbox(BaseSandbox):
+    """Raises `SandboxUnavailable` when this host cannot run it; nothing ever runs without it.
+
+    Raises `SandboxSetupError` when the policy's commands would run as root, or as an account
+    that cannot walk to what they are to see.
+    """
+
+    def __init__(self, policy: SandboxPolicy) -> None:
+        super().__init__(policy)
+        if policy.network is not Network.NONE:
+            raise SandboxUnavailable(
+                f"The policy asks for network {policy.network.value!r}, which is not supported "
+                "on this host yet. Use network 'none'."
+            )
+        self._bwrap = require_bwrap()
+        self._account = account_for(policy)
+        if self._account.uid != os.geteuid():
+            _check_reachable(policy, self._account)
+
+    def start(
+        self,
+        command: str | list[str],
+        *,
+        timeout: float | None = None,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
+        marker: str = "",
+        cancel: Cancellation | None = None,
+    ) -> Execution:
+        if isinstance(command, str):
+            prepared = _shell_command(command, stdin, marker)
+        else:
+            prepared = Command(_checked_argv(command), stdin=stdin, marker=marker)
+        return self._start(prepared, timeout, on_output, cancel)
+
+    def start_python(
+        self,
+        code: str,
+        *,
+        timeout: float | None = None,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
+        marker: str = "",
+        cancel: Cancellation | None = None,
+    ) -> Execution:
+        prepared = Command(
+            [PYTHON, _PYTHON_SOURCE],
+            files=(InjectedFile(_PYTHON_SOURCE, _encoded(code)),),
+            # Modules of the working directory are found as they are for a script beside them.
+            environment={"PYTHONPATH": self.working_dir},
+            stdin=stdin,
+            marker=marker,
+        )
+        return self._start(prepared, timeout, on_output, cancel)
+
+    def _start(
+        self,
+        command: Command,
+        timeout: float | None,
+        on_output: Callable[[str], None] | None,
+        cancel: Cancellation | None,
+    ) -> Execution:
+        seconds = self._wall_time(timeout)
+        launched = launch(self._bwrap, self.policy, self._account, command, self._before_it_runs)
+        return BubblewrapExecution(
+            launched,
+            self.policy.limits,
+            seconds,
+            on_output=on_output,
+            marker=command.marker,
+            cancel=cancel,
+        )
+
+    def _before_it_runs(self, pid: int) -> None:
+        """Everything that must hold for the first process, and so for all, before the command."""
+        apply_rlimits(pid, self._account, self.policy.limits)
+
+
+def _check_reachable(policy: SandboxPolicy, account: Account) -> None:
+    for mount in policy.mounts:
+        closed = unreachable_directory(mount.source.parent, account.uid)
+        if closed is not None:
+            raise SandboxSetupError(
+                f"{mount.source} cannot be shown in the sandbox: as root, commands run as uid "
+                f"{account.uid}, which cannot enter {closed}. Move it to a directory that "
+                "everybody can walk to, such as one in /var/lib/vel."
+            )
+
+
+def _shell_command(command: str, stdin: bytes | None, marker: str) -> Command:
+    source = _encoded(command)
+    if len(source) <= _LONGEST_ARGUMENT:
+        return Command([SHELL, "-c", command], stdin=stdin, marker=marker)
+    file = InjectedFile(_SHELL_SOURCE, source)
+    return Command([SHELL, _SHELL_SOURCE], files=(file,), stdin=stdin, marker=marker)
+
+
+def _checked_argv(command: list[str]) -> list[str]:
+    if not command:
+        raise SandboxSetupError("An empty command was given; give a program and its arguments.")
+    for argument in command:
+        _encoded(argument)
+    return command
+
+
+def _encoded(text: str) -> bytes:
+    if "\0" in text:
+        raise SandboxSetupError("The command holds a NUL character; no program can be given one.")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise SandboxSetupError(
+            f"The command holds {text[error.start]!r} at {error.start}, which is half a "
+            "character and has no UTF-8 form. Remove it."
+        ) from error

@@ -1,0 +1,69 @@
+"""A sandbox over any directory of the host, without a workspace."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from sandbox.base import BaseSandbox
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.host_paths import readable_path, writable_directory
+from sandbox.policy import Mount, SandboxPolicy
+from sandbox.uids import uid_for
+
+
+def create_sandbox(
+    working_dir: str,
+    allowed_paths: list[str] | None = None,
+    network: bool = False,
+    timeout: float = 30,
+) -> BaseSandbox:
+    """Commands start in `working_dir`, which they can write, and read `allowed_paths`.
+
+    All are bound at their own (resolved) paths; `working_dir` is made if it is missing. `timeout`
+    is the default wall time of a command in seconds. Commands run as the owner of `working_dir`.
+
+    Raises `SandboxUnavailable` where this host cannot sandbox (nothing ever runs without), or
+    when `network` is asked for, and `SandboxSetupError` for a path that would give the machine
+    away or that belongs to root.
+    """
+    if platform.system() != "Linux":
+        raise SandboxUnavailable(
+            f"There is no sandbox for {platform.system()} yet, only for Linux (bubblewrap). "
+            "Run this in a Linux machine or container."
+        )
+    if network:
+        raise SandboxUnavailable(
+            "A sandbox with network access was asked for. It needs the egress proxy, which this "
+            "version does not have; use network=False."
+        )
+    directory = _working_directory(working_dir)
+    readable = [readable_path(path) for path in allowed_paths or []]
+    # The working directory comes last: it stays writable inside of an allowed path.
+    mounts = [Mount(path, str(path)) for path in readable]
+    mounts.append(Mount(directory, str(directory), writable=True))
+    return BubblewrapSandbox(
+        SandboxPolicy(mounts=tuple(mounts), working_dir=str(directory), timeout=float(timeout))
+    )
+
+
+def _working_directory(given: str) -> Path:
+    path = writable_directory(given)
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise SandboxSetupError(
+                f"The working directory {path} is not a directory. Use another path."
+            ) from None
+    except OSError as error:
+        raise SandboxSetupError(
+            f"The working directory {path} cannot be made: {error.strerror}. Use another path."
+        ) from error
+    else:
+        if os.geteuid() == 0:
+            # Nobody's yet, and commands must not run as root: the first sandbox account.
+            os.chown(path, uid_for(0), uid_for(0))
+    return path

@@ -1,0 +1,68 @@
+"""Bounded capture of a stream: the beginning and the end are kept, the middle is counted."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+
+
+class CapturedStream:
+    """Keeps at most `limit` bytes of what it is fed."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_limit = limit // 2
+        self._tail_limit = limit - self._head_limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def feed(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._head_limit - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        # Cut in large steps, so that a flood of small pieces does not move the tail every time.
+        if len(self._tail) > 2 * self._tail_limit + 65536:
+            del self._tail[: len(self._tail) - self._tail_limit]
+
+    @property
+    def cut(self) -> int:
+        """How many bytes are left out."""
+        return max(0, self.total - self._head_limit - self._tail_limit)
+
+    def text(self) -> str:
+        """UTF-8 with replacement; a cut is said where it was made and splits no character."""
+        if not self.cut:
+            return bytes(self._head + self._tail).decode("utf-8", "replace")
+        tail = self._tail[len(self._tail) - self._tail_limit :]
+        start = 0
+        while start < min(3, len(tail)) and tail[start] & 0xC0 == 0x80:
+            start += 1
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
+        note = f"\n[... {self.cut:,} bytes of output cut here ...]\n"
+        return head + note + bytes(tail[start:]).decode("utf-8", "replace")
+
+
+class LiveOutput:
+    """Hands on the text of several streams as it comes, `limit` bytes of each at most."""
+
+    def __init__(self, on_output: Callable[[str], None], limit: int) -> None:
+        self._on_output = on_output
+        self._limit = limit
+        self._decoders: dict[str, codecs.IncrementalDecoder] = {}
+        self._room: dict[str, int] = {}
+
+    def feed(self, stream: str, data: bytes) -> None:
+        decoder = self._decoders.setdefault(
+            stream, codecs.getincrementaldecoder("utf-8")("replace")
+        )
+        room = self._room.get(stream, self._limit)
+        if room <= 0:
+            return
+        self._room[stream] = room - len(data)
+        if text := decoder.decode(data[:room]):
+            self._on_output(text)
+        if room < len(data):
+            self._on_output(f"\n[... more of {stream} is not shown live ...]\n")

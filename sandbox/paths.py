@@ -1,0 +1,95 @@
+"""Paths as an agent writes them, made canonical. Text only: no file system is asked."""
+
+from __future__ import annotations
+
+import posixpath
+
+from sandbox.errors import PathRefused
+
+SANDBOX_ROOT = "/sandbox"
+AREAS = ("skills", "user_uploads", "shared", "outputs", "workspace")
+"""The directories of the agent's view, each below SANDBOX_ROOT."""
+READ_ONLY_AREAS = frozenset({"skills", "user_uploads"})
+WORKING_DIR = f"{SANDBOX_ROOT}/workspace"
+"""Where relative paths start, in file tools and in commands alike."""
+
+MAX_PATH_BYTES = 4095
+MAX_NAME_BYTES = 255
+
+
+def normalise(path: str, cwd: str = "/") -> str:
+    """`path` as an absolute path without `.`, `..`, empty parts or a trailing slash.
+
+    Relative paths start at `cwd`. The result never leads above `/`, and normalising it again
+    changes nothing. Every other character is kept, line breaks included.
+
+    Raises PathRefused for NUL, for text that is not UTF-8, for `~`, for names and paths longer
+    than the kernel's limits, and for a `..` that leads above `/`.
+    """
+    if len(path) > 2 * MAX_PATH_BYTES:
+        raise PathRefused(f"longer than {MAX_PATH_BYTES} bytes. Use a shorter path.", path[:300])
+    if "\0" in path:
+        raise PathRefused("a path cannot hold a NUL character. Remove it.", path)
+    if path == "~" or path.startswith("~/"):
+        raise PathRefused("there is no home directory here. Write the path without `~/`.", path)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise PathRefused("not valid Unicode. Use a name that is valid UTF-8.", ascii(path)) from (
+            None
+        )
+    parts: list[str] = []
+    for part in posixpath.join(cwd, path).split("/"):
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not parts:
+                raise PathRefused("`..` leads above /. Write the path without it.", path)
+            parts.pop()
+            continue
+        if len(part.encode()) > MAX_NAME_BYTES:
+            raise PathRefused(
+                f"a name is longer than {MAX_NAME_BYTES} bytes. Use a shorter one.", path[:300]
+            )
+        parts.append(part)
+    result = "/" + "/".join(parts)
+    if len(result.encode()) > MAX_PATH_BYTES:
+        raise PathRefused(f"longer than {MAX_PATH_BYTES} bytes. Use a shorter path.", path[:300])
+    return result
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether the canonical `path` is `directory` or lies below it."""
+    return directory == "/" or path == directory or path.startswith(directory + "/")
+
+
+def resolve_workspace_path(path: str) -> str:
+    """The canonical `/sandbox/…` form of a path in the agent's view.
+
+    Relative paths start in /sandbox/workspace, `/skills/…` is short for /sandbox/skills/…, and
+    `/` is /sandbox itself, which holds the areas and nothing else.
+
+    Raises PathRefused, naming the right form, for everything outside the areas.
+    """
+    absolute = normalise(path, WORKING_DIR)
+    if absolute in ("/", SANDBOX_ROOT):
+        return SANDBOX_ROOT
+    if is_within(absolute, "/skills"):
+        return SANDBOX_ROOT + absolute
+    if any(is_within(absolute, f"{SANDBOX_ROOT}/{area}") for area in AREAS):
+        return absolute
+    raise PathRefused(_advice(absolute), path)
+
+
+def _advice(absolute: str) -> str:
+    inside = is_within(absolute, SANDBOX_ROOT)
+    below = absolute.removeprefix(SANDBOX_ROOT) if inside else absolute
+    first = below.split("/")[1]
+    suggestion = (
+        SANDBOX_ROOT + below if first in AREAS else f"{WORKING_DIR}/{posixpath.basename(absolute)}"
+    )
+    return (
+        f"outside the files of this session. Use {suggestion!r}, or another path in "
+        f"{', '.join(f'{SANDBOX_ROOT}/{area}' for area in AREAS)}. "
+        f"Relative paths start in {WORKING_DIR}."
+    )

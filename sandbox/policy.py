@@ -1,0 +1,70 @@
+"""What a sandbox may do: one frozen object that every platform's sandbox is built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+MAX_TIMEOUT = 600.0
+"""No command runs longer than this many seconds, whatever was asked for."""
+
+
+class Network(StrEnum):
+    """What a sandbox reaches. Every value means a network namespace of its own."""
+
+    NONE = "none"
+    ALLOWLIST = "allowlist"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A directory or file of the host inside the sandbox. `target` is an absolute path there.
+
+    Links in `source` are followed, so no part of it may lie where a sandbox can write.
+    """
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Resource limits of one command; bytes and seconds. None means no limit of that kind.
+
+    `memory`, `file_size`, `open_files` and `cpu_seconds` hold for each process. `output` is what
+    is kept of each of stdout and stderr; a command that prints more than `output_flood` in all is
+    killed. `tmp_size` is the size of each file system in memory (/tmp, /dev/shm, the home).
+    """
+
+    processes: int | None = 256
+    memory: int | None = 2 * 1024**3
+    file_size: int | None = 512 * 1024**2
+    disk: int | None = 2 * 1024**3
+    open_files: int | None = 1024
+    cpu_seconds: int | None = 600
+    output: int = 200_000
+    output_flood: int = 64 * 1024**2
+    tmp_size: int = 256 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPolicy:
+    """Everything that decides how a command is confined.
+
+    `mounts` are bound in their order over the read-only system. `working_dir` is the absolute
+    path inside the sandbox where commands start. `timeout` is the default wall time in seconds.
+    `uid` is the unprivileged host account that commands run as; None means the caller's own,
+    or, when the caller is root, the owner of the first writable mount.
+    """
+
+    mounts: tuple[Mount, ...]
+    working_dir: str
+    timeout: float = 30.0
+    network: Network = Network.NONE
+    limits: Limits = field(default_factory=Limits)
+    environment: tuple[tuple[str, str], ...] = ()
+    uid: int | None = None
+    gid: int | None = None

@@ -1,0 +1,195 @@
+"""What this host can enforce, found out by trying it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox.account import account_for
+from sandbox.errors import SandboxError, SandboxUnavailable
+from sandbox.executables import find_executable
+from sandbox.execution import BubblewrapExecution
+from sandbox.launch import Command, launch
+from sandbox.namespace import PYTHON, SHELL
+from sandbox.policy import Limits, SandboxPolicy
+from sandbox.rlimits import apply_rlimits
+from sandbox.seccomp import host_architecture
+from sandbox.uids import uid_for
+
+OLDEST_BWRAP = (0, 8, 0)
+"""The first version with --disable-userns."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """`problems` are what keeps the sandbox from running, `warnings` what works without.
+
+    Each line says what is wrong and what to do. `cgroups` are the versions that are mounted.
+    """
+
+    system: str
+    as_root: bool
+    bwrap: Path | None = None
+    bwrap_version: str | None = None
+    user_namespaces: bool = False
+    seccomp_architecture: str | None = None
+    cgroups: tuple[int, ...] = ()
+    python: Path | None = None
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        return not self.problems
+
+
+_lock = threading.Lock()
+_good: HostReport | None = None
+
+
+def check_host() -> HostReport:
+    """Look at this host and run a command in a real sandbox once.
+
+    A good report is kept for the life of the process; a bad one is made anew each time, so that
+    a mended host needs no restart.
+    """
+    global _good
+    with _lock:
+        if _good is not None:
+            return _good
+        report = _examine()
+        if report.usable:
+            _good = report
+        return report
+
+
+def require_bwrap() -> Path:
+    """bubblewrap's path on a host that passed. Raises `SandboxUnavailable` with every problem."""
+    report = check_host()
+    if report.bwrap is None or not report.usable:
+        raise SandboxUnavailable(
+            "This host cannot run a sandbox, so nothing was run.\n"
+            + "\n".join(f"- {problem}" for problem in report.problems)
+        )
+    return report.bwrap
+
+
+def _examine() -> HostReport:
+    report = HostReport(system=platform.system(), as_root=os.geteuid() == 0)
+    if report.system != "Linux":
+        return replace(
+            report,
+            problems=(
+                f"Commands can be sandboxed on Linux only for now; this is {report.system}. "
+                "Run the workers in a Linux machine or container.",
+            ),
+        )
+    python = Path(PYTHON) if os.access(PYTHON, os.X_OK) else None
+    warnings: list[str] = []
+    if python is None:
+        warnings.append(f"There is no {PYTHON}: execute_python cannot work. Install python3.")
+    report = replace(report, cgroups=_cgroup_versions(), python=python, warnings=tuple(warnings))
+    problems: list[str] = []
+    try:
+        report = replace(report, seccomp_architecture=host_architecture().name)
+    except SandboxUnavailable as error:
+        problems.append(str(error))
+    if not os.access(SHELL, os.X_OK):
+        problems.append(f"There is no {SHELL}. Install bash.")
+    bwrap = find_executable("bwrap")
+    if bwrap is None:
+        problems.append(
+            "bubblewrap (bwrap) was not found on PATH, or somebody else can rewrite it. Install "
+            "it: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`."
+        )
+    else:
+        version = _version_of(bwrap)
+        report = replace(report, bwrap=bwrap, bwrap_version=version)
+        if _as_numbers(version) < OLDEST_BWRAP:
+            problems.append(
+                f"{bwrap} is version {version}; "
+                f"{'.'.join(map(str, OLDEST_BWRAP))} or newer is needed. Upgrade bubblewrap."
+            )
+    if bwrap is not None and not problems:
+        problems += _try_a_sandbox(bwrap)
+        report = replace(report, user_namespaces=not problems)
+    return replace(report, problems=tuple(problems))
+
+
+def _version_of(bwrap: Path) -> str:
+    output = subprocess.run(
+        [bwrap, "--version"], capture_output=True, text=True, env={}, timeout=30, check=False
+    ).stdout
+    found = re.search(r"\d+(\.\d+)+", output)
+    return found.group() if found else "unknown"
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def _cgroup_versions() -> tuple[int, ...]:
+    kinds = {line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
+    return tuple(number for number, kind in ((1, "cgroup"), (2, "cgroup2")) if kind in kinds)
+
+
+def _try_a_sandbox(bwrap: Path) -> list[str]:
+    """Run one command that looks at its own confinement; the problems it found."""
+    limits = Limits()
+    policy = SandboxPolicy(
+        mounts=(),
+        working_dir="/tmp",  # noqa: S108 - the sandbox's own
+        limits=limits,
+        uid=uid_for(0) if os.geteuid() == 0 else None,
+    )
+    command = Command([SHELL, "-c", "cat /proc/self/status /proc/self/limits"])
+    try:
+        account = account_for(policy)
+        launched = launch(
+            bwrap, policy, account, command, lambda pid: apply_rlimits(pid, account, limits)
+        )
+        result = BubblewrapExecution(launched, limits, 30.0).wait()
+    except SandboxError as error:
+        return [f"A trial sandbox did not start. {error} {_likely_mend()}"]
+    expected = {
+        "without capabilities": r"^CapBnd:\s+0+$",
+        "with no_new_privs": r"^NoNewPrivs:\s+1$",
+        "under the system-call filter": r"^Seccomp:\s+2$",
+        "as an unprivileged user": r"^Uid:\s+65534\s+65534\s+65534\s+65534$",
+        "with its process limit": rf"^Max processes\s+{limits.processes}\s+{limits.processes}\s",
+    }
+    return [
+        f"A trial command did not run {what}. Upgrade bubblewrap and the kernel. "
+        f"stderr: {result.stderr.strip() or '(empty)'}"
+        for what, pattern in expected.items()
+        if not re.search(pattern, result.stdout, re.MULTILINE)
+    ]
+
+
+def _likely_mend() -> str:
+    """The setting that most likely keeps user namespaces away, as one instruction."""
+    if _setting("kernel/unprivileged_userns_clone") == "0":
+        return "Set `sysctl kernel.unprivileged_userns_clone=1`."
+    if _setting("user/max_user_namespaces") == "0":
+        return "Set `sysctl user.max_user_namespaces=15000`."
+    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return (
+            "AppArmor restricts user namespaces: install the bwrap-userns-restrict profile "
+            "(package apparmor-profiles) or set "
+            "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
+        )
+    return (
+        "Inside a container, the container must allow user namespaces and mounts of /proc "
+        "(Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`) "
+        "and, for a worker that is root, CAP_SETUID and CAP_SETGID."
+    )
+
+
+def _setting(name: str) -> str | None:
+    path = Path("/proc/sys") / name
+    return path.read_text().strip() if path.exists() else None

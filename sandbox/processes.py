@@ -1,0 +1,64 @@
+"""Process ids, pidfds and their ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from pathlib import Path
+
+DEATH_SECONDS = 10.0
+"""How long a process may take to die of SIGKILL before that counts as a fault of the host."""
+
+
+def send_kill(pidfd: int) -> None:
+    try:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # dead and reaped
+
+
+def hangs_in_the_kernel(pid: int) -> str:
+    return (
+        f"Process {pid} of a sandbox did not die within {DEATH_SECONDS:g} s of SIGKILL. "
+        "It hangs in the kernel; look at the disks and network mounts of this host."
+    )
+
+
+def wait_readable(descriptor: int, seconds: float) -> bool:
+    """Whether there was something to read in time. (`select` cannot take numbers over 1023.)
+
+    A pidfd is readable once its process is dead.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def parent_of(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return None
+    return int(text.rpartition(")")[2].split()[1])
+
+
+def kill_children(pid: int) -> None:
+    """Kill the children of `pid`, which does not reap them meanwhile."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except FileNotFoundError:
+        return  # it is dead, or this kernel has no such file
+    for child in text.split():
+        try:
+            os.kill(int(child), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def reap_if_own(pidfd: int) -> None:
+    """Where this process is pid 1 of a container, orphaned first processes become its children."""
+    try:
+        os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
+    except ChildProcessError:
+        pass

@@ -1,0 +1,234 @@
+"""The files of one thread on disk, and the policy that shows them to commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.errors import SandboxSetupError
+from sandbox.host_paths import writable_directory
+from sandbox.paths import AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
+from sandbox.policy import Limits, Mount, Network, SandboxPolicy
+from sandbox.reach import unreachable_directory
+from sandbox.uids import uid_for
+
+__all__ = ["Workspace", "prepare", "uid_for"]
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_SUBDIRECTORIES = (*AREAS, "shared/research", "shared/drafts")
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A prepared tree: `root` with the areas of `sandbox.paths` in it, all owned by `uid`.
+
+    Nobody else can enter it (mode 0700). The root itself is never mounted, only the areas, so no
+    command can replace an area by a link. `own_directory` is a directory of the caller's that is
+    the area `workspace` instead.
+    """
+
+    root: Path
+    uid: int
+    gid: int
+    own_directory: Path | None = None
+
+    @property
+    def directories(self) -> dict[str, Path]:
+        """Where each area of `sandbox.paths` lies on the host."""
+        found = {area: self.root / area for area in AREAS}
+        if self.own_directory is not None:
+            found["workspace"] = self.own_directory
+        return found
+
+    def policy(
+        self,
+        *,
+        timeout: float = 30.0,
+        network: Network = Network.NONE,
+        limits: Limits | None = None,
+        environment: tuple[tuple[str, str], ...] = (),
+        extra_mounts: tuple[Mount, ...] = (),
+    ) -> SandboxPolicy:
+        """Commands see the areas below /sandbox, start in /sandbox/workspace, run as the owner.
+
+        `skills` (also at /skills) and `user_uploads` are read-only.
+        """
+        areas = tuple(
+            Mount(directory, f"{SANDBOX_ROOT}/{area}", area not in READ_ONLY_AREAS)
+            for area, directory in self.directories.items()
+        )
+        skills = Mount(self.root / "skills", "/skills")
+        return SandboxPolicy(
+            mounts=(*areas, skills, *extra_mounts),
+            working_dir=WORKING_DIR,
+            timeout=timeout,
+            network=network,
+            limits=limits or Limits(),
+            environment=environment,
+            uid=self.uid,
+            gid=self.gid,
+        )
+
+
+def prepare(
+    base: Path, key: str, uid: int | None = None, *, own_directory: Path | None = None
+) -> Workspace:
+    """The workspace `base/key`, made if it is missing, mended if its making was interrupted.
+
+    `base`, the operator's choice, is made too and may be a link; below it no link is followed.
+    It must be a directory that `uid` can walk to. `uid` owns the tree: for root an unprivileged
+    account (`uid_for(n)`; None keeps the owner of an existing tree), for anyone else None or the
+    own. The gid is the number of the uid for root, else the own.
+
+    `own_directory` takes the place of the area `workspace`; commands run as its owner, and its
+    mode stays as it is.
+
+    Raises `SandboxSetupError`; a tree that belongs to another account is never taken over.
+    """
+    if own_directory is not None:
+        uid = _owner_of(own_directory)
+    if not _KEY.fullmatch(key):
+        raise SandboxSetupError(
+            f"The workspace key {key!r} was given; use 1 to 128 letters, digits, '-' or '_'."
+        )
+    base = base.resolve()
+    _make_base(base)
+    with _directory(base) as parent:
+        owner = _owner(parent, key, uid)
+        root = base / key
+        if os.geteuid() == 0:
+            _check_reachable(base, owner)
+        _make(parent, key, owner)
+        with _directory(key, parent) as top:
+            for name in _SUBDIRECTORIES:
+                _make_below(top, name, owner)
+    return Workspace(root, owner, _group(owner), own_directory)
+
+
+def _owner_of(directory: Path) -> int:
+    """The account that commands in a caller's own directory run as."""
+    writable_directory(directory)
+    try:
+        status = os.stat(directory)
+    except OSError as error:
+        raise SandboxSetupError(
+            f"The workspace {directory} cannot be used: {error.strerror}."
+        ) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise SandboxSetupError(f"The workspace {directory} is not a directory.")
+    if status.st_uid == 0:
+        raise SandboxSetupError(
+            f"The workspace {directory} belongs to root, and commands run as its owner. Give it "
+            f"to an unprivileged account: chown -R nobody {directory}"
+        )
+    if os.geteuid() == 0:
+        closed = unreachable_directory(directory, status.st_uid)
+        if closed is not None:
+            raise SandboxSetupError(
+                f"The workspace {directory} cannot be used: uid {status.st_uid}, who owns it, "
+                f"cannot enter {closed}."
+            )
+    return status.st_uid
+
+
+def _make_base(base: Path) -> None:
+    try:
+        if not base.is_dir():
+            base.mkdir(parents=True)
+            # Whatever the umask is: sandbox accounts pass through, and list nothing.
+            base.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    except OSError as error:
+        raise SandboxSetupError(
+            f"The directory for workspaces, {base}, cannot be made: {error.strerror}. "
+            "Set another data directory; root keeps it under /var/lib/vel."
+        ) from error
+
+
+def _owner(parent: int, key: str, uid: int | None) -> int:
+    own = os.geteuid()
+    if own != 0:
+        if uid not in (None, own):
+            raise SandboxSetupError(
+                f"The workspace {key} was to belong to uid {uid}, but this process is uid {own} "
+                "and only root can give files away. Leave the uid empty."
+            )
+        return own
+    if uid is None:
+        try:
+            uid = os.stat(key, dir_fd=parent, follow_symlinks=False).st_uid
+        except FileNotFoundError:
+            uid = 0
+    if uid == 0:
+        raise SandboxSetupError(
+            f"The workspace {key} would belong to root, and commands run as its owner. Give an "
+            "unprivileged uid, e.g. sandbox.workspace.uid_for(number of the thread)."
+        )
+    return uid
+
+
+def _group(owner: int) -> int:
+    return owner if os.geteuid() == 0 else os.getegid()
+
+
+def _check_reachable(base: Path, uid: int) -> None:
+    closed = unreachable_directory(base, uid)
+    if closed is not None:
+        raise SandboxSetupError(
+            f"Workspaces cannot be kept in {base}: as root, commands run as uid {uid}, which "
+            f"cannot enter {closed}. Use a data directory that everybody can walk to, such as "
+            "/var/lib/vel."
+        )
+
+
+@contextmanager
+def _directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
+    try:
+        descriptor = os.open(name, _OPEN_DIRECTORY, dir_fd=parent)
+    except OSError as error:
+        raise SandboxSetupError(
+            f"{name} in the workspaces is not a plain directory ({error.strerror}). "
+            "Links are not followed here; remove it."
+        ) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _make_below(top: int, name: str, owner: int) -> None:
+    first, _, second = name.partition("/")
+    if not second:
+        _make(top, first, owner)
+        return
+    with _directory(first, top) as parent:
+        try:
+            _make(parent, second, owner)
+        except SandboxSetupError:
+            # Commands can write in `first` and put a file or a link in this place. That is
+            # theirs to mend and must not keep the workspace from being used.
+            pass
+
+
+def _make(parent: int, name: str, owner: int) -> None:
+    """Make `name`, or take over a directory that this process made and could not finish."""
+    try:
+        os.mkdir(name, mode=0o700, dir_fd=parent)
+    except FileExistsError:
+        pass
+    with _directory(name, parent) as made:
+        status = os.fstat(made)
+        if status.st_uid not in (owner, os.geteuid()):
+            raise SandboxSetupError(
+                f"The workspace directory {name} belongs to uid {status.st_uid}, but uid {owner} "
+                "was wanted. Give the workspace a new key, or chown the tree while nothing runs."
+            )
+        if status.st_uid != owner:
+            os.fchown(made, owner, owner)
+        if stat.S_IMODE(status.st_mode) != 0o700:
+            os.fchmod(made, 0o700)

@@ -1,0 +1,74 @@
+"""Directories and sandboxes for the tests, made the same way for root and for an ordinary user."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.policy import Limits
+from sandbox.workspace import Workspace, prepare, uid_for
+
+AS_ROOT = os.geteuid() == 0
+
+
+def account(number: int = 0) -> int | None:
+    """A sandbox account for root; an ordinary user has only the own."""
+    return uid_for(1000 + number) if AS_ROOT else None
+
+
+@contextmanager
+def reachable_directory() -> Iterator[Path]:
+    """A temporary directory that every account can walk to; pytest's own are mode 0700."""
+    path = Path(tempfile.mkdtemp(prefix="vel-sandbox-test-", dir="/var/tmp"))
+    path.chmod(0o711)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def workspace_in(place: Path, key: str = "thread") -> Workspace:
+    return prepare(place / "threads", key, account())
+
+
+def sandbox_in(place: Path, *, timeout: float = 60.0, **limits: int | None) -> BubblewrapSandbox:
+    policy = workspace_in(place).policy(timeout=timeout)
+    return BubblewrapSandbox(replace(policy, limits=replace(Limits(), **limits)))
+
+
+def processes_with(text: str) -> list[int]:
+    """The host's processes that have `text` in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if text.encode() in line:
+            found.append(int(entry.name))
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Return when `condition` holds; fail if it does not in a minute."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.01)
+
+
+def is_dead(pid: int) -> bool:
+    """Whether nothing of the process runs; its entry may wait for whoever reaps orphans here."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+    except (FileNotFoundError, ProcessLookupError):
+        return True

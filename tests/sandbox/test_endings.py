@@ -1,0 +1,204 @@
+"""However a command ends, nothing of it survives."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.processes import wait_readable
+from sandbox.reaper import kill_marked
+from tests.sandbox.places import is_dead, processes_with, until, workspace_in
+
+pytestmark = pytest.mark.bubblewrap
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DAEMON = """
+import os, signal, sys
+for n in range(64):
+    signal.signal(n, signal.SIG_IGN) if n not in (0, 9, 19, 32, 33) and n < 32 else None
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        null = os.open("/dev/null", os.O_RDWR)
+        for n in range(3):
+            os.dup2(null, n)
+        open("daemon-is-up", "w").close()
+        while True:
+            signal.pause()
+    os._exit(0)
+while not os.path.exists("daemon-is-up"):
+    pass
+"""
+"""A process with its own session, adopted by the first process, deaf to every signal it can."""
+
+
+@pytest.fixture
+def marker() -> Iterator[str]:
+    token = f"test-{os.getpid()}-{os.urandom(4).hex()}"
+    yield token
+    assert kill_marked([token]) == 0, "the test left processes behind"
+
+
+def test_a_daemon_dies_at_the_normal_end(box: BubblewrapSandbox, place: Path, marker: str) -> None:
+    execution = box.start(["python3", "-c", DAEMON], marker=marker)
+    assert execution.wait().success
+    assert (workspace_in(place).root / "workspace/daemon-is-up").exists()
+    assert is_dead(execution.pid)
+    assert processes_with(marker) == []
+
+
+def test_a_daemon_dies_at_the_time_limit(box: BubblewrapSandbox, marker: str) -> None:
+    script = f"python3 -c '{DAEMON}'; exec sleep 600"
+    assert box.start(script, marker=marker, timeout=2).wait().timed_out
+    assert processes_with(marker) == []
+
+
+def test_a_daemon_dies_when_the_command_is_killed(box: BubblewrapSandbox, marker: str) -> None:
+    up = threading.Event()
+    execution = box.start(
+        f"python3 -c '{DAEMON}'; echo up; exec sleep 600",
+        marker=marker,
+        on_output=lambda _: up.set(),
+    )
+    killer = threading.Thread(target=lambda: up.wait(60) and execution.kill())
+    killer.start()
+    assert execution.wait().cancelled
+    killer.join()
+    assert processes_with(marker) == []
+
+
+def test_a_flood_leaves_no_process(box: BubblewrapSandbox, marker: str) -> None:
+    assert box.start("yes & yes & yes", marker=marker).wait().exit_code == 137
+    assert processes_with(marker) == []
+
+
+def test_a_descriptor_in_foreign_hands_does_not_hold_up_the_end(
+    box: BubblewrapSandbox, place: Path
+) -> None:
+    """Two sandboxes over one directory: one keeps the other's stdout open through a socket."""
+    keeper = box.start(
+        [
+            "python3",
+            "-c",
+            "import socket\n"
+            "server = socket.socket(socket.AF_UNIX); server.bind('/sandbox/shared/s')\n"
+            "server.listen(); peer, _ = server.accept()\n"
+            "held = socket.recv_fds(peer, 1, 1); print('held'); peer.recv(1)\n"
+            "import time; time.sleep(600)",
+        ]
+    )
+    result = box.execute_python(
+        "import os, socket, time\n"
+        "while not os.path.exists('/sandbox/shared/s'): time.sleep(0.01)\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "while s.connect_ex('/sandbox/shared/s'): time.sleep(0.01)\n"
+        "socket.send_fds(s, [b'x'], [1]); print('sent')"
+    )
+    assert (result.stdout, result.exit_code) == ("sent\n", 0)
+    keeper.kill()
+    assert keeper.wait().cancelled
+
+
+_PARENT = """
+import sys
+from pathlib import Path
+from tests.sandbox.places import sandbox_in
+execution = sandbox_in(Path(sys.argv[1])).start("echo up; sleep 600", marker=sys.argv[2],
+    on_output=lambda text: print(execution.pid, flush=True))
+execution.wait()
+"""
+
+_PARENT_AT_THE_GATE = """
+import signal, sys
+from pathlib import Path
+from tests.sandbox.places import sandbox_in
+import sandbox.bubblewrap
+real = sandbox.bubblewrap.launch
+def launch(*arguments):
+    launched = real(*arguments)
+    print(launched.pid, flush=True)
+    signal.pause()
+sandbox.bubblewrap.launch = launch
+sandbox_in(Path(sys.argv[1])).start("touch ran", marker=sys.argv[2])
+"""
+
+
+def start_parent(script: str, place: Path, marker: str) -> tuple[subprocess.Popen[str], int]:
+    """Another Python process that starts a sandbox, and the sandbox's first process."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(place), marker],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert parent.stdout
+    return parent, int(parent.stdout.readline())
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_parent_takes_its_sandbox_along(
+    place: Path, marker: str, number: signal.Signals
+) -> None:
+    parent, first = start_parent(_PARENT, place, marker)
+    pidfd = os.pidfd_open(first)
+    parent.send_signal(number)
+    assert parent.wait() == -number
+    assert wait_readable(pidfd, 60)
+    os.close(pidfd)
+    assert kill_marked([marker]) == 0
+
+
+def test_a_parent_that_dies_before_the_gate_opens_never_lets_the_command_run(
+    place: Path, marker: str
+) -> None:
+    parent, first = start_parent(_PARENT_AT_THE_GATE, place, marker)
+    pidfd = os.pidfd_open(first)
+    parent.kill()
+    parent.wait()
+    assert wait_readable(pidfd, 60)
+    os.close(pidfd)
+    assert not (workspace_in(place).root / "workspace/ran").exists()
+    assert processes_with(marker) == []
+
+
+def test_a_parent_that_dies_before_bubblewrap_reports_leaves_nothing(
+    place: Path, marker: str
+) -> None:
+    late = place / "bin/bwrap"
+    late.parent.mkdir()
+    late.write_text(
+        '#!/bin/bash\ncase "$*" in *vel-sandbox:*) while [ -d /proc/$PPID ]; do sleep 0.01; done;; '
+        f'esac\nexec {shutil.which("bwrap")} "$@"\n'
+    )
+    late.chmod(0o755)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _PARENT, str(place), marker],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{late.parent}:{os.environ['PATH']}"},
+    )
+    until(lambda: any(pid != parent.pid for pid in processes_with(f"vel-sandbox:{marker}")))
+    parent.kill()
+    parent.wait()
+    until(lambda: processes_with(marker) == [])
+
+
+def test_a_thread_that_ends_takes_its_sandbox_along(box: BubblewrapSandbox, marker: str) -> None:
+    """Why `wait` belongs to the thread that started it."""
+    executions = []
+    thread = threading.Thread(
+        target=lambda: executions.append(box.start("sleep 600", marker=marker))
+    )
+    thread.start()
+    thread.join()
+    pidfd = os.pidfd_open(executions[0].pid)
+    kill_marked([marker])  # in its very first instant a sandbox does not notice
+    assert wait_readable(pidfd, 60)
+    os.close(pidfd)
