@@ -1,0 +1,75 @@
+"""The settings of the reusable apps: one `VEL` dictionary in Django's settings, with defaults.
+
+Every key is optional. `settings.VEL = {"RUNS_PER_WORKER": 8}` changes one and keeps the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+
+@dataclass(frozen=True)
+class VelSettings:
+    """`settings.VEL`, typed. Times are seconds, sizes are bytes."""
+
+    DATA_DIR: Path = Path("/var/lib/vel")
+    """Workspaces lie below it; an account that Vel drops to must be able to walk there."""
+    RUNS_PER_WORKER: int = 32
+    """Runs that one worker process drives at once; it leaves the rest to others."""
+    LEASE_SECONDS: float = 30.0
+    """How long a run stays with a worker that does not renew its lease."""
+    HEARTBEAT_SECONDS: float = 5.0
+    SWEEP_SECONDS: float = 5.0
+    """How often each process looks for runs that nobody drives."""
+    PROVIDER: str = ""
+    """Of agents that name none. Empty: anthropic with a key or a base URL, else scripted."""
+    MODEL: str = ""
+    """Of agents that name none. Empty: the provider's default."""
+    ANTHROPIC_API_KEY: str = ""
+    ANTHROPIC_BASE_URL: str = ""
+    MODEL_IDLE_SECONDS: float = 120.0
+    """A model stream that is silent for so long is given up and the call made again."""
+    MODEL_ATTEMPTS: int = 6
+    """How often one model call is tried before the run fails."""
+    RETRY_BASE_SECONDS: float = 1.0
+    """The first pause before a model call is made again; it doubles each time, up to a minute."""
+    MESSAGE_BYTES: int = 1_000_000
+    """The longest message that a person may send."""
+    RESULT_BYTES: int = 400_000
+    """The longest tool result that is kept; more is cut, and the result says so."""
+    ALLOW_UNSANDBOXED: bool = False
+    """Allows a bare shell in the command line tool. Never as root, never in workers."""
+
+    @property
+    def workspaces(self) -> Path:
+        return self.DATA_DIR / "workspaces"
+
+
+@lru_cache(maxsize=1)
+def vel_settings() -> VelSettings:
+    """The settings in force. An unknown key is an error that names the known ones."""
+    given = getattr(settings, "VEL", {})
+    known = {field.name for field in fields(VelSettings)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise ImproperlyConfigured(
+            f"settings.VEL has unknown keys {', '.join(unknown)}; "
+            f"known are {', '.join(sorted(known))}."
+        )
+    return VelSettings(
+        **{**given, **({"DATA_DIR": Path(given["DATA_DIR"])} if "DATA_DIR" in given else {})}
+    )
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "VEL":
+        vel_settings.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.conf")

@@ -1,0 +1,58 @@
+"""Characters that a reader does not see, or sees elsewhere than they stand.
+
+Whatever an agent, a tool or a person wrote is shown with these as code points, in pages and in
+terminals. The browser's copy of the pattern is in static/agents/web/text.js; a test compares them.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Controls but tab and line feed, marks that turn the direction of writing, zero-width and blank
+# letters, tags, supplementary variation selectors; and lone surrogates, which JSON may carry.
+HIDDEN_RANGES = (
+    (0x00, 0x08),
+    (0x0B, 0x1F),
+    (0x7F, 0x9F),
+    (0xAD, 0xAD),
+    (0x34F, 0x34F),
+    (0x600, 0x605),
+    (0x61C, 0x61C),
+    (0x6DD, 0x6DD),
+    (0x70F, 0x70F),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180E),
+    (0x200B, 0x200F),
+    (0x2028, 0x202E),
+    (0x2060, 0x206F),
+    (0x2800, 0x2800),
+    (0x3164, 0x3164),
+    (0xD800, 0xDFFF),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF9, 0xFFFB),
+    (0xE0000, 0xE01EF),
+)
+
+_HIDDEN = re.compile(
+    "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in HIDDEN_RANGES) + "]"
+)
+
+
+def visible(text: str) -> str:
+    """`text` with what cannot be seen written as code points, as in ⟨U+202E⟩."""
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def escaped_json(json_text: str) -> str:
+    """JSON text that means the same, with hidden characters as escapes, for editing.
+
+    They can only stand within strings, where an escape means the character.
+    """
+    return _HIDDEN.sub(lambda found: _escape(ord(found[0])), json_text)
+
+
+def _escape(code: int) -> str:
+    units = chr(code).encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -1,0 +1,41 @@
+"""Rows. Imports run one way: agent → thread → run → message, tool_call, event → approval.
+
+A model holds fields, constraints and properties that need nothing else. What changes rows is in
+`agents.services` and, for the hot path of a driver, in `agents.engine.journal`.
+"""
+
+from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
+from agents.models.approval import ApprovalKind, ApprovalRequest
+from agents.models.event import RunEvent
+from agents.models.message import Message, MessageRole
+from agents.models.run import POOL, IdempotencyKey, Run, RunClock
+from agents.models.state_file import StateFile
+from agents.models.thread import Epoch, Thread
+from agents.models.todo import Todo, TodoStatus
+from agents.models.token import ApiToken, TokenScope
+from agents.models.tool_call import Effect, ToolCall
+
+__all__ = [
+    "POOL",
+    "Agent",
+    "AgentVersion",
+    "ApiToken",
+    "ApprovalKind",
+    "ApprovalRequest",
+    "Effect",
+    "Epoch",
+    "IdempotencyKey",
+    "Message",
+    "MessageRole",
+    "NetworkChoice",
+    "Run",
+    "RunClock",
+    "RunEvent",
+    "StateFile",
+    "Thread",
+    "Todo",
+    "TodoStatus",
+    "TokenScope",
+    "ToolCall",
+    "ToolProfile",
+]

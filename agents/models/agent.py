@@ -1,0 +1,138 @@
+"""An agent as its team defines it, and the versions that runs pin."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+
+
+class ToolProfile(models.TextChoices):
+    FULL = "full", _("full: planning, files, execution")
+    SANDBOX_ONLY = "sandbox_only", _("sandbox only: todos and execute_in_sandbox")
+
+
+class NetworkChoice(models.TextChoices):
+    NONE = "none", _("none")
+    ALLOWLIST = "allowlist", _("allow-list")
+    FULL = "full", _("any public address")
+
+
+class Agent(models.Model):
+    """What a team calls an agent. Each save that changes it is kept as an `AgentVersion`."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    name = models.CharField(max_length=100)
+    slug = models.SlugField(max_length=100, unique=True)
+    description = models.TextField(blank=True)
+    system_prompt = models.TextField(
+        blank=True, help_text=_("What the agent is told about itself (its AGENTS.md).")
+    )
+    provider = models.CharField(
+        max_length=50, blank=True, help_text=_("Empty: the provider of the settings.")
+    )
+    model = models.CharField(
+        max_length=200, blank=True, help_text=_("Empty: the default model of the provider.")
+    )
+    max_output_tokens = models.PositiveIntegerField(default=16_000)
+    thinking = models.CharField(
+        max_length=20,
+        blank=True,
+        choices=[("adaptive", _("adaptive")), ("disabled", _("off"))],
+        help_text=_("Empty: the model's own default."),
+    )
+    effort = models.CharField(
+        max_length=20,
+        blank=True,
+        choices=[(level, level) for level in ("low", "medium", "high", "max")],
+        help_text=_("How much the model spends on an answer. Empty: the model's own default."),
+    )
+    profile = models.CharField(max_length=20, choices=ToolProfile.choices, default=ToolProfile.FULL)
+    tools = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_(
+            'Names of the tools it may use, as ["ls", "read_file"]. Empty: all of its profile.'
+        ),
+    )
+    interrupt_on = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text=_(
+            'Tools that wait for a person, as {"execute": true} or '
+            '{"edit_file": {"allowed_decisions": ["approve", "reject"]}}; false never asks.'
+        ),
+    )
+    sandbox = models.BooleanField(
+        default=True, help_text=_("Off: files in the database and no tools that run code.")
+    )
+    network = models.CharField(
+        max_length=20, choices=NetworkChoice.choices, default=NetworkChoice.NONE
+    )
+    command_timeout = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(600)],
+        help_text=_(
+            "Seconds a command may take unless the call says otherwise. Empty: the tool's own."
+        ),
+    )
+    max_turns = models.PositiveIntegerField(default=500, validators=[MinValueValidator(1)])
+    max_tokens = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text=_("All tokens of one run. Empty: no limit.")
+    )
+    max_cost = models.DecimalField(
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text=_("US dollars a run.")
+    )
+    max_seconds = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Wall time of one run. Empty: no limit.")
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="owned_agents",
+    )
+    groups = models.ManyToManyField(Group, blank=True, related_name="agents")
+    everyone = models.BooleanField(
+        default=False, help_text=_("Every signed-in user may start runs with it.")
+    )
+    is_active = models.BooleanField(default=True)
+    version = models.PositiveIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+        permissions = [
+            ("configure_sandbox", _("Can change an agent's sandbox and network")),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AgentVersion(models.Model):
+    """An agent as it was when a run began. Rows are never changed."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    spec = models.JSONField(help_text=_("The fields of `agents.spec.AgentSpec`."))
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["agent", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "number"], name="agent_version_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} v{self.number}"

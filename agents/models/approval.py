@@ -1,0 +1,64 @@
+"""What waits for a person, bound to exactly what the person was shown."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+from agents.models.json_text import JSONTextField
+from agents.models.run import Run
+from agents.models.tool_call import ToolCall
+from agents.states import ApprovalStatus, Decision
+
+
+class ApprovalKind(models.TextChoices):
+    TOOL = "tool", _("tool call")
+    MEMORY = "memory", _("memory edit")
+    BUDGET = "budget", _("budget")
+
+
+class ApprovalRequest(models.Model):
+    """A question to a person. Its id names one digest for ever: what changes is asked anew."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="approvals")
+    tool_call = models.ForeignKey(
+        ToolCall, on_delete=models.CASCADE, null=True, blank=True, related_name="approvals"
+    )
+    kind = models.CharField(max_length=20, choices=ApprovalKind.choices, default=ApprovalKind.TOOL)
+    tool = models.CharField(max_length=200)
+    input = JSONTextField()
+    prompt = models.TextField(blank=True, help_text=_("Why it is asked."))
+    allowed_decisions = models.JSONField(default=list)
+    digest = models.CharField(max_length=64)
+    workspace_generation = models.PositiveBigIntegerField(default=0)
+    status = models.CharField(
+        max_length=20,
+        choices=ApprovalStatus.choices,
+        default=ApprovalStatus.PENDING,
+        db_index=True,
+    )
+    decision = models.CharField(max_length=20, choices=Decision.choices, blank=True)
+    edited_input = JSONTextField(null=True, blank=True)
+    reason = models.TextField(blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tool_call"],
+                condition=models.Q(status=ApprovalStatus.PENDING),
+                name="one_pending_request_per_call",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} ({self.status})"

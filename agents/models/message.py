@@ -1,0 +1,56 @@
+"""What was said in a thread, append-only."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.models.run import Run
+
+
+class MessageRole(models.TextChoices):
+    USER = "user", _("user")
+    ASSISTANT = "assistant", _("assistant")
+
+
+class Message(models.Model):
+    """A person's message or a model's reply.
+
+    `content` is the JSON text of a list of content blocks, written once and sent to the model as
+    it is. Results of tools are not here: they are derived from the journal (`ToolCall`).
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages")
+    turn = models.PositiveIntegerField(
+        help_text=_("0 for the person's message, else the number of the model call in the run.")
+    )
+    role = models.CharField(max_length=10, choices=MessageRole.choices)
+    content = models.TextField()
+    stop_reason = models.CharField(max_length=50, blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    input_tokens = models.PositiveIntegerField(default=0)
+    output_tokens = models.PositiveIntegerField(default=0)
+    cache_read_tokens = models.PositiveIntegerField(default=0)
+    cache_write_tokens = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "turn", "role"], name="one_message_per_turn"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.run_id}/{self.turn}"
+
+    @property
+    def blocks(self) -> list[dict[str, Any]]:
+        return json.loads(self.content)
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by blank lines."""
+        return "\n\n".join(block["text"] for block in self.blocks if block["type"] == "text")

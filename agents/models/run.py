@@ -1,0 +1,143 @@
+"""One request to its answer, and the few numbers of it that change all the time."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+from agents.models.agent import AgentVersion
+from agents.models.thread import Thread
+from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus, WaitReason
+
+POOL = "pool"
+"""`Run.executor` of runs that any worker may claim."""
+
+
+class Run(models.Model):
+    """A person's message and all that the agent does until it has answered."""
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="runs")
+    number = models.PositiveIntegerField(help_text=_("Its place in the thread, from 1."))
+    parent = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="children"
+    )
+    agent_version = models.ForeignKey(AgentVersion, on_delete=models.PROTECT, related_name="runs")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
+    )
+    status = models.CharField(
+        max_length=20, choices=RunStatus.choices, default=RunStatus.QUEUED, db_index=True
+    )
+    wait_reason = models.CharField(
+        max_length=20, choices=WaitReason.choices, default=WaitReason.NONE, blank=True
+    )
+    executor = models.CharField(
+        max_length=100,
+        default=POOL,
+        help_text=_("`pool`, or the one process that may drive it."),
+    )
+    source = models.CharField(
+        max_length=20, default="api", help_text=_("Which door it came through.")
+    )
+    finish_reason = models.CharField(max_length=50, blank=True)
+    error_code = models.CharField(max_length=50, blank=True)
+    error_message = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "number"], name="run_number"),
+            models.UniqueConstraint(
+                fields=["thread"],
+                condition=Q(parent__isnull=True, status__in=sorted(ACTIVE_RUNS)),
+                name="one_active_root_run_per_thread",
+            ),
+        ]
+        permissions = [("view_all_runs", _("Can see the runs of all users"))]
+
+    def __str__(self) -> str:
+        return f"run {self.id}"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED_RUNS
+
+
+class RunClock(models.Model):
+    """The narrow row that every write of a run goes through: fence, lease, next seq, totals.
+
+    `lease_until` is in seconds since 1970 by the database's own clock. A driver writes only while
+    `fence` is the number it was given when it claimed the run. The totals count model calls.
+    """
+
+    run = models.OneToOneField(
+        Run, on_delete=models.CASCADE, primary_key=True, related_name="clock"
+    )
+    fence = models.PositiveIntegerField(default=0)
+    lease_until = models.FloatField(null=True)
+    lease_holder = models.CharField(max_length=100, blank=True)
+    lost_drivers = models.PositiveSmallIntegerField(
+        default=0, help_text=_("Drivers in a row that died before the model's next reply.")
+    )
+    seq = models.PositiveBigIntegerField(default=0)
+    cancel_requested = models.BooleanField(default=False)
+    cancel_reason = models.CharField(max_length=200, blank=True)
+    turn = models.PositiveIntegerField(default=0)
+    active_ms = models.PositiveBigIntegerField(
+        default=0, help_text=_("Time that drivers spent on it; waiting for people does not count.")
+    )
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    cache_read_tokens = models.PositiveBigIntegerField(default=0)
+    cache_write_tokens = models.PositiveBigIntegerField(default=0)
+    cost_microusd = models.PositiveBigIntegerField(default=0)
+    cost_known = models.BooleanField(
+        default=True, help_text=_("False once a call was made whose price is not known.")
+    )
+
+    class Meta:
+        indexes = [models.Index(fields=["lease_until"], name="run_clock_lease")]
+
+    def __str__(self) -> str:
+        return f"clock of run {self.run_id}"
+
+    @property
+    def total_tokens(self) -> int:
+        return (
+            self.input_tokens
+            + self.output_tokens
+            + self.cache_read_tokens
+            + self.cache_write_tokens
+        )
+
+    @property
+    def cost(self) -> Decimal | None:
+        """US dollars, or None where a price is unknown."""
+        return Decimal(self.cost_microusd) / 1_000_000 if self.cost_known else None
+
+
+class IdempotencyKey(models.Model):
+    """A request to create a run that must not be carried out twice."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    body_hash = models.CharField(max_length=64)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "key"], name="idempotency_key_per_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,36 @@
+"""The plan an agent keeps for a thread."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.models.thread import Thread
+
+
+class TodoStatus(models.TextChoices):
+    PENDING = "pending", _("pending")
+    IN_PROGRESS = "in_progress", _("in progress")
+    COMPLETED = "completed", _("completed")
+    BLOCKED = "blocked", _("blocked")
+
+
+class Todo(models.Model):
+    """One item of the list. `position` orders the list and is its id for the agent."""
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="todos")
+    position = models.PositiveIntegerField()
+    content = models.TextField()
+    active_form = models.TextField(blank=True)
+    status = models.CharField(max_length=20, choices=TodoStatus.choices, default=TodoStatus.PENDING)
+    note = models.TextField(blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["thread", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "position"], name="todo_position"),
+        ]
+
+    def __str__(self) -> str:
+        return self.content

@@ -1,0 +1,36 @@
+"""Tokens for the API. Only a hash is stored."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class TokenScope(models.TextChoices):
+    READ = "read", _("read runs and approvals")
+    RUN = "run", _("start and cancel runs")
+    APPROVE = "approve", _("decide approvals")
+
+
+class ApiToken(models.Model):
+    """A bearer token of a user, narrowed to scopes."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    name = models.CharField(max_length=100, blank=True)
+    prefix = models.CharField(max_length=12, help_text=_("Its first characters, to tell it by."))
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("API token")
+        ordering = ["user", "-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… of {self.user}"

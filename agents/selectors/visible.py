@@ -1,0 +1,71 @@
+"""What a person may see. Every query that serves somebody starts here."""
+
+from __future__ import annotations
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, PermissionsMixin
+from django.db.models import Q, QuerySet
+
+from agents.models import Agent, ApprovalRequest, Run, Thread
+
+Person = AbstractBaseUser | AnonymousUser
+
+APPROVE = "agents.approve_toolcall"
+VIEW_ALL = "agents.view_all_runs"
+
+
+def _has(user: Person, permission: str) -> bool:
+    return (
+        isinstance(user, PermissionsMixin)
+        and bool(getattr(user, "is_active", False))
+        and user.has_perm(permission)
+    )
+
+
+def agents_for(user: Person) -> QuerySet[Agent]:
+    """Active agents that `user` may start runs with."""
+    if not user.is_authenticated:
+        return Agent.objects.none()
+    agents = Agent.objects.filter(is_active=True)
+    if getattr(user, "is_superuser", False):
+        return agents
+    return agents.filter(
+        Q(everyone=True) | Q(owner=user.pk) | Q(groups__in=user.groups.all())  # type: ignore[attr-defined]
+    ).distinct()
+
+
+def threads_for(user: Person) -> QuerySet[Thread]:
+    """Threads that `user` began."""
+    if not user.is_authenticated:
+        return Thread.objects.none()
+    return Thread.objects.filter(owner=user.pk)
+
+
+def runs_for(user: Person) -> QuerySet[Run]:
+    """Runs that `user` may read: the own ones, or all with the permission `view_all_runs`."""
+    if not user.is_authenticated:
+        return Run.objects.none()
+    if _has(user, VIEW_ALL):
+        return Run.objects.all()
+    return Run.objects.filter(owner=user.pk)
+
+
+def watchable_runs_for(user: Person) -> QuerySet[Run]:
+    """Runs whose stream `user` may open: those to read, and for approvers those that have asked."""
+    if not user.is_authenticated:
+        return Run.objects.none()
+    if _has(user, VIEW_ALL):
+        return Run.objects.all()
+    mine = Q(owner=user.pk)
+    if _has(user, APPROVE):
+        mine |= Q(pk__in=ApprovalRequest.objects.values("run"))
+    return Run.objects.filter(mine)
+
+
+def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
+    """Requests that `user` may decide: of own runs, or all with the permission to approve."""
+    if not user.is_authenticated:
+        return ApprovalRequest.objects.none()
+    if _has(user, APPROVE):
+        return ApprovalRequest.objects.all()
+    return ApprovalRequest.objects.filter(run__owner=user.pk)

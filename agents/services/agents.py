@@ -1,0 +1,85 @@
+"""Defining agents. Every save is a new version; runs keep the one they began with."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from pydantic import ValidationError
+
+from agents.conf import vel_settings
+from agents.models import Agent, AgentVersion
+from agents.providers import registry
+from agents.services.errors import InvalidRequest
+from agents.spec import AgentSpec
+
+SCRIPTED = "scripted"
+
+
+def default_provider() -> str:
+    """The settings' provider, else anthropic where it can be reached, else the offline script."""
+    settings = vel_settings()
+    if settings.PROVIDER:
+        return settings.PROVIDER
+    return "anthropic" if settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL else SCRIPTED
+
+
+def default_model(provider: str) -> str:
+    """The model of an agent that names none: the settings', else the provider's own default."""
+    return vel_settings().MODEL or registry.default_model(provider)
+
+
+def build_spec(agent: Agent) -> AgentSpec:
+    """The agent's present state as a run would pin it.
+
+    Raises `InvalidRequest` that names the field which does not fit.
+    """
+    provider = agent.provider or default_provider()
+    try:
+        return AgentSpec(
+            name=agent.name,
+            slug=agent.slug,
+            system_prompt=agent.system_prompt,
+            provider=provider,
+            model=agent.model or default_model(provider),
+            max_output_tokens=agent.max_output_tokens,
+            thinking=agent.thinking,  # type: ignore[arg-type]  # checked by pydantic
+            effort=agent.effort,
+            profile=agent.profile,  # type: ignore[arg-type]
+            tools=agent.tools,
+            interrupt_on=agent.interrupt_on,
+            sandbox=agent.sandbox,
+            network=agent.network,  # type: ignore[arg-type]
+            command_timeout=agent.command_timeout,
+            max_turns=agent.max_turns,
+            max_tokens=agent.max_tokens,
+            max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
+            max_seconds=agent.max_seconds,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequest(f"{place}: {first['msg']}", code="invalid_agent") from None
+
+
+@transaction.atomic
+def save_agent(agent: Agent, *, by_id: int | None = None) -> Agent:
+    """Store the agent and, if anything that a run sees has changed, a new version of it."""
+    spec = build_spec(agent).model_dump(mode="json")
+    agent.save()
+    locked = Agent.objects.select_for_update().get(pk=agent.pk)
+    latest = locked.versions.order_by("-number").first()
+    if latest is None or latest.spec != spec:
+        number = latest.number + 1 if latest else 1
+        AgentVersion.objects.create(agent=locked, number=number, spec=spec, created_by_id=by_id)
+        Agent.objects.filter(pk=agent.pk).update(version=number)
+        agent.version = number
+    return agent
+
+
+def current_version(agent: Agent) -> AgentVersion:
+    """The version that a run started now would pin. Makes a new one if settings changed it."""
+    spec = build_spec(agent).model_dump(mode="json")
+    latest = agent.versions.order_by("-number").first()
+    if latest is not None and latest.spec == spec:
+        return latest
+    save_agent(agent)
+    return agent.versions.get(number=agent.version)

@@ -1,0 +1,196 @@
+"""Starting runs."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from dataclasses import dataclass
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils.text import Truncator
+
+from agents.conf import vel_settings
+from agents.events.append import dump
+from agents.models import (
+    POOL,
+    Agent,
+    IdempotencyKey,
+    Message,
+    MessageRole,
+    Run,
+    RunClock,
+    Thread,
+)
+from agents.selectors.visible import agents_for, threads_for
+from agents.services.agents import current_version
+from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.wake import enqueue_run
+from agents.states import (
+    ACTIVE_RUNS,
+    RunStatus,
+)
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a person asks for.
+
+    `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id of
+    the caller's own choosing, which continues the thread that has it or begins one. With
+    `queue`, a message to a busy thread waits for its turn instead of being refused.
+    `workspace_path` is for callers on this machine only, never for the network.
+    """
+
+    agent: str
+    message: str
+    thread: str | None = None
+    key: str | None = None
+    queue: bool = False
+    executor: str = POOL
+    source: str = "api"
+    workspace_path: str = ""
+
+
+@dataclass(frozen=True)
+class CreatedRun:
+    """`created` is False where an idempotency key led to a run that was there already."""
+
+    run: Run
+    created: bool
+
+
+def create_run(
+    request: RunRequest, *, owner: AbstractBaseUser, idempotency_key: str | None = None
+) -> CreatedRun:
+    """Store the message and a run that will answer it, and hand the run to the workers.
+
+    Raises `InvalidRequest` (empty or too long message, bad key), `NotFound` (agent or thread not
+    the caller's), `Conflict` (thread busy; the key was used with another body).
+    """
+    check_create_run(request)
+    body_hash = hashlib.sha256(
+        dump([request.agent, request.message, request.thread, request.key, request.queue]).encode()
+    ).hexdigest()
+    if idempotency_key is not None and not 0 < len(idempotency_key) <= 200:
+        raise InvalidRequest("The idempotency key must have 1 to 200 characters.")
+    try:
+        with transaction.atomic():
+            known = _known_key(owner, idempotency_key, body_hash)
+            if known is not None:
+                return CreatedRun(known, created=False)
+            run = _do_create_run(request, owner)
+            if idempotency_key is not None:
+                IdempotencyKey.objects.create(
+                    owner_id=owner.pk, key=idempotency_key, body_hash=body_hash, run=run
+                )
+            return CreatedRun(run, created=True)
+    except IntegrityError:
+        # Another request won the race for the thread or for the key; its rows are there now.
+        known = _known_key(owner, idempotency_key, body_hash)
+        if known is not None:
+            return CreatedRun(known, created=False)
+        raise Conflict(
+            "The thread was taken by another run at the same moment: try again.",
+            code="thread_busy",
+        ) from None
+
+
+def check_create_run(request: RunRequest) -> None:
+    """Everything about a request that needs no lock."""
+    limit = vel_settings().MESSAGE_BYTES
+    if not request.message.strip():
+        raise InvalidRequest("The message is empty: say what the agent should do.")
+    size = len(request.message.encode("utf-8", "surrogatepass"))
+    if size > limit:
+        raise InvalidRequest(
+            f"The message has {size:,} bytes and may have {limit:,}: "
+            "put long material into a file in the workspace and name the file.",
+            code="message_too_long",
+        )
+    if "\x00" in request.message or any("\ud800" <= char <= "\udfff" for char in request.message):
+        raise InvalidRequest("The message holds a NUL or a lone surrogate: send text in UTF-8.")
+    if request.thread and request.key:
+        raise InvalidRequest("Name a thread by its id or by your own key, not by both.")
+    if request.key is not None and not 0 < len(request.key) <= 200:
+        raise InvalidRequest("The session id must have 1 to 200 characters.")
+
+
+def _known_key(owner: AbstractBaseUser, key: str | None, body_hash: str) -> Run | None:
+    if key is None:
+        return None
+    row = IdempotencyKey.objects.select_related("run").filter(owner_id=owner.pk, key=key).first()
+    if row is None:
+        return None
+    if row.body_hash != body_hash:
+        raise Conflict(
+            "This idempotency key was used with another body: use a new key.",
+            code="idempotency_mismatch",
+        )
+    return row.run
+
+
+def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
+    agent = agents_for(owner).filter(slug=request.agent).first()
+    if agent is None:
+        raise NotFound(
+            f"There is no agent {request.agent!r} that you may use.", code="unknown_agent"
+        )
+    thread = _thread_for(request, agent, owner)
+    busy = Run.objects.filter(
+        thread=thread, parent=None, status__in=[*ACTIVE_RUNS, RunStatus.PENDING]
+    ).exists()
+    if busy and not request.queue:
+        raise Conflict(
+            "The thread is busy with an earlier message: wait for its end, cancel it, or ask for "
+            "this message to be queued.",
+            code="thread_busy",
+        )
+    number = (Run.objects.filter(thread=thread).aggregate(last=Max("number"))["last"] or 0) + 1
+    run = Run.objects.create(
+        thread=thread,
+        number=number,
+        agent_version=current_version(agent),
+        owner_id=owner.pk,
+        status=RunStatus.PENDING if busy else RunStatus.QUEUED,
+        executor=request.executor,
+        source=request.source,
+    )
+    RunClock.objects.create(run=run)
+    Message.objects.create(
+        run=run,
+        turn=0,
+        role=MessageRole.USER,
+        content=dump([{"type": "text", "text": request.message}]),
+    )
+    if not busy:
+        enqueue_run(run)
+    return run
+
+
+def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
+    """The thread to go on with, locked, or a new one."""
+    mine = threads_for(owner).select_for_update()
+    thread = None
+    if request.thread:
+        thread = mine.filter(pk=request.thread).first()
+        if thread is None:
+            raise NotFound(f"You have no thread {request.thread!r}.", code="unknown_thread")
+    elif request.key:
+        thread = mine.filter(key=request.key).first()
+    if thread is not None:
+        if thread.agent_id != agent.pk:
+            raise Conflict(
+                f"The thread belongs to the agent {thread.agent.slug!r}: begin a new one.",
+                code="other_agent",
+            )
+        return thread
+    return Thread.objects.create(
+        agent=agent,
+        owner_id=owner.pk,
+        key=request.key or None,
+        title=Truncator(" ".join(request.message.split())).chars(80),
+        host=socket.gethostname(),
+        workspace_path=request.workspace_path,
+    )

@@ -1,0 +1,91 @@
+"""Files of threads without a sandbox, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from django.db.models import Sum
+from django.db.models.functions import Length
+
+from agents.models import StateFile
+from sandbox.backends.state import StoredFile
+from sandbox.errors import StorageFull
+
+T = TypeVar("T")
+
+MAX_BYTES = 64 * 1024**2
+MAX_FILES = 10_000
+
+
+class DatabaseFileStore:
+    """`sandbox.backends.state.FileStore` over `StateFile`.
+
+    `call` runs a function in a transaction; writing functions begin with `check`, which raises
+    when the writer may no longer write.
+    """
+
+    def __init__(self, thread_id: str, call: Callable[..., T], check: Callable[[], object]) -> None:
+        self._thread_id = thread_id
+        self._call: Callable[..., object] = call
+        self._check = check
+
+    def __getitem__(self, path: str) -> bytes:
+        content = self._call(_read, self._thread_id, path)
+        if content is None:
+            raise KeyError(path)
+        assert isinstance(content, bytes)
+        return content
+
+    def __setitem__(self, path: str, data: bytes) -> None:
+        self._call(self._write, path, data)
+
+    def __delitem__(self, path: str) -> None:
+        if not self._call(self._delete, path):
+            raise KeyError(path)
+
+    def info(self, path: str) -> StoredFile | None:
+        found = self._call(_scan, self._thread_id, path, True)
+        assert isinstance(found, list)
+        return found[0] if found else None
+
+    def scan(self, prefix: str) -> Iterable[StoredFile]:
+        found = self._call(_scan, self._thread_id, prefix, False)
+        assert isinstance(found, list)
+        return found
+
+    def _write(self, path: str, data: bytes) -> None:
+        self._check()
+        others = StateFile.objects.filter(thread_id=self._thread_id).exclude(path=path)
+        used = others.aggregate(total=Sum(Length("content")))["total"] or 0
+        if used + len(data) > MAX_BYTES or others.count() >= MAX_FILES:
+            raise StorageFull(
+                f"no room left: {MAX_BYTES:,} bytes and {MAX_FILES:,} files are kept. "
+                "Make other files shorter.",
+                path,
+            )
+        StateFile.objects.update_or_create(
+            thread_id=self._thread_id, path=path, defaults={"content": data}
+        )
+
+    def _delete(self, path: str) -> bool:
+        self._check()
+        return bool(StateFile.objects.filter(thread_id=self._thread_id, path=path).delete()[0])
+
+
+def _read(thread_id: str, path: str) -> bytes | None:
+    row = StateFile.objects.filter(thread_id=thread_id, path=path).first()
+    return bytes(row.content) if row else None
+
+
+def _scan(thread_id: str, path: str, exact: bool) -> list[StoredFile]:
+    rows = StateFile.objects.filter(thread_id=thread_id)
+    if exact:
+        rows = rows.filter(path=path)
+    elif path != "/":
+        # Not LIKE: on SQLite that folds case, and `%` in a path would match anything.
+        rows = rows.filter(path__gte=path, path__lt=path[:-1] + chr(ord("/") + 1))
+    return [
+        StoredFile(row.path, row.size, row.created_at.timestamp(), row.updated_at.timestamp())
+        for row in rows.annotate(size=Length("content")).defer("content")
+    ]
