@@ -1,0 +1,70 @@
+"""Appending to a run's event log, for everyone who is not the run's driver.
+
+The driver's own appends are in `agents.engine.journal`, where they check its fence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents.events.notify import notify_watchers
+from agents.models import RunClock, RunEvent
+
+EventDraft = tuple[str, dict[str, Any]]
+"""An event's type and its data, before it has a seq."""
+
+PREVIEW_BYTES = 4096
+"""Results and inputs in events are cut to about this size; the journal has the whole."""
+
+
+def dump(data: object) -> str:
+    """The one JSON of this project: compact, UTF-8 kept, key order kept.
+
+    Lone surrogates, which no database takes, become escapes.
+    """
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A NUL is an escape in JSON already; a lone surrogate is not.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8") if not _encodes(text) else text
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
+    """Write `drafts` in their order and return the last seq. Must run inside a transaction.
+
+    The clock row stays locked until the transaction ends, so that events of one run commit in the
+    order of their seq.
+    """
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError(
+            "append_events belongs to a change of state: call it in the same transaction."
+        )
+    if not drafts:
+        return 0
+    RunClock.objects.filter(run_id=run_id).update(seq=F("seq") + len(drafts))
+    last = RunClock.objects.values_list("seq", flat=True).get(run_id=run_id)
+    now = timezone.now()
+    RunEvent.objects.bulk_create(
+        RunEvent(
+            run_id=run_id,
+            seq=last - len(drafts) + number,
+            type=kind,
+            data=dump(data),
+            created_at=now,
+        )
+        for number, (kind, data) in enumerate(drafts, start=1)
+    )
+    notify_watchers(run_id)
+    return last

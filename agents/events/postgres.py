@@ -1,0 +1,105 @@
+"""News from PostgreSQL: every append sends a notification when it commits."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import psycopg
+
+from agents.events.notify import CHANNEL
+from agents.events.read import Page, stored_events
+from agents.events.source import PAGE_EVENTS
+from agents.states import ENDED_RUNS
+
+SILENCE_SECONDS = 15.0
+"""After so much silence every watcher looks: a dead connection shows itself, and a deleted run."""
+CONNECT_SECONDS = 5
+APPLICATION_NAME = "vel tail"
+"""What the connection is called in pg_stat_activity."""
+
+
+class PostgresSource:
+    """A connection that listens on the channel of `agents.events.notify`.
+
+    `parameters` are keyword arguments of `psycopg.connect`; a URL goes as `conninfo`.
+    """
+
+    errors: tuple[type[Exception], ...] = (psycopg.OperationalError,)
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._parameters = {
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": APPLICATION_NAME,
+            **parameters,
+        }
+        self._connection: psycopg.Connection[Any] | None = None
+        # One byte in it ends a `wait`, which sleeps on it and on the connection.
+        self._bell, self._bell_push = socket.socketpair()
+        self._bell.setblocking(False)
+        self._bell_push.setblocking(False)
+
+    def open(self) -> None:
+        self._connection = psycopg.connect(**self._parameters, autocommit=True)
+        self._connection.execute(f"LISTEN {CHANNEL}")
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._bell.close()
+        self._bell_push.close()
+
+    def wait(self, watched: Collection[str]) -> Collection[str]:
+        connection = self._opened()
+        # Those that came with the answer to another statement are waiting already.
+        notified = _notified_runs(connection)
+        while not notified:
+            bell = self._bell.fileno()
+            ready, _, _ = select.select([connection.fileno(), bell], [], [], SILENCE_SECONDS)
+            if bell in ready:
+                self._silence_bell()
+                return ()
+            if not ready:
+                return watched
+            notified = _notified_runs(connection)
+        return notified.intersection(watched)
+
+    def interrupt(self) -> None:
+        try:
+            self._bell_push.send(b"!")
+        except BlockingIOError:
+            pass  # it rings already
+
+    def read_page(self, run_id: str, after: int) -> Page | None:
+        connection = self._opened()
+        # The status first: when it says that the run had ended, the rows read later are complete.
+        status = connection.execute(
+            "SELECT status FROM agents_run WHERE id = %s", [run_id]
+        ).fetchone()
+        if status is None:
+            return None
+        rows = connection.execute(
+            "SELECT seq, type, data, created_at FROM agents_runevent"
+            " WHERE run_id = %s AND seq > %s ORDER BY seq LIMIT %s",
+            [run_id, after, PAGE_EVENTS],
+        ).fetchall()
+        return Page(stored_events(run_id, rows), len(rows) == PAGE_EVENTS, status[0] in ENDED_RUNS)
+
+    def _silence_bell(self) -> None:
+        try:
+            while self._bell.recv(4096):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        if self._connection is None:
+            raise psycopg.ProgrammingError("The source is not open.")
+        return self._connection
+
+
+def _notified_runs(connection: psycopg.Connection[Any]) -> set[str]:
+    return {notify.payload for notify in connection.notifies(timeout=0)}

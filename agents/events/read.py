@@ -1,0 +1,104 @@
+"""Reading the event log: rows as they are stored, and the shapes that leave the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.models import RunEvent
+
+MAX_SEQ = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One row of the log. `data_json` is the row's JSON text, passed on without being parsed."""
+
+    run_id: str
+    seq: int
+    type: str
+    ts: str
+    """ISO 8601 in UTC with milliseconds, as 2026-01-31T12:00:00.123Z."""
+    data_json: str
+
+    @property
+    def frame(self) -> str:
+        """The event as the JSON text of a server frame."""
+        return (
+            f'{{"run_id":"{self.run_id}","seq":{self.seq},"type":"{self.type}",'
+            f'"ts":"{self.ts}","data":{self.data_json}}}'
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """`run_id, seq, type, ts, data`, with the data parsed."""
+        return {"run_id": self.run_id, **self.without_run()}
+
+    def without_run(self) -> dict[str, Any]:
+        """`seq, type, ts, data`: for answers that name the run once."""
+        return {
+            "seq": self.seq,
+            "type": self.type,
+            "ts": self.ts,
+            "data": json.loads(self.data_json),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some events that follow a seq, oldest first.
+
+    `more` says that the page was full. `ended` says that the run had ended before the rows were
+    read, so that a page without more is the last one.
+    """
+
+    events: tuple[StoredEvent, ...]
+    more: bool
+    ended: bool
+
+
+class RunNotFound(LookupError):
+    """There is no such run, or it has been deleted."""
+
+
+def timestamp(moment: datetime | str) -> str:
+    """A row's time as events carry it. SQLite's drivers give text without a zone, in UTC."""
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return moment.isoformat(timespec="milliseconds") + "Z"
+
+
+def stored_events(
+    run_id: str, rows: Iterable[tuple[int, str, str, datetime | str]]
+) -> tuple[StoredEvent, ...]:
+    """Events of one run from rows of (seq, type, data, created_at)."""
+    return tuple(
+        StoredEvent(run_id, seq, kind, timestamp(created_at), data)
+        for seq, kind, data, created_at in rows
+    )
+
+
+def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[str, Any]]:
+    """Up to `limit` events with a seq above `after`, oldest first: `seq, type, ts, data`.
+
+    A run that is not there has no events. Raises `ValueError` for numbers below 0 or too large.
+    """
+    check_position(after)
+    if limit < 1:
+        raise ValueError(f"limit is {limit}: ask for at least one event.")
+    rows = (
+        RunEvent.objects.filter(run_id=run_id, seq__gt=after)
+        .order_by("seq")
+        .values_list("seq", "type", "data", "created_at")[:limit]
+    )
+    return [event.without_run() for event in stored_events(run_id, rows)]
+
+
+def check_position(after: int) -> None:
+    """Refuse a seq that no database could hold."""
+    if not 0 <= after <= MAX_SEQ:
+        raise ValueError(f"after is {after}: give the last seq you have, 0 for the beginning.")

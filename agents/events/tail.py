@@ -1,0 +1,241 @@
+"""Following runs live: one thread and one connection for all watchers of a process.
+
+The thread runs while somebody watches. It learns from its source which runs have news and wakes
+their watchers, who then ask it for pages. So a slow watcher holds one page and no queue, and
+watchers of the same run at the same place share one read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+import time
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+
+from agents.events.postgres import PostgresSource
+from agents.events.read import Page, RunNotFound, StoredEvent, check_position
+from agents.events.source import EventSource
+from agents.events.sqlite import SqliteSource
+
+log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 1.0
+
+_RUN_ID = re.compile("[0-9a-z]{1,26}")
+_Request = tuple[str, int]  # a run and the seq after which its page begins
+
+
+class _Watcher:
+    """Somebody who follows one run in one event loop."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.news = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+
+
+class Tail:
+    """The live tail of one database. Use the process's own, `tail`; methods fit any event loop."""
+
+    def __init__(self, make_source: Callable[[], EventSource]) -> None:
+        self._make_source = make_source
+        self._lock = threading.Lock()
+        # All of these are guarded by the lock.
+        self._source: EventSource | None = None
+        self._watchers: dict[str, set[_Watcher]] = defaultdict(set)
+        self._requests: dict[_Request, list[asyncio.Future[Page | None]]] = defaultdict(list)
+
+    async def follow(
+        self, run_id: str, *, after: int = 0, until_end: bool = True
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """`follow_stored` with each event as a dictionary `run_id, seq, type, ts, data`."""
+        async for event in self.follow_stored(run_id, after=after, until_end=until_end):
+            yield event.as_dict()
+
+    async def follow_stored(
+        self, run_id: str, *, after: int = 0, until_end: bool = True
+    ) -> AsyncGenerator[StoredEvent, None]:
+        """Every event of a run with a seq above `after`, in order, and then each new one.
+
+        Ends after the last event of a run that has ended, unless `until_end` is False: a failed
+        run may be resumed. Lost connections are opened again and cost nothing but time. Close the
+        generator (`contextlib.aclosing`) when you leave it early.
+
+        Raises `RunNotFound`, also when the run is deleted meanwhile, and `ValueError` for an
+        impossible `after`.
+        """
+        check_position(after)
+        if not _RUN_ID.fullmatch(run_id):
+            raise RunNotFound(f"{run_id!r} is not the id of a run.")
+        watcher = _Watcher(run_id)
+        self._enter(watcher)
+        try:
+            while True:
+                # Before the read: what is committed after it sets the flag again.
+                watcher.news.clear()
+                page = await self._read(run_id, after)
+                for event in page.events:
+                    after = event.seq
+                    yield event
+                if page.more:
+                    continue
+                if until_end and page.ended:
+                    return
+                await watcher.news.wait()
+        finally:
+            self._leave(watcher)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether somebody watches, so that the thread and its connection are there."""
+        with self._lock:
+            return self._source is not None
+
+    def _enter(self, watcher: _Watcher) -> None:
+        with self._lock:
+            self._watchers[watcher.run_id].add(watcher)
+
+    def _leave(self, watcher: _Watcher) -> None:
+        with self._lock:
+            self._watchers[watcher.run_id].discard(watcher)
+            if not self._watchers[watcher.run_id]:
+                del self._watchers[watcher.run_id]
+            if self._source is not None:
+                self._source.interrupt()
+
+    async def _read(self, run_id: str, after: int) -> Page:
+        answer: asyncio.Future[Page | None] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            if self._source is None:
+                self._source = self._make_source()
+                threading.Thread(
+                    target=self._run, args=[self._source], name="vel-tail", daemon=True
+                ).start()
+            self._requests[run_id, after].append(answer)
+            self._source.interrupt()
+        page = await answer
+        if page is None:
+            raise RunNotFound(f"There is no run {run_id!r}.")
+        return page
+
+    # From here on: the thread's side.
+
+    def _run(self, source: EventSource) -> None:
+        following: EventSource | None = source
+        try:
+            while following is not None:
+                following = self._serve(following)
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    def _serve(self, source: EventSource) -> EventSource | None:
+        """Serve until nobody watches, or until the connection is lost: then return a new one."""
+        try:
+            source.open()
+            # What was committed while there was no connection.
+            self._wake(self._watched_runs())
+            while not self._stop_if_unwatched():
+                self._answer_requests(source)
+                self._wake(source.wait(self._watched_runs()))
+            return None
+        except source.errors as error:
+            log.warning("The event log cannot be followed; connecting again: %s", error)
+            time.sleep(RECONNECT_SECONDS)
+            with self._lock:
+                self._source = self._make_source()
+                return self._source
+        finally:
+            source.close()
+
+    def _stop_if_unwatched(self) -> bool:
+        with self._lock:
+            if self._watchers:
+                return False
+            # Requests that are left belong to watchers that were cancelled.
+            self._requests.clear()
+            self._source = None
+            return True
+
+    def _fail(self, error: BaseException) -> None:
+        """Let every watcher know that the thread has died of something it has no answer to."""
+        with self._lock:
+            self._source = None
+            answers = [answer for waiting in self._requests.values() for answer in waiting]
+            self._requests.clear()
+        for answer in answers:
+            _call_in(answer.get_loop(), _answer, answer, error)
+        # Those that ask for nothing just now do so, which starts another thread.
+        self._wake(self._watched_runs())
+
+    def _watched_runs(self) -> list[str]:
+        with self._lock:
+            return list(self._watchers)
+
+    def _answer_requests(self, source: EventSource) -> None:
+        while True:
+            with self._lock:
+                request = next(iter(self._requests), None)
+            if request is None:
+                return
+            # It is taken off only when it is answered: a lost connection leaves it for the next.
+            page = source.read_page(*request)
+            with self._lock:
+                answers = self._requests.pop(request)
+            for answer in answers:
+                _call_in(answer.get_loop(), _answer, answer, page)
+
+    def _wake(self, run_ids: Iterable[str]) -> None:
+        with self._lock:
+            watchers = [watcher for run_id in run_ids for watcher in self._watchers.get(run_id, ())]
+        for watcher in watchers:
+            _call_in(watcher.loop, watcher.news.set)
+
+
+def _call_in(
+    loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object
+) -> None:
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def _answer(answer: asyncio.Future[Page | None], outcome: Page | BaseException | None) -> None:
+    if answer.done():
+        return  # its watcher was cancelled
+    if isinstance(outcome, BaseException):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
+
+
+def source_of_default_database() -> EventSource:
+    """A source for Django's `default` database."""
+    if connection.vendor == "sqlite":
+        return SqliteSource(str(connection.settings_dict["NAME"]))
+    if connection.vendor == "postgresql":
+        parameters = connection.get_connection_params()
+        # These belong to Django's own cursors.
+        return PostgresSource(
+            {
+                name: value
+                for name, value in parameters.items()
+                if name not in ("cursor_factory", "context", "prepare_threshold")
+            }
+        )
+    raise ImproperlyConfigured(
+        f"Vel cannot follow events in a {connection.vendor} database: use SQLite or PostgreSQL."
+    )
+
+
+tail = Tail(source_of_default_database)
+"""The process's own tail."""

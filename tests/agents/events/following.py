@@ -1,0 +1,43 @@
+"""What tests of the tail do again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+from agents.events.tail import Tail
+from tests.support.site import Site
+
+PATIENCE = 30.0
+"""Seconds after which something that should happen is held not to."""
+
+Event = dict[str, Any]
+
+
+async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
+    """The next `count` events."""
+    async with asyncio.timeout(PATIENCE):
+        return [await anext(events) for _ in range(count)]
+
+
+async def take_all(events: AsyncIterator[Event]) -> list[Event]:
+    async with asyncio.timeout(PATIENCE):
+        return [event async for event in events]
+
+
+async def do(site: Site, command: str, **arguments: Any) -> Any:
+    return await asyncio.to_thread(site.do, command, **arguments)
+
+
+def deltas(first: int, last: int) -> list[tuple[str, Event]]:
+    """Events whose text says the seq that they will have."""
+    return [("text.delta", {"part_id": "1.0", "text": f"{n} "}) for n in range(first, last + 1)]
+
+
+def wait_until_stopped(tail: Tail) -> None:
+    for thread in threading.enumerate():
+        if thread.name == "vel-tail":
+            thread.join(PATIENCE)
+    assert not tail.is_running

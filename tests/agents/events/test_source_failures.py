@@ -1,0 +1,3 @@
+"""What the tail does when its connection, or its own code, fails."""
+
+from __future__ import annotations

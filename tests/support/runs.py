@@ -1,0 +1,97 @@
+"""Making agents and runs, and driving them to their end in this process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+
+from agents.engine.host import Host
+from agents.models import Agent, Run, RunEvent
+from agents.services.agents import save_agent
+from agents.services.runs import RunRequest, create_run
+
+FOREVER = 60.0
+"""Seconds after which a test that waits has failed."""
+
+
+def make_user(name: str = "ada", **fields: Any) -> User:
+    return get_user_model().objects.create_user(name, password="analytical", **fields)
+
+
+def script_file(directory: Path, turns: list[dict[str, Any]], name: str = "script.json") -> str:
+    """A script for the offline model; returns the model's name."""
+    path = directory / name
+    path.write_text(json.dumps({"turns": turns}))
+    return f"file:{path}"
+
+
+def make_agent(owner: User, **fields: Any) -> Agent:
+    values: dict[str, Any] = {
+        "name": "Tester",
+        "slug": "tester",
+        "provider": "scripted",
+        "model": "echo",
+        "sandbox": False,
+        "owner": owner,
+    }
+    return save_agent(Agent(**{**values, **fields}))
+
+
+def start_run(owner: User, message: str = "Hello", agent: str = "tester", **fields: Any) -> Run:
+    return create_run(RunRequest(agent=agent, message=message, **fields), owner=owner).run
+
+
+def wait_until(condition: Callable[[], Any], what: str = "the condition") -> Any:
+    """Poll the database until `condition()` is true, and return its value."""
+    deadline = time.monotonic() + FOREVER
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"{what} did not come true in {FOREVER:g} s")
+
+
+def wait_for_status(run: Run, *statuses: str) -> Run:
+    def reached() -> bool:
+        run.refresh_from_db()
+        return run.status in statuses
+
+    wait_until(reached, f"status {statuses} (it is {run.status})")
+    return run
+
+
+@contextmanager
+def host(**options: Any) -> Iterator[Host]:
+    """A host in this process, as a worker has one."""
+    running = Host(**options)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop(grace=5)
+
+
+def drive_to_end(run: Run, *, until: tuple[str, ...] = ("completed", "failed", "cancelled")) -> Run:
+    """Drive one run in this process until it has ended, or has one of the statuses `until`."""
+    with host(executor=run.executor) as running:
+        running.submit(run.id)
+        return wait_for_status(run, *until)
+
+
+def event_types(run: Run) -> list[str]:
+    return list(RunEvent.objects.filter(run=run).values_list("type", flat=True))
+
+
+def events(run: Run, kind: str = "") -> list[dict[str, Any]]:
+    rows = RunEvent.objects.filter(run=run)
+    if kind:
+        rows = rows.filter(type=kind)
+    return [{"seq": row.seq, "type": row.type, **json.loads(row.data)} for row in rows]

@@ -1,0 +1,135 @@
+"""A site of its own for a test: a database, a process that writes to it, and a web server."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import psycopg
+import pytest
+
+PASSWORD = "a-long-enough-password"
+ROOT = Path(__file__).resolve().parents[2]
+_WRITER = "import django; django.setup(); from tests.support.site_writer import main; main()"
+
+
+class Site:
+    """Everything happens in other processes: the test looks on from outside.
+
+    `site.do("append", run=…, events=[…])` returns when the other process has committed.
+    """
+
+    def __init__(self, directory: Path, database_url: str = "") -> None:
+        self.directory = directory
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "velproject.settings",
+            "DATABASE_URL": database_url or f"sqlite:///{directory / 'site.sqlite3'}",
+            "VEL_DATA_DIR": str(directory),
+            "VEL_SECRET_KEY": "not-a-secret-only-for-tests",
+            "VEL_PROVIDER": "scripted",
+            "PYTHONPATH": str(ROOT),
+        }
+        self._writer: subprocess.Popen[str] | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def database_file(self) -> Path:
+        return self.directory / "site.sqlite3"
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    def migrate(self) -> None:
+        self.do("migrate")
+
+    def do(self, command: str, **arguments: Any) -> Any:
+        if self._writer is None:
+            self._writer = subprocess.Popen(
+                [sys.executable, "-c", _WRITER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=self.environment,
+                cwd=ROOT,
+                text=True,
+            )
+        assert self._writer.stdin is not None
+        assert self._writer.stdout is not None
+        print(json.dumps({"do": command, **arguments}), file=self._writer.stdin, flush=True)
+        answer = self._writer.stdout.readline()
+        assert answer, f"{command} failed: see the writer's stderr"
+        return json.loads(answer)["result"]
+
+    def start_server(self) -> None:
+        """Daphne, on the port that it had before if it ran before. Returns when it answers."""
+        with socket.socket() as listening:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("127.0.0.1", self.port))
+            listening.listen()
+            self.port = listening.getsockname()[1]
+            daphne = [sys.executable, "-m", "daphne", "--verbosity", "0", "--no-server-name"]
+            self._server = subprocess.Popen(
+                [*daphne, "--fd", str(listening.fileno()), "velproject.asgi:application"],
+                env=self.environment,
+                cwd=ROOT,
+                pass_fds=[listening.fileno()],
+            )
+        # The socket listens already, so that this waits for the answer and not for the port.
+        try:
+            urlopen(f"{self.url}/login/", timeout=60).close()
+        except HTTPError as error:
+            error.close()
+
+    def kill_server(self) -> None:
+        assert self._server is not None
+        self._server.kill()
+        self._server.wait()
+        self._server = None
+
+    def close(self) -> None:
+        if self._writer is not None:
+            assert self._writer.stdin is not None
+            assert self._writer.stdout is not None
+            self._writer.stdin.close()
+            self._writer.wait(timeout=30)
+            self._writer.stdout.close()
+        if self._server is not None:
+            self._server.send_signal(signal.SIGKILL)
+            self._server.wait()
+
+
+def new_database(server_url: str) -> str:
+    """The URL of a new, empty database on the PostgreSQL server of `server_url`."""
+    name = f"site_{secrets.token_hex(8)}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return urlsplit(server_url)._replace(path=f"/{name}").geturl()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site that is served, with users olga, peter and ada, who may decide for everybody."""
+    server = os.environ.get("VEL_TEST_DATABASE_URL")
+    site = Site(tmp_path_factory.mktemp("site"), new_database(server) if server else "")
+    try:
+        site.migrate()
+        site.do("make_user", name="olga", password=PASSWORD)
+        site.do("make_user", name="peter", password=PASSWORD)
+        site.do("make_user", name="ada", password=PASSWORD, approver=True)
+        site.start_server()
+        yield site
+    finally:
+        site.close()
