@@ -1,0 +1,211 @@
+"""Models behind the Messages API: Anthropic's, and any server that speaks it.
+
+The SDK sends the request (authentication, API version, proxies, connection pool); the body goes
+in as bytes and the stream is read by `anthropic_stream`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TYPE_CHECKING, cast
+from urllib.parse import quote, urlsplit
+
+from agents.providers import anthropic_errors as errors
+from agents.providers.anthropic_conversation import AnthropicConversation, CacheBreakpoint
+from agents.providers.anthropic_stream import EventDecoder, ReplyBuilder
+from agents.providers.base import Conversation, ModelEvent, ModelLimits, PromptHead, ProviderError
+from agents.providers.prices import known_limits
+
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic import AsyncAnthropic
+
+DEFAULT_BASE_URL = "https://api.anthropic.com"
+CONNECT_TIMEOUT = 10.0
+DRAIN_TIMEOUT = 2.0
+"""Seconds in which a server has to end a response after `message_stop`."""
+
+_NO_KEY = "no-key"
+"""Sent to servers that need none: the SDK refuses to send nothing."""
+
+
+def preload() -> None:
+    """Import the SDK now: 1.2 s and 70 MB, which workers share when their parent has done it.
+
+    Imported within functions everywhere else, so that a command that calls no model starts fast.
+    """
+    import anthropic  # noqa: F401, PLC0415
+
+
+class AnthropicProvider:
+    """The Messages API at one base URL with one key.
+
+    `stall_timeout` is the longest silence between two bytes in seconds; the API sends pings.
+    `cache_breakpoint` None chooses: by the server at api.anthropic.com, by the request elsewhere.
+
+    Raises `ProviderError` (missing_key) without a key for api.anthropic.com.
+    """
+
+    name = "anthropic"
+    is_scripted = False
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        stall_timeout: float = 120.0,
+        cache_breakpoint: CacheBreakpoint | None = None,
+    ) -> None:
+        self.base_url = base_url or DEFAULT_BASE_URL
+        official = is_official(self.base_url)
+        if official and not api_key:
+            raise ProviderError(
+                "no API key for api.anthropic.com: set ANTHROPIC_API_KEY, or use "
+                "--provider scripted for the offline demo",
+                code="missing_key",
+            )
+        self._api_key = api_key or _NO_KEY
+        self._stall_timeout = stall_timeout
+        self._cache_breakpoint = cache_breakpoint or ("top_level" if official else "block")
+        # One client per event loop: its pooled connections belong to the loop that opened them.
+        self._clients: dict[asyncio.AbstractEventLoop, AsyncAnthropic] = {}
+        self._limits: dict[str, ModelLimits] = {}
+
+    def conversation(self, head: PromptHead) -> AnthropicConversation:
+        """See `Provider.conversation`."""
+        return AnthropicConversation(head, self._cache_breakpoint)
+
+    async def stream(self, conversation: Conversation) -> AsyncGenerator[ModelEvent, None]:
+        """See `Provider.stream`."""
+        if not isinstance(conversation, AnthropicConversation):
+            raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
+        import httpx2  # noqa: PLC0415 -- see `preload`
+
+        response = await self._post(conversation)
+        try:
+            decoder, builder = EventDecoder(), ReplyBuilder()
+            chunks = response.aiter_bytes()
+            async for chunk in chunks:
+                for event in decoder.decode(chunk):
+                    part = builder.add(event)
+                    if part is not None:
+                        yield part
+                if builder.reply is not None:
+                    break
+            if builder.reply is None:
+                raise errors.malformed(_no_end(response))
+            await _drain(chunks)
+        except httpx2.HTTPError as error:
+            raise self._transport_error(error) from error
+        finally:
+            await response.aclose()
+        yield builder.reply
+
+    async def limits(self, model: str) -> ModelLimits:
+        """See `Provider.limits`. Asks the server once per model."""
+        import anthropic  # noqa: PLC0415 -- see `preload`
+
+        if model not in self._limits:
+            known = known_limits(model)
+            try:
+                info = await self._client().get(
+                    f"/v1/models/{quote(model, safe='')}",
+                    cast_to=object,
+                    options={"max_retries": 0, "timeout": CONNECT_TIMEOUT},
+                )
+            except anthropic.NotFoundError:
+                self._limits[model] = known
+            except anthropic.APIError:  # may tell the next time
+                return known
+            else:
+                told = info if isinstance(info, dict) else {}
+                self._limits[model] = ModelLimits(
+                    told.get("max_input_tokens") or known.context_window,
+                    told.get("max_tokens") or known.max_output,
+                )
+        return self._limits[model]
+
+    async def close(self) -> None:
+        """See `Provider.close`."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _client(self) -> AsyncAnthropic:
+        import anthropic  # noqa: PLC0415 -- see `preload`
+
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            for closed in [known for known in self._clients if known.is_closed()]:
+                del self._clients[closed]
+            # The HTTP client that the SDK makes by itself would, when a closed loop's is dropped,
+            # close its connections on this loop, and fail.
+            timeout = anthropic.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
+            client = self._clients[loop] = anthropic.AsyncAnthropic(
+                api_key=self._api_key,
+                base_url=self.base_url,
+                timeout=timeout,
+                max_retries=0,
+                http_client=anthropic.DefaultAsyncHttpxClient(timeout=timeout),
+            )
+        return client
+
+    async def _post(self, conversation: AnthropicConversation) -> httpx2.Response:
+        """Send the request; return when the status line has come and is 200."""
+        import anthropic  # noqa: PLC0415 -- see `preload`
+        import httpx2  # noqa: PLC0415 -- see `preload`
+
+        is_stream = True  # a variable: the overloads do not foresee a raw response to a stream
+        try:
+            response = await self._client().post(
+                "/v1/messages",
+                content=conversation.body(),
+                cast_to=httpx2.Response,
+                stream=is_stream,
+                stream_cls=anthropic.AsyncStream[object],
+                options={"max_retries": 0, "headers": conversation.headers},
+            )
+        except anthropic.APIStatusError as error:
+            message = error.api_message or error.message
+            raise errors.status_error(error.status_code, message, error.response.headers) from error
+        except anthropic.APIConnectionError as error:
+            raise self._transport_error(error.__cause__ or error) from error
+        return cast("httpx2.Response", response)
+
+    def _transport_error(self, error: BaseException) -> ProviderError:
+        import httpx2  # noqa: PLC0415 -- see `preload`
+
+        if isinstance(error, httpx2.ReadTimeout):
+            return errors.stalled(self._stall_timeout)
+        if isinstance(error, httpx2.DecodingError):
+            return errors.malformed(str(error))
+        url = urlsplit(self.base_url)
+        host = f"{url.hostname}:{url.port}" if url.port else str(url.hostname)
+        return errors.connection_lost(host, str(error) or type(error).__name__)
+
+
+def is_official(base_url: str) -> bool:
+    """Whether this is Anthropic's own API, which needs a key."""
+    return urlsplit(base_url).hostname == urlsplit(DEFAULT_BASE_URL).hostname
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the end of the response, so that its connection serves the next request too."""
+    import httpx2  # noqa: PLC0415 -- see `preload`
+
+    try:
+        async with asyncio.timeout(DRAIN_TIMEOUT):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, httpx2.HTTPError):
+        return  # the reply is whole; the connection is dropped
+
+
+def _no_end(response: httpx2.Response) -> str:
+    kind = response.headers.get("content-type", "")
+    if kind.startswith("text/event-stream"):
+        return "it ended before message_stop"
+    return f"wanted text/event-stream, got {kind or 'no content type'}; is the base URL right?"

@@ -1,0 +1,124 @@
+"""What model calls cost and what models can take, from `prices.json`.
+
+Prices are USD per million tokens, so tokens times price is micro-USD.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
+from pathlib import Path
+
+from agents.providers.base import Block, ModelLimits, Usage
+
+SCRIPTED_PREFIX = "scripted/"
+"""How the replies of the scripted provider name their model. They cost nothing."""
+
+_DATE = r"(?:[-@]\d{8}|-latest)?"
+_MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """USD per million tokens."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """What the data file knows of one model. `rates` is None when its price is not known.
+
+    A prompt of more than `long_prompt_tokens` is charged `long_prompt_rates`, output included.
+    """
+
+    limits: ModelLimits
+    adaptive_thinking: bool
+    rates: Rates | None
+    long_prompt_tokens: int | None
+    long_prompt_rates: Rates | None
+
+
+def cost(model: str, usage: Usage) -> Decimal | None:
+    """USD for one model call; `model` as its reply names it. None: the price is not known.
+
+    Of one call, not of a sum over calls: the price may depend on the length of the prompt.
+    """
+    if model.startswith(SCRIPTED_PREFIX):
+        return Decimal(0)
+    entry = _entry(model)
+    if entry is None or entry.rates is None:
+        return None
+    rates = entry.rates
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    if entry.long_prompt_tokens is not None and prompt > entry.long_prompt_tokens:
+        rates = entry.long_prompt_rates or rates
+    return (
+        usage.input * rates.input
+        + usage.output * rates.output
+        + usage.cache_read * rates.cache_read
+        + usage.cache_write * rates.cache_write
+    ) / _MILLION
+
+
+def cost_microusd(model: str, usage: Usage) -> int | None:
+    """`cost` as a whole number of millionths of a dollar."""
+    dollars = cost(model, usage)
+    if dollars is None:
+        return None
+    return int((dollars * _MILLION).to_integral_value(ROUND_HALF_UP))
+
+
+def known_limits(model: str) -> ModelLimits:
+    """The limits in the data file; of an unknown model None."""
+    entry = _entry(model)
+    return entry.limits if entry else ModelLimits()
+
+
+def default_thinking(model: str) -> Block | None:
+    """The thinking to ask for when an agent says nothing about it; None: leave it out.
+
+    Models that decide by themselves write what they say between tool calls into thinking, and
+    send that only when it is asked for.
+    """
+    entry = _entry(model)
+    if entry is None or not entry.adaptive_thinking:
+        return None
+    return {"type": "adaptive", "display": "summarized"}
+
+
+@cache
+def _entry(model: str) -> ModelEntry | None:
+    for name, entry in _entries().items():
+        if re.fullmatch(re.escape(name) + _DATE, model):
+            return entry
+    return None
+
+
+@cache
+def _entries() -> dict[str, ModelEntry]:
+    text = Path(__file__).with_name("prices.json").read_text(encoding="utf-8")
+    return {name: _read_entry(data) for name, data in json.loads(text)["models"].items()}
+
+
+def _read_entry(data: Block) -> ModelEntry:
+    long_prompt = data.get("long_prompt", {})
+    return ModelEntry(
+        ModelLimits(data["context_window"], data["max_output"]),
+        data["adaptive_thinking"],
+        _read_rates(data),
+        long_prompt.get("above_tokens"),
+        _read_rates(long_prompt),
+    )
+
+
+def _read_rates(data: Block) -> Rates | None:
+    if "input" not in data:
+        return None
+    return Rates(*(Decimal(data[name]) for name in Rates.__dataclass_fields__))

@@ -1,0 +1,166 @@
+"""The offline model: plays a script instead of asking a language model.
+
+It keeps no state: what comes next follows from the conversation alone, so a run that was
+interrupted, restarted or moved to another process goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+
+from agents.providers.base import (
+    Block,
+    Conversation,
+    ModelEvent,
+    ModelLimits,
+    PartDelta,
+    PartStarted,
+    PromptHead,
+    ProviderError,
+    Reply,
+    Role,
+    Usage,
+)
+from agents.providers.prices import SCRIPTED_PREFIX
+from agents.providers.scripts import SCRIPTS
+from agents.providers.scripts.base import Message, Script, ScriptFunction, ScriptTurn
+
+FILE_PREFIX = "file:"
+LIMITS = ModelLimits(context_window=200_000, max_output=16_000)
+BYTES_PER_TOKEN = 4
+TEXT_PIECES = 6
+
+
+class ScriptedConversation:
+    """See `Conversation`. Neighbours of the same role are one message, as on the wire."""
+
+    def __init__(self, head: PromptHead, script: ScriptFunction) -> None:
+        self.head = head
+        self.script = script
+        self.messages: list[Message] = []
+
+    def append(self, role: Role, blocks_json: str) -> None:
+        """See `Conversation.append`."""
+        blocks = json.loads(blocks_json)
+        if not isinstance(blocks, list) or not blocks:
+            raise ValueError(f"a message needs a JSON array of blocks, got {blocks_json[:80]!r}")
+        if self.messages and self.messages[-1]["role"] == role:
+            self.messages[-1]["content"].extend(blocks)
+        else:
+            self.messages.append({"role": role, "content": blocks})
+
+
+class ScriptedProvider:
+    """Plays the script that the model's name says: `echo`, or `file:PATH` of a JSON file.
+
+    The file holds `{"turns": [{"text", "tool_calls": [{"name", "input"}], "delay"}]}`, all
+    optional but `turns`. `scripts` may be extended: tests put their own in.
+    """
+
+    name = "scripted"
+    is_scripted = True
+
+    def __init__(self, scripts: Mapping[str, ScriptFunction] = SCRIPTS) -> None:
+        self.scripts = dict(scripts)
+
+    def conversation(self, head: PromptHead) -> ScriptedConversation:
+        """See `Provider.conversation`. Raises `ProviderError` (not_found) for unknown scripts."""
+        if head.model.startswith(FILE_PREFIX):
+            return ScriptedConversation(head, read_script(head.model.removeprefix(FILE_PREFIX)))
+        script = self.scripts.get(head.model)
+        if script is None:
+            raise ProviderError(
+                f"no script is called {head.model!r}; there are "
+                f"{', '.join(sorted(self.scripts))} and {FILE_PREFIX}PATH",
+                code="not_found",
+            )
+        return ScriptedConversation(head, script)
+
+    async def stream(self, conversation: Conversation) -> AsyncGenerator[ModelEvent, None]:
+        """See `Provider.stream`."""
+        if not isinstance(conversation, ScriptedConversation):
+            raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
+        turn = conversation.script(conversation.messages)
+        history = json.dumps(conversation.messages)
+        blocks = _blocks(turn, history)
+        events = [event for index, block in enumerate(blocks) for event in _events(index, block)]
+        for event in events:
+            await asyncio.sleep(turn.delay / len(events))
+            yield event
+        yield Reply(
+            blocks,
+            "tool_use" if turn.tool_calls else "end_turn",
+            _estimate(conversation.head, history, blocks),
+            SCRIPTED_PREFIX + conversation.head.model,
+        )
+
+    async def limits(self, model: str) -> ModelLimits:
+        """See `Provider.limits`. The same for every script."""
+        return LIMITS
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def read_script(path: str) -> Script:
+    """The script in a JSON file. Raises `ProviderError` (not_found, invalid_request).
+
+    The error does not quote the file: its name may come from somebody who must not read it.
+    """
+    try:
+        turns = json.loads(Path(path).read_text(encoding="utf-8"))["turns"]
+        return Script(
+            [
+                ScriptTurn(
+                    turn.get("text", ""),
+                    [(call["name"], call.get("input", {})) for call in turn.get("tool_calls", [])],
+                    turn.get("delay", 0.0),
+                )
+                for turn in turns
+            ]
+        )
+    except OSError as error:
+        raise ProviderError(
+            f"the script {path} cannot be read: {error.strerror}", code="not_found"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ProviderError(
+            f'the script {path} is not of the form {{"turns": [{{"text", "tool_calls": '
+            '[{"name", "input"}], "delay"}]}',
+            code="invalid_request",
+        ) from error
+
+
+def _blocks(turn: ScriptTurn, history: str) -> list[Block]:
+    """The reply's blocks. Call ids are made of the history: the same again after a restart."""
+    blocks: list[Block] = [{"type": "text", "text": turn.text}] if turn.text.strip() else []
+    digest = hashlib.sha256(history.encode()).hexdigest()[:16]
+    for position, (tool, tool_input) in enumerate(turn.tool_calls):
+        call_id = f"call_{digest}_{position}"
+        blocks.append({"type": "tool_use", "id": call_id, "name": tool, "input": tool_input})
+    return blocks
+
+
+def _events(index: int, block: Block) -> list[ModelEvent]:
+    if block["type"] == "tool_use":
+        return [
+            PartStarted(index, "tool_input", block["id"], block["name"]),
+            PartDelta(index, "tool_input", json.dumps(block["input"])),
+        ]
+    text = block["text"]
+    size = max(1, -(-len(text) // TEXT_PIECES))
+    deltas = [
+        PartDelta(index, "text", text[start : start + size]) for start in range(0, len(text), size)
+    ]
+    return [PartStarted(index, "text"), *deltas]
+
+
+def _estimate(head: PromptHead, history: str, blocks: list[Block]) -> Usage:
+    prompt = len(head.system) + len(json.dumps(head.tools)) + len(history)
+    return Usage(
+        input=prompt // BYTES_PER_TOKEN, output=max(1, len(json.dumps(blocks)) // BYTES_PER_TOKEN)
+    )

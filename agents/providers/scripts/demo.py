@@ -1,0 +1,232 @@
+"""The demo task, played without a language model.
+
+What it says and does next follows from the conversation, tools' results included: it goes on only
+from results that are there, and where one is an error it stops and says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from agents.demo.resources import program
+from agents.demo.task import DATA_PATH, OUTPUT_NAMES, OUTPUTS, TASK
+from agents.providers.base import Block
+from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request, text_of
+
+SECONDS_A_TURN = 0.8
+"""How long a reply takes, so that one can watch it come."""
+
+INTRODUCTION = (
+    "I am the offline scripted model: I play a fixed script, and no language model is asked. "
+    "The plan, the tools, the sandbox and the files are real, and so are the figures."
+)
+OTHERWISE = (
+    "I am the offline scripted model; no language model is asked, so I cannot work on this. "
+    "What I can do is the demo: `vel demo` starts it. For a real model set ANTHROPIC_API_KEY, or "
+    "ANTHROPIC_BASE_URL for a local server that speaks the Messages API. You said:\n\n"
+)
+STEPS = (
+    "Look at the data",
+    "Compute the figures",
+    "Check them a second way",
+    "Draw the chart",
+    "Write the report",
+    "Look over the results",
+)
+_FIRST_TITLE = '    return "Rain and temperature in Seattle, month by month"\n'
+_BETTER_TITLE = """\
+    half = summary["wet_half"]
+    months = f"{half['months'][0]} to {half['months'][-1]}"
+    return f"{half['share_pct']:.0f} % of Seattle's rain falls from {months}"
+"""
+_DRAW = ("execute", {"command": "python3 chart.py"})
+
+
+class Unexpected(Exception):
+    """A tool's result that the script cannot go on from; the message says why."""
+
+
+def script(messages: list[Message]) -> ScriptTurn:
+    """The demo's next turn, or, for any other request, what this model is and can do."""
+    request, played = _request_and_replies(messages)
+    if " ".join(TASK.split()) not in " ".join(request.split()):
+        return ScriptTurn(OTHERWISE + request)
+    if played >= len(TURNS):
+        return ScriptTurn(ENDED)
+    try:
+        results = _results(messages[-1]) if played else []
+        turn = TURNS[played](results)
+    except Unexpected as problem:
+        return ScriptTurn(_gave_up(str(problem)))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
+        # A person may have answered a call in a tool's place, in any words.
+        return ScriptTurn(_gave_up(f"a result is not of the form it should have ({problem!r})"))
+    return replace(turn, delay=SECONDS_A_TURN)
+
+
+def _request_and_replies(messages: list[Message]) -> tuple[str, int]:
+    """What was asked last, and how many replies there have been since."""
+    played = 0
+    for message in reversed(messages):
+        if message["role"] == "assistant":
+            played += 1
+        elif is_request(message) or TASK in text_of(message):
+            # A request after a run that was stopped stands in one message with its last results.
+            return text_of(message), played
+    return "", played
+
+
+def _results(message: Message) -> list[Any]:
+    """The results of the last calls, in order. Raises `Unexpected` for one that failed."""
+    results: list[Any] = []
+    for block in message["content"]:
+        if block["type"] != "tool_result":
+            continue
+        if block.get("is_error"):
+            raise Unexpected(f"a tool failed: {block['content']}")
+        result = json.loads(block["content"])
+        if not isinstance(result, dict):
+            raise Unexpected(f"a tool answered {block['content']}")
+        if result.get("exit_code", 0) != 0:
+            said = (result.get("stderr") or result["stdout"]).strip()
+            raise Unexpected(f"a program ended with exit code {result['exit_code']}: {said}")
+        results.append(result)
+    return results
+
+
+def _gave_up(problem: str) -> str:
+    return (
+        f"I stop here, and the task is not done: {problem}\n\n"
+        "The offline scripted model cannot find a way around this. `vel doctor` says whether this "
+        "machine has a working sandbox; `vel demo` starts the demo with its data in place."
+    )
+
+
+def _todos(done: int) -> tuple[str, Block]:
+    """The plan with the first `done` steps completed and the next one begun."""
+    statuses = ["completed"] * done + ["in_progress"] + ["pending"] * len(STEPS)
+    todos = [
+        {"content": step, "status": status} for step, status in zip(STEPS, statuses, strict=False)
+    ]
+    return "write_todos", {"todos": todos}
+
+
+def _plan(results: list[Any]) -> ScriptTurn:
+    return ScriptTurn(
+        f"{INTRODUCTION}\n\nFirst a plan, and a look at what was uploaded.",
+        [_todos(0), ("ls", {"path": "/sandbox/user_uploads"})],
+    )
+
+
+def _look(results: list[Any]) -> ScriptTurn:
+    if DATA_PATH not in [entry["path"] for entry in results[1]["entries"]]:
+        raise Unexpected(f"{DATA_PATH} is not there")
+    return ScriptTurn(
+        "The file is there. I read its beginning and search it for empty fields.",
+        [
+            ("read_file", {"path": DATA_PATH, "limit": 6}),
+            ("grep", {"path": DATA_PATH, "pattern": ",(,|$)"}),
+        ],
+    )
+
+
+def _compute(results: list[Any]) -> ScriptTurn:
+    head, empty = results
+    return ScriptTurn(
+        f"{head['total_lines'] - 1:,} days, and {empty['total_matches']} lines with an empty "
+        "field. Now the figures, with Python in the sandbox.",
+        [_todos(1), ("execute_python", {"code": program("analyse.py")})],
+    )
+
+
+def _check(results: list[Any]) -> ScriptTurn:
+    found = json.loads(results[1]["stdout"])
+    return ScriptTurn(
+        f"{found['driest_month']} is the driest month with {found['driest_rain_mm']} mm, "
+        f"{found['wettest_month']} the wettest with {found['wettest_rain_mm']} mm. Before I use "
+        "that, awk computes it again, straight from the CSV.",
+        [_todos(2), ("execute", {"command": program("check.sh")})],
+    )
+
+
+def _draw(results: list[Any]) -> ScriptTurn:
+    return ScriptTurn(
+        f"The second way agrees: {results[1]['stdout'].strip()}. Now the chart.",
+        [
+            _todos(3),
+            ("write_file", {"path": "chart.py", "content": program("chart.py")}),
+            _DRAW,
+        ],
+    )
+
+
+def _retitle(results: list[Any]) -> ScriptTurn:
+    edit = {"path": "chart.py", "old_text": _FIRST_TITLE, "new_text": _BETTER_TITLE}
+    return ScriptTurn(
+        "Its title only names the subject. A title should say the finding, with the figure from "
+        "the results, so I change that and draw again.",
+        [("edit_file", edit), _DRAW],
+    )
+
+
+def _report(results: list[Any]) -> ScriptTurn:
+    return ScriptTurn(
+        "The chart is done. The report takes every number from the computed results.",
+        [_todos(4), ("execute_python", {"code": program("report.py")})],
+    )
+
+
+def _look_over(results: list[Any]) -> ScriptTurn:
+    return ScriptTurn(
+        "I look the results over: are both files there, and is a value missing in them?",
+        [
+            _todos(5),
+            ("ls", {"path": OUTPUTS}),
+            ("grep", {"path": OUTPUTS, "pattern": r"\b(nan|None|inf)\b"}),
+        ],
+    )
+
+
+def _tick_off(results: list[Any]) -> ScriptTurn:
+    _, listing, gaps = results
+    sizes = {entry["name"]: entry.get("size", 0) for entry in listing["entries"]}
+    if missing := [name for name in OUTPUT_NAMES if not sizes.get(name)]:
+        raise Unexpected(f"{' and '.join(missing)} did not come to be")
+    if gaps["total_matches"]:
+        raise Unexpected(f"a number is missing: {gaps['matches'][0]['content']}")
+    return ScriptTurn(
+        "All there: "
+        + ", ".join(f"{name} ({sizes[name]:,} bytes)" for name in OUTPUT_NAMES)
+        + ". I read the findings for my answer.",
+        [_todos(6), ("read_file", {"path": f"{OUTPUTS}/report.md", "limit": 16})],
+    )
+
+
+def _answer(results: list[Any]) -> ScriptTurn:
+    lines = [line.partition(" | ")[2] for line in results[1]["content"].splitlines()]
+    findings = [line for line in lines if line.startswith("- **")]
+    if not findings:
+        raise Unexpected("the report has no findings")
+    files = [f"- {OUTPUTS}/{name}" for name in OUTPUT_NAMES]
+    return ScriptTurn(
+        "\n".join(["Done. When Seattle is dry:", "", *findings, "", "The files:", "", *files])
+        + "\n\nThis was the offline scripted model. With ANTHROPIC_API_KEY set, Claude does the "
+        "same task."
+    )
+
+
+TURNS: tuple[Callable[[list[Any]], ScriptTurn], ...] = (
+    _plan,
+    _look,
+    _compute,
+    _check,
+    _draw,
+    _retitle,
+    _report,
+    _look_over,
+    _tick_off,
+    _answer,
+)
