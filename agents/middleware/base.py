@@ -1,0 +1,161 @@
+"""What a capability is made of: tools, a segment of the prompt, and what a tool may use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from agents.events.append import EventDraft
+from agents.models import Effect
+from agents.providers.base import Block
+from agents.spec import AgentSpec
+from sandbox.backends.protocol import FileBackend
+from sandbox.base import BaseSandbox
+
+Input = TypeVar("Input", bound=BaseModel)
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """What a tool gives back to the model.
+
+    `content` is text, a JSON-able dictionary or list (sent as JSON text), or, with `blocks`, a
+    list of content blocks. `events` and `commit` take effect in the transaction that stores the
+    result: rows written by `commit` exist exactly once, whatever crashes.
+    """
+
+    content: Any
+    is_error: bool = False
+    code: str = ""
+    blocks: bool = False
+    events: list[EventDraft] = field(default_factory=list)
+    commit: Callable[[], None] | None = None
+
+
+class ToolContext(Protocol):
+    """What the engine lends a tool for one call."""
+
+    run_id: str
+    thread_id: str
+    owner_id: int
+    call_id: str
+    spec: AgentSpec
+    deadline: float
+    """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
+
+    def files(self) -> FileBackend:
+        """The thread's files. Opening and using them blocks: only within `in_thread`."""
+
+    def sandbox(self, timeout: float) -> BaseSandbox:
+        """A sandbox over the thread's workspace. Raises `SandboxUnavailable`."""
+
+    @property
+    def marker(self) -> str:
+        """The token by which what this run started can be found and killed."""
+
+    async def in_thread(
+        self,
+        function: Callable[..., T],
+        *arguments: Any,
+        on_cancel: Callable[[], None] | None = None,
+    ) -> T:
+        """Run blocking code on a thread of its own.
+
+        When the call is cancelled `on_cancel` is called, which should make the code return, and
+        the call ends when it has: nothing goes on behind the engine's back.
+        """
+
+    async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run a function that queries the database, in a short transaction."""
+
+    def progress(self, text: str) -> None:
+        """Show watchers more output of a call that is still running. Safe from any thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[Input]):
+    """One tool as the model sees it and as the engine runs it.
+
+    `description` is one or two sentences. `effect` decides what happens after a crash and which
+    calls run side by side. `time_limit` is the default in seconds; None means that the engine's
+    cap alone holds. Aliases in `input_model` are accepted and not advertised.
+    """
+
+    name: str
+    description: str
+    input_model: type[Input]
+    run: Callable[[ToolContext, Input], Awaitable[ToolResult]]
+    effect: Effect
+    time_limit: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class PromptContext:
+    """What a prompt segment may depend on; all of it is fixed when the epoch begins."""
+
+    spec: AgentSpec
+    tool_names: frozenset[str]
+    now: datetime
+
+
+class Middleware:
+    """A capability. Subclass it, give it a `name`, and override what it adds.
+
+    An instance holds configuration only and is shared by all runs: what a run must remember is in
+    rows, or in `get_state` and `load_state`.
+    """
+
+    name: str = ""
+    profiles: frozenset[str] = frozenset({"full"})
+    """The tool profiles that it is part of."""
+
+    def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
+        """Its tools for an agent. What is not configured is not offered."""
+        return ()
+
+    def prompt(self, context: PromptContext) -> str:
+        """Its segment of the system prompt; empty for none."""
+        return ""
+
+
+def error(message: str, code: str = "tool_error") -> ToolResult:
+    """A result that tells the model what went wrong and what to do instead."""
+    return ToolResult(message, is_error=True, code=code)
+
+
+def wire_schema(model: type[BaseModel]) -> Block:
+    """A tool's input schema without what only costs tokens: titles, nulls, indirections.
+
+    Raw pydantic schemas are about twice the size.
+    """
+    raw = model.model_json_schema(by_alias=False)
+    schema: Block = _compact(raw, raw.get("$defs", {}))
+    schema.setdefault("properties", {})
+    schema.pop("description", None)
+    return schema
+
+
+def _compact(node: Any, definitions: Block, *, names: bool = False) -> Any:
+    """`names`: the keys of `node` are names of properties, not words of JSON Schema."""
+    if isinstance(node, list):
+        return [_compact(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if names:
+        return {key: _compact(value, definitions) for key, value in node.items()}
+    if "$ref" in node:
+        return _compact(definitions[node["$ref"].removeprefix("#/$defs/")], definitions)
+    options = [option for option in node.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) == 1:
+        node = {**options[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+    return {
+        key: _compact(value, definitions, names=key == "properties")
+        for key, value in node.items()
+        if key not in ("title", "additionalProperties", "$defs")
+        and not (key == "default" and value in (None, "", False))
+    }

@@ -1,0 +1,176 @@
+"""Running commands and Python in the sandbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.filesystem import LAYOUT
+from agents.models import Effect
+from agents.spec import AgentSpec
+from sandbox.cancellation import Cancellation
+from sandbox.errors import SandboxError
+from sandbox.policy import MAX_TIMEOUT
+from sandbox.result import ExecutionResult
+
+_TIMEOUT = Field(default=None, gt=0, le=MAX_TIMEOUT)
+
+
+class ExecuteInput(BaseModel):
+    command: str = Field(min_length=1)
+    timeout: float | None = _TIMEOUT
+
+
+class ExecutePythonInput(BaseModel):
+    code: str = Field(min_length=1)
+    timeout: float | None = _TIMEOUT
+
+
+class ExecuteInSandboxInput(BaseModel):
+    command: str = Field(min_length=1)
+    timeout_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_TIMEOUT,
+        validation_alias=AliasChoices("timeout_seconds", "timeout"),
+    )
+
+    @property
+    def timeout(self) -> float | None:
+        return self.timeout_seconds
+
+
+async def _run(context: ToolContext, source: str, *, python: bool) -> ExecutionResult:
+    """Run in the thread's sandbox; a cancelled call kills the command and waits for its death."""
+    cancel = Cancellation()
+
+    def blocking() -> ExecutionResult:
+        sandbox = context.sandbox(context.deadline)
+        start = sandbox.start_python if python else sandbox.start
+        execution = start(
+            source,
+            timeout=context.deadline,
+            on_output=context.progress,
+            marker=context.marker,
+            cancel=cancel,
+        )
+        return execution.wait()
+
+    return await context.in_thread(blocking, on_cancel=cancel.cancel)
+
+
+def _as_result(result: ExecutionResult) -> ToolResult:
+    content: dict[str, Any] = {"exit_code": result.exit_code, "stdout": result.stdout}
+    if result.stderr:
+        content["stderr"] = result.stderr
+    if result.timed_out:
+        content["timed_out"] = True
+    return ToolResult(
+        content,
+        # A command that ran and failed is an answer; only one that was stopped is an error.
+        is_error=result.timed_out,
+        code="timeout" if result.timed_out else "",
+    )
+
+
+async def execute(context: ToolContext, given: ExecuteInput) -> ToolResult:
+    try:
+        return _as_result(await _run(context, given.command, python=False))
+    except SandboxError as problem:
+        return error(str(problem), "sandbox")
+
+
+async def execute_python(context: ToolContext, given: ExecutePythonInput) -> ToolResult:
+    try:
+        return _as_result(await _run(context, given.code, python=True))
+    except SandboxError as problem:
+        return error(str(problem), "sandbox")
+
+
+async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput) -> ToolResult:
+    """One combined output, as a terminal shows it."""
+    try:
+        result = await _run(context, given.command, python=False)
+    except SandboxError as problem:
+        return error(str(problem), "sandbox")
+    output = "\n".join(part.rstrip("\n") for part in (result.stdout, result.stderr) if part)
+    if result.timed_out:
+        output += f"\n[timed out after {context.deadline:g} s; exit code {result.exit_code}]"
+    elif not result.success:
+        output += f"\n[exit code {result.exit_code}]"
+    return ToolResult(
+        output.strip("\n") or "[no output]",
+        # A command that ran and failed is an answer; only one that was stopped is an error.
+        is_error=result.timed_out,
+        code="timeout" if result.timed_out else "",
+    )
+
+
+class ExecutionMiddleware(Middleware):
+    """`execute` and `execute_python`; for the sandbox-only profile `execute_in_sandbox`.
+
+    Without a sandbox there are no such tools: nothing runs bare.
+    """
+
+    name = "execution"
+    profiles = frozenset({"full", "sandbox_only"})
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        if not spec.sandbox:
+            return []
+        if spec.profile == "sandbox_only":
+            return [
+                Tool(
+                    "execute_in_sandbox",
+                    "Run a bash command in the sandbox and get its output. Use it for all work "
+                    "with files, code and skills. timeout_seconds: 120 by default, 600 at most.",
+                    ExecuteInSandboxInput,
+                    execute_in_sandbox,
+                    Effect.WRITE,
+                    time_limit=120.0,
+                )
+            ]
+        return [
+            Tool(
+                "execute",
+                "Run a bash command in the sandbox. timeout: seconds, 30 by default, 600 at most.",
+                ExecuteInput,
+                execute,
+                Effect.WRITE,
+                time_limit=30.0,
+            ),
+            Tool(
+                "execute_python",
+                "Run Python 3 code in the sandbox; print what you want to see. timeout: seconds, "
+                "60 by default, 600 at most.",
+                ExecutePythonInput,
+                execute_python,
+                Effect.WRITE,
+                time_limit=60.0,
+            ),
+        ]
+
+    def prompt(self, context: PromptContext) -> str:
+        if "execute_in_sandbox" in context.tool_names:
+            return (
+                "## Sandbox\n"
+                "You work in a persistent sandbox through `execute_in_sandbox`; each call is a new "
+                f"bash process. {_network(context)}\n\n```\n{LAYOUT}\n```\n\n"
+                "All work with files goes through commands (`ls`, `cat`, `python3`, "
+                "here-documents). Look into /sandbox/user_uploads for what the user sent, and put "
+                "deliverables into /sandbox/outputs."
+            )
+        if "execute" in context.tool_names or "execute_python" in context.tool_names:
+            return (
+                "## Execution\n"
+                "Commands and Python run in a sandbox over the same files; each call is a new "
+                f"process, and nothing keeps running after it. {_network(context)} Compute with "
+                "code rather than in your head, and check results before you rely on them."
+            )
+        return ""
+
+
+def _network(context: PromptContext) -> str:
+    return "There is no network." if context.spec.network == "none" else ""

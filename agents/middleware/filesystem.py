@@ -1,0 +1,166 @@
+"""Files: ls, read_file, write_file, edit_file, glob and grep over the thread's backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.models import Effect
+from agents.spec import AgentSpec
+from sandbox.errors import SandboxError
+
+_PATH = AliasChoices("path", "file_path")
+
+
+class LsInput(BaseModel):
+    path: str = "."
+
+
+class ReadFileInput(BaseModel):
+    path: str = Field(validation_alias=_PATH)
+    offset: int = Field(default=0, ge=0)
+    limit: int = Field(default=100, ge=1, le=10_000)
+
+
+class WriteFileInput(BaseModel):
+    path: str = Field(validation_alias=_PATH)
+    content: str
+
+
+class EditFileInput(BaseModel):
+    path: str = Field(validation_alias=_PATH)
+    old_text: str = Field(validation_alias=AliasChoices("old_text", "old_string"), min_length=1)
+    new_text: str = Field(validation_alias=AliasChoices("new_text", "new_string"))
+    replace_all: bool = False
+
+
+class GlobInput(BaseModel):
+    pattern: str
+    path: str | None = None
+
+
+class GrepInput(BaseModel):
+    pattern: str
+    path: str = "."
+    include: str | None = Field(default=None, validation_alias=AliasChoices("include", "glob"))
+    ignore_case: bool = False
+
+
+async def _call(context: ToolContext, method: str, *arguments: Any) -> ToolResult:
+    """A backend's method on a thread; `{"error": …}` is the tool's failure.
+
+    What keeps the workspace itself from being opened is a failure too, with its own words.
+    """
+
+    def blocking() -> dict[str, Any]:
+        return getattr(context.files(), method)(*arguments)
+
+    try:
+        given = await context.in_thread(blocking)
+    except SandboxError as problem:
+        return error(str(problem), "workspace")
+    if "error" in given:
+        return error(given["error"], "file_error")
+    return ToolResult(given)
+
+
+async def ls(context: ToolContext, given: LsInput) -> ToolResult:
+    return await _call(context, "ls", given.path)
+
+
+async def read_file(context: ToolContext, given: ReadFileInput) -> ToolResult:
+    return await _call(context, "read_file", given.path, given.offset, given.limit)
+
+
+async def write_file(context: ToolContext, given: WriteFileInput) -> ToolResult:
+    return await _call(context, "write_file", given.path, given.content)
+
+
+async def edit_file(context: ToolContext, given: EditFileInput) -> ToolResult:
+    return await _call(
+        context, "edit_file", given.path, given.old_text, given.new_text, given.replace_all
+    )
+
+
+async def glob(context: ToolContext, given: GlobInput) -> ToolResult:
+    return await _call(context, "glob", given.pattern, given.path)
+
+
+async def grep(context: ToolContext, given: GrepInput) -> ToolResult:
+    return await _call(context, "grep", given.pattern, given.path, given.include, given.ignore_case)
+
+
+LAYOUT = """\
+/sandbox/
+├── skills/        read-only: skill packages
+├── user_uploads/  read-only: what the user uploaded
+├── shared/        read-write: shared with subagents
+├── outputs/       read-write: deliverables, which the user sees and downloads
+└── workspace/     read-write: scratch; relative paths and commands start here"""
+
+
+class FilesystemMiddleware(Middleware):
+    """The six file tools. With a sandbox they see the same paths as commands do."""
+
+    name = "filesystem"
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        return [
+            Tool("ls", "List a directory.", LsInput, ls, Effect.READ),
+            Tool(
+                "read_file",
+                "Read a text file, with line numbers. Long files come in pages: go on with offset "
+                "(lines to skip) while has_more is true.",
+                ReadFileInput,
+                read_file,
+                Effect.READ,
+            ),
+            Tool(
+                "write_file",
+                "Create a file, or replace it whole.",
+                WriteFileInput,
+                write_file,
+                Effect.WRITE,
+            ),
+            Tool(
+                "edit_file",
+                "Replace old_text in a file. It must match exactly (without the line numbers) and "
+                "be unique, unless replace_all is true.",
+                EditFileInput,
+                edit_file,
+                Effect.WRITE,
+            ),
+            Tool(
+                "glob",
+                "Find files by name, such as **/*.md.",
+                GlobInput,
+                glob,
+                Effect.READ,
+            ),
+            Tool(
+                "grep",
+                "Search files for a regular expression; include narrows by file name.",
+                GrepInput,
+                grep,
+                Effect.READ,
+                time_limit=60.0,
+            ),
+        ]
+
+    def prompt(self, context: PromptContext) -> str:
+        if not {"read_file", "write_file", "ls"} & context.tool_names:
+            return ""
+        if context.spec.sandbox:
+            where = (
+                "Files lie in this tree, which commands see under the same paths:\n\n"
+                f"```\n{LAYOUT}\n```\n\n"
+                "Put what the user should get into /sandbox/outputs."
+            )
+        else:
+            where = "Files are kept with this conversation; paths begin with a slash."
+        return (
+            f"## Files\n{where} Keep long findings in files rather than in messages, and read "
+            "large files in pages."
+        )

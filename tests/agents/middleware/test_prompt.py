@@ -1,0 +1,77 @@
+"""What the harness itself adds to the first request."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from agents.events.append import dump
+from agents.middleware.registry import toolset_for
+from agents.spec import AgentSpec
+
+NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
+
+
+def spec(**fields: Any) -> AgentSpec:
+    return AgentSpec(name="T", slug="t", provider="scripted", model="echo", **fields)
+
+
+@pytest.mark.parametrize(("profile", "limit"), [("full", 6 * 1024), ("sandbox_only", 4 * 1024)])
+def test_the_first_request_stays_small(profile: str, limit: int) -> None:
+    agent = spec(profile=profile)
+    toolset = toolset_for(agent)
+    size = len(toolset.system_prompt(agent, NOON).encode()) + len(dump(toolset.wire).encode())
+    assert size <= limit
+
+
+def test_the_sandbox_only_profile_has_exactly_its_tools() -> None:
+    assert list(toolset_for(spec(profile="sandbox_only")).tools) == [
+        "write_todos",
+        "execute_in_sandbox",
+    ]
+
+
+def test_the_full_profile_has_exactly_its_tools() -> None:
+    files = ["ls", "read_file", "write_file", "edit_file", "glob", "grep"]
+    planning = ["write_todos", "read_todos"]
+    assert list(toolset_for(spec()).tools) == [*planning, *files, "execute", "execute_python"]
+    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files]
+
+
+def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> None:
+    agent = spec(tools=("ls", "read_file"))
+    toolset = toolset_for(agent)
+    assert list(toolset.tools) == ["ls", "read_file"]
+    prompt = toolset.system_prompt(agent, NOON)
+    assert "write_todos" not in prompt
+    assert "## Execution" not in prompt
+
+
+@pytest.mark.parametrize("profile", ["full", "sandbox_only"])
+def test_the_date_is_said_once_and_at_the_end(profile: str) -> None:
+    agent = spec(profile=profile, system_prompt="You are a careful analyst.")
+    prompt = toolset_for(agent).system_prompt(agent, NOON)
+    assert prompt.startswith("You are a careful analyst.")
+    assert prompt.count("2026-03-04") == prompt.count("Today's date") == 1
+    assert prompt.endswith("Today's date: 2026-03-04")
+    assert "Authentication" not in prompt
+
+
+def test_the_sandbox_comes_before_the_guidelines() -> None:
+    agent = spec(profile="sandbox_only")
+    prompt = toolset_for(agent).system_prompt(agent, NOON)
+    assert prompt.index("## Sandbox") < prompt.index("## Guidelines")
+    for directory in ("skills/", "user_uploads/", "shared/", "outputs/", "workspace/"):
+        assert directory in prompt
+
+
+def test_descriptions_are_short_and_schemas_are_plain() -> None:
+    for profile in ("full", "sandbox_only"):
+        for tool in toolset_for(spec(profile=profile)).wire:
+            assert len(tool["description"]) <= 200, tool["name"]
+            schema = dump(tool["input_schema"])
+            assert tool["input_schema"]["type"] == "object"
+            for noise in ('"title"', "$ref", "$defs", "anyOf", '"default":null'):
+                assert noise not in schema, (tool["name"], noise)
