@@ -1,0 +1,30 @@
+"""Named moments in a driver's life at which a test can make its process die."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class CrashPoint(StrEnum):
+    CLAIMED = "claimed"
+    REPLIED = "replied"  # the model has answered; nothing of it is stored
+    REPLY_WRITTEN = "reply_written"
+    STARTED_WRITTEN = "started_written"
+    TOOL_DONE = "tool_done"  # the tool has run; its result is not stored
+    RESULTS_WRITTEN = "results_written"
+
+
+_hook: Callable[[CrashPoint], None] | None = None
+
+
+def reached(point: CrashPoint) -> None:
+    """Say that a driver is at `point`. Does nothing outside of tests."""
+    if _hook is not None:
+        _hook(point)
+
+
+def crash_at(hook: Callable[[CrashPoint], None] | None) -> None:
+    """Call `hook` at every point from now on; None for never. For tests."""
+    global _hook
+    _hook = hook

@@ -1,0 +1,94 @@
+"""Streamed text on its way to watchers: gathered for a moment and written for all runs at once.
+
+Invariant 8: a run's deltas are written before its next change of state, or not at all: the event
+that completes a part carries the whole text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from agents.engine.database import Database
+from agents.engine.errors import FenceLost
+from agents.engine.journal import Writer, write_events
+from agents.events.append import EventDraft
+
+logger = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 0.05
+
+
+class DeltaStream:
+    """The unwritten events of one run's model call or running tools."""
+
+    def __init__(self, flusher: DeltaFlusher, writer: Writer) -> None:
+        self._flusher = flusher
+        self.writer = writer
+        self._drafts: list[EventDraft] = []
+
+    def add(self, kind: str, key: tuple[str, object], text: str) -> None:
+        """More text for the part that `key` names, as ("part_id", "1.0")."""
+        name, value = key
+        if self._drafts:
+            last_kind, last = self._drafts[-1]
+            if last_kind == kind and last.get(name) == value:
+                last["text"] += text
+                return
+        self.put((kind, {name: value, "text": text}))
+
+    def put(self, draft: EventDraft) -> None:
+        if not self._drafts:
+            self._flusher.schedule(self)
+        self._drafts.append(draft)
+
+    def drop_parts(self) -> None:
+        """Forget unwritten pieces of the model's reply; what is said about steps stays."""
+        self._drafts = [draft for draft in self._drafts if draft[0].startswith("step.")]
+
+    def take(self) -> list[EventDraft]:
+        """What is not written yet; the caller writes it, or leaves it out for good."""
+        drafts, self._drafts = self._drafts, []
+        return drafts
+
+
+class DeltaFlusher:
+    """Writes the deltas of all runs of the process every `FLUSH_SECONDS`."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        database: Database,
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self._loop = loop
+        self._database = database
+        self._on_lost = on_lost
+        self._waiting: set[DeltaStream] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def schedule(self, stream: DeltaStream) -> None:
+        self._waiting.add(stream)
+        if self._timer is None:
+            self._timer = self._loop.call_later(FLUSH_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self._timer = None
+        for stream in self._waiting:
+            drafts = stream.take()
+            if drafts:
+                # Asked for in this moment, so that no driver can ask for a later change of its
+                # state before it.
+                written = self._database.submit(write_events, stream.writer, drafts)
+                written.add_done_callback(partial(self._written, stream.writer.run_id))
+        self._waiting.clear()
+
+    def _written(self, run_id: str, result: asyncio.Future[None]) -> None:
+        error = result.exception()
+        if isinstance(error, FenceLost):
+            self._on_lost(run_id)
+        elif error is not None:
+            # Deltas are a convenience: the completed part carries the whole text.
+            logger.warning("streamed text was not written: %s", error, extra={"run_id": run_id})

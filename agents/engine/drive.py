@@ -1,0 +1,189 @@
+"""Driving one run: claim it, then turn after turn until it ends or parks.
+
+The rows say where the run is, so that it does not matter who drove it before or how that ended:
+open calls of the last turn are finished first, then the model is asked for the next turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
+
+from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.epoch import current_epoch, head_of
+from agents.engine.errors import FenceLost, Stopped, StopReason
+from agents.engine.finish import cancel_driven_run, fail_run
+from agents.engine.handle import RunHandle
+from agents.engine.history import open_turn, thread_history
+from agents.engine.journal import Call, Writer, check_fence
+from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, hand_back
+from agents.engine.limits import wall_seconds_left
+from agents.engine.session import Session, run_marker
+from agents.engine.turns import run_turns
+from agents.engine.workspaces import ThreadFiles
+from agents.middleware.registry import toolset_for
+from agents.models import Run, RunEvent
+from agents.providers.base import PromptHead, ProviderError, Role
+from agents.services.workspaces import assign_sandbox_uid, workspace_location
+from agents.spec import AgentSpec
+from sandbox.reaper import kill_marked
+
+if TYPE_CHECKING:
+    from agents.engine.host import Host
+
+logger = logging.getLogger(__name__)
+
+
+async def drive(host: Host, handle: RunHandle) -> None:
+    """Drive a run until it ends, parks, or is this process's no more. Never raises.
+
+    Whatever goes wrong that is not the run's own fault leaves the rows as they are: the lease
+    runs out and the run goes on elsewhere.
+    """
+    run_id = handle.run_id
+    try:
+        claim = await host.database.run(claim_run, run_id, host.executor, host.name)
+        if claim is None:
+            return
+        handle.fence = claim.fence
+        host.holds(handle, claim.asked_at)
+        reached(CrashPoint.CLAIMED)
+        logger.info("claimed", extra={"run_id": run_id, "fence": claim.fence})
+        await _drive_claimed(host, handle, claim)
+    except FenceLost:
+        logger.warning("the run went to another driver", extra={"run_id": run_id})
+    except DatabaseError:
+        logger.exception(
+            "the database failed; the run is left to be claimed again", extra={"run_id": run_id}
+        )
+        await host.try_hand_back(handle)
+    except Exception:
+        # A fault of this program. Were the run left queued it would come back at once, for ever.
+        logger.exception("driving a run failed", extra={"run_id": run_id})
+        await host.try_fail(handle)
+
+
+async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
+    run = claim.run
+    writer = Writer(run.id, run.thread_id, claim.fence)
+    started = time.monotonic()
+
+    def spent() -> int:
+        return int((time.monotonic() - started) * 1000)
+
+    session: Session | None = None
+    try:
+        if claim.recovered:
+            # Invariant 1: the fence stops rows, not processes.
+            await host.in_thread(kill_marked, [run_marker(run.id)])
+        if claim.clock.cancel_requested:
+            raise Stopped(StopReason.CANCEL)
+        if claim.clock.lost_drivers >= MAX_LOST_DRIVERS:
+            message = (
+                f"{MAX_LOST_DRIVERS} workers in a row were lost while they drove this run: it may "
+                "be what ends them. Look at their logs before you resume it."
+            )
+            await host.database.run(_fail, writer, "workers_lost", message, None, 0, False)
+            return
+        session = await _open_session(host, handle, claim, writer)
+        with wall_seconds_left(session):
+            await run_turns(session)
+    except ProviderError as error:
+        logger.warning("the model failed: %s", error.message, extra={"run_id": run.id})
+        await host.database.run(
+            _fail, writer, f"model_{error.code}", error.message, session, spent(), error.retryable
+        )
+    except Stopped as stop:
+        await _stopped(host, handle, writer, stop.reason, session, spent())
+
+
+def _fail(
+    writer: Writer,
+    code: str,
+    message: str,
+    session: Session | None,
+    spent: int,
+    retryable: bool,
+) -> None:
+    fail_run(writer, code, message, session.active_ms() if session else spent, retryable=retryable)
+
+
+async def _stopped(
+    host: Host,
+    handle: RunHandle,
+    writer: Writer,
+    reason: StopReason,
+    session: Session | None,
+    spent: int,
+) -> None:
+    active = session.active_ms() if session else spent
+    if reason is StopReason.LEASE_LOST:
+        raise FenceLost(writer.run_id)
+    if reason is StopReason.CANCEL:
+        await host.database.run(cancel_driven_run, writer, active)
+    elif reason is StopReason.WALL_TIME:
+        assert session is not None
+        seconds = session.spec.max_seconds
+        message = f"The run reached its limit of {seconds} seconds of work."
+        await host.database.run(_fail, writer, "limit_seconds", message, session, spent, False)
+    else:
+        await host.database.run(hand_back, writer.run_id, writer.fence)
+
+
+def load_run(
+    writer: Writer, run: Run, spec: AgentSpec
+) -> tuple[PromptHead, list[tuple[Role, str]], list[Call], str]:
+    """The prompt's head, the history, the open calls and the last word about steps ("": none)."""
+    check_fence(writer)
+    epoch = current_epoch(run, spec)
+    if spec.sandbox:
+        assign_sandbox_uid(run.thread)
+    last = (
+        RunEvent.objects.filter(run=run, type__in=("step.started", "step.completed"))
+        .order_by("-seq")
+        .values_list("type", flat=True)
+        .first()
+    )
+    return head_of(epoch), list(thread_history(run)), open_turn(run), last or ""
+
+
+async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
+    run, clock = claim.run, claim.clock
+    spec = AgentSpec.model_validate(run.agent_version.spec)
+    provider = host.provider(spec.provider)
+    head, history, calls, last_step = await host.database.run(load_run, writer, run, spec)
+    conversation = provider.conversation(head)
+    for role, blocks in history:
+        conversation.append(role, blocks)
+    session = Session(
+        run=run,
+        spec=spec,
+        toolset=toolset_for(spec),
+        writer=writer,
+        handle=handle,
+        database=host.database,
+        threads=host.threads,
+        provider=provider,
+        conversation=conversation,
+        stream=host.deltas(writer),
+        files=ThreadFiles(
+            workspace_location(run.thread), spec, writer, host.database, asyncio.get_running_loop()
+        ),
+        turn=clock.turn,
+        tokens=clock.total_tokens,
+        cost_microusd=clock.cost_microusd,
+        active_ms_before=clock.active_ms,
+    )
+    session.open_calls = calls
+    if last_step == "step.started":
+        session.stream.put(
+            (
+                "step.reset",
+                {"step": session.turn + 1, "reason": "the model call is made again"},
+            )
+        )
+    return session

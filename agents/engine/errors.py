@@ -1,0 +1,24 @@
+"""Why a driver stops before its run has ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    CANCEL = "cancel"  # a person cancelled the run
+    LEASE_LOST = "lease_lost"  # another driver may have it: write nothing more
+    DRAIN = "drain"  # this process shuts down: hand the run back
+    WALL_TIME = "wall_time"  # the run's own limit
+
+
+class FenceLost(Exception):
+    """The run is no longer this driver's. Nothing of the transaction was written."""
+
+
+class Stopped(Exception):
+    """What a driver was doing was interrupted from outside."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason

@@ -1,0 +1,247 @@
+"""Where runs are driven: one event loop in a thread of this process, with many drivers on it.
+
+A worker's task only hands over a run's id and returns. So two worker processes drive many runs,
+and a wake-up is taken while others run for hours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from django.db import DatabaseError
+
+from agents.conf import vel_settings
+from agents.engine.database import Database
+from agents.engine.deltas import DeltaFlusher, DeltaStream
+from agents.engine.drive import drive
+from agents.engine.errors import FenceLost, StopReason
+from agents.engine.finish import fail_run
+from agents.engine.handle import RunHandle
+from agents.engine.heartbeat import Heartbeat
+from agents.engine.journal import Writer
+from agents.engine.lease import hand_back, orphaned_runs
+from agents.models import POOL, Run
+from agents.providers.base import Provider
+from agents.providers.registry import ProviderSettings, get_provider
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TOOL_THREADS = 64
+"""Blocking tool calls that run at once in a process; more wait for a thread."""
+QUEUE_SWEEP_SECONDS = 1.0
+SWEEP_SHARE = 4
+"""One look fills the fourth part of the room at most, so that several processes share what waits.
+Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
+
+
+def own_executor() -> str:
+    """A name for this process as the only one that may drive a run."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+class Host:
+    """Drives runs in this process.
+
+    `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
+    at once; what is over it is left to other processes, and looked for again when there is room.
+    """
+
+    def __init__(self, executor: str = POOL, capacity: int | None = None) -> None:
+        self.executor = executor
+        self.capacity = capacity or vel_settings().RUNS_PER_WORKER
+        self.name = own_executor()
+        self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
+        self._handles: dict[str, RunHandle] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._providers: dict[str, Provider] = {}
+        self._ready = threading.Event()
+        self._stopped = threading.Event()
+        self._draining = False
+        self._turned_away = False
+        self._grace = 10.0
+        # Not a daemon: the process lives until its runs have been handed back.
+        self._thread = threading.Thread(target=self._run, name="vel-engine")
+
+    # From other threads -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the loop and wait until it takes runs."""
+        self._thread.start()
+        self._ready.wait()
+
+    def submit(self, run_id: str) -> None:
+        """Drive a run if it is to be had. Returns at once."""
+        if not self._stopped.is_set():
+            self._loop.call_soon_threadsafe(self._take, run_id)
+
+    def stop(self, grace: float = 10.0) -> None:
+        """Drain: steps under way have `grace` seconds to end, then the runs are handed back."""
+        self._grace = grace
+        if self._thread.is_alive() and not self._stopped.is_set():
+            self._loop.call_soon_threadsafe(self._drain.set)
+        self._thread.join()
+
+    @property
+    def running(self) -> int:
+        """How many runs it drives now."""
+        return len(self._tasks)
+
+    # For drivers ------------------------------------------------------------------------------
+
+    def holds(self, handle: RunHandle, since: float) -> None:
+        """From here on the heartbeat renews the lease, which began at `since` (monotonic)."""
+        self.heartbeat.watch(handle, since)
+
+    def provider(self, name: str) -> Provider:
+        """This loop's client of a model API. Raises `ProviderError`."""
+        if name not in self._providers:
+            settings = vel_settings()
+            self._providers[name] = get_provider(
+                name,
+                ProviderSettings(
+                    api_key=settings.ANTHROPIC_API_KEY or None,
+                    base_url=settings.ANTHROPIC_BASE_URL or None,
+                    stall_timeout=settings.MODEL_IDLE_SECONDS,
+                ),
+            )
+        return self._providers[name]
+
+    def deltas(self, writer: Writer) -> DeltaStream:
+        return DeltaStream(self._flusher, writer)
+
+    async def in_thread(self, function: Callable[..., T], *arguments: object) -> T:
+        return await self._loop.run_in_executor(self.threads, function, *arguments)
+
+    async def try_hand_back(self, handle: RunHandle) -> None:
+        """Give a run up after a fault of the database, if that answers again."""
+        try:
+            await self.database.run(hand_back, handle.run_id, handle.fence)
+        except (DatabaseError, FenceLost) as error:
+            # Nothing is lost: the lease runs out.
+            logger.warning(
+                "the run was not handed back: %s", error, extra={"run_id": handle.run_id}
+            )
+
+    async def try_fail(self, handle: RunHandle) -> None:
+        """End a run whose driving raised what nothing here expects."""
+        try:
+            await self.database.run(self._fail, handle.run_id, handle.fence)
+        except (DatabaseError, FenceLost) as error:
+            logger.warning("the run was not ended: %s", error, extra={"run_id": handle.run_id})
+
+    @staticmethod
+    def _fail(run_id: str, fence: int) -> None:
+        threads = Run.objects.filter(pk=run_id).values_list("thread_id", flat=True)
+        writer = Writer(run_id, threads.first() or "", fence)
+        message = "Vel itself failed while it drove this run; the worker's log says how."
+        fail_run(writer, "internal_error", message, 0, retryable=True)
+
+    # On the loop ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.run(self._main())
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._drain = asyncio.Event()
+        self._look = asyncio.Event()
+        self.database = Database(self._loop)
+        self._flusher = DeltaFlusher(self._loop, self.database, self._lost)
+        self.heartbeat = Heartbeat(self._loop)
+        self.heartbeat.start()
+        sweeper = self._loop.create_task(self._sweep())
+        self._ready.set()
+        try:
+            await self._wait_for_end()
+        finally:
+            self._draining = True
+            sweeper.cancel()
+            await self._hand_all_back()
+            await asyncio.gather(sweeper, return_exceptions=True)
+            for provider in self._providers.values():
+                await provider.close()
+            self._stopped.set()
+            # Both block for a moment; nothing else is left on the loop.
+            self.heartbeat.stop()
+            self.database.close()
+            self.threads.shutdown()
+
+    async def _wait_for_end(self) -> None:
+        """Until `stop`, or until the main thread has ended without it."""
+        main = threading.main_thread()
+        while not self._drain.is_set() and main.is_alive():
+            try:
+                async with asyncio.timeout(0.2):
+                    await self._drain.wait()
+            except TimeoutError:
+                continue
+
+    def _take(self, run_id: str) -> None:
+        if self._draining:
+            return
+        if run_id in self._tasks or len(self._tasks) >= self.capacity:
+            # A run that is woken in the moment of its parking is still in `_tasks`.
+            self._turned_away = True
+            return
+        handle = self._handles[run_id] = RunHandle(run_id)
+        task = self._tasks[run_id] = self._loop.create_task(
+            drive(self, handle), name=f"run {run_id}"
+        )
+        task.add_done_callback(lambda _: self._let_go(run_id))
+
+    def _let_go(self, run_id: str) -> None:
+        handle = self._handles.pop(run_id)
+        del self._tasks[run_id]
+        self.heartbeat.forget(handle)
+        if self._turned_away and handle.fence:  # it was driven here, so there is room now
+            self._look.set()
+
+    def _lost(self, run_id: str) -> None:
+        handle = self._handles.get(run_id)
+        if handle is not None:
+            handle.stop(StopReason.LEASE_LOST)
+
+    async def _hand_all_back(self) -> None:
+        """Let each driver finish its step, then stop those that take too long."""
+        for handle in self._handles.values():
+            handle.draining = True
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=self._grace)
+        for handle in self._handles.values():
+            handle.stop(StopReason.DRAIN)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def _sweep(self) -> None:
+        """Find runs that nobody drives: queued ones every second, lost ones by their lease.
+
+        A process that was full looks as soon as it has room: its tasks went without a run.
+        """
+        while True:
+            try:
+                async with asyncio.timeout(QUEUE_SWEEP_SECONDS):
+                    await self._look.wait()
+            except TimeoutError:
+                pass  # the usual look
+            self._look.clear()
+            room = self.capacity - len(self._tasks)
+            if room <= 0:
+                continue
+            share = -(-room // SWEEP_SHARE)
+            try:
+                found = await self.database.run(orphaned_runs, self.executor, share)
+                self._turned_away = self._turned_away and len(found) == share
+                for run_id in found:
+                    self._take(run_id)
+            except DatabaseError as error:
+                logger.warning("looking for runs failed: %s", error)

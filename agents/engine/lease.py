@@ -1,0 +1,159 @@
+"""Who drives a run: the claim, its renewal, and its end.
+
+Invariant 1, lease and fence: a run is claimed by one UPDATE that raises its fence. A lease runs
+out by the database's clock, so that workers need not agree on the time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+from django.utils import timezone
+
+from agents.conf import vel_settings
+from agents.engine.errors import FenceLost
+from agents.engine.sql import CLOCK, RUN
+from agents.events.append import EventDraft, append_events
+from agents.models import Message, MessageRole, Run, RunClock
+from agents.models.database_clock import now_sql
+from agents.services.wake import enqueue_run, lock_run
+from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
+
+MAX_LOST_DRIVERS = 20
+"""After so many in a row it is the run that kills its workers, and it is not tried again."""
+CLAIMABLE = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run that is now this driver's. `recovered`: an earlier driver was lost with it.
+
+    `asked_at` is this process's monotonic clock of when the lease began, or a little before.
+    """
+
+    run: Run
+    clock: RunClock
+    fence: int
+    recovered: bool
+    asked_at: float
+
+
+def claim_run(run_id: str, executor: str, holder: str) -> Claim | None:
+    """Take the run, or return None if it is not to be had: driven, ended, waiting, or another's."""
+    run = Run.objects.filter(pk=run_id).first()
+    if run is None or run.status not in CLAIMABLE or run.executor != executor:
+        return None
+    run = lock_run(run_id)
+    if run.status not in CLAIMABLE or run.executor != executor:
+        return None
+    recovered = run.status == RunStatus.RUNNING
+    asked_at = time.monotonic()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'UPDATE "{CLOCK}" SET fence = fence + 1, lease_until = {now_sql()} + %s,'
+            " lease_holder = %s, lost_drivers = lost_drivers + %s"
+            f" WHERE run_id = %s AND (lease_until IS NULL OR lease_until < {now_sql()})"
+            " RETURNING fence",
+            [vel_settings().LEASE_SECONDS, holder, int(recovered), run_id],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    fence = int(row[0])
+    drafts: list[EventDraft] = []
+    if run.started_at is None:
+        run.started_at = timezone.now()
+        drafts.append(("run.started", _started(run, fence)))
+    elif recovered:
+        drafts.append(("run.resumed", {"reason": "its worker was lost", "attempt": fence}))
+    if not recovered:
+        check_transition(RUN_TRANSITIONS, run.status, RunStatus.RUNNING)
+        run.status = RunStatus.RUNNING
+    run.save(update_fields=["status", "started_at"])
+    append_events(run_id, drafts)
+    run = Run.objects.select_related("agent_version", "thread", "clock").get(pk=run_id)
+    return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
+
+
+def _started(run: Run, attempt: int) -> dict[str, object]:
+    spec = run.agent_version.spec
+    message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).only("id").first()
+    return {
+        "thread_id": run.thread_id,
+        "message_id": message.pk if message else None,
+        "agent": spec["slug"],
+        "provider": spec["provider"],
+        "model": spec["model"],
+        "attempt": attempt,
+    }
+
+
+def renew_leases(fences: Mapping[str, int]) -> set[str]:
+    """Extend the leases of these runs and return the ids of those that are still held."""
+    held: set[str] = set()
+    with connection.cursor() as cursor:
+        for run_id, fence in fences.items():
+            cursor.execute(
+                f'UPDATE "{CLOCK}" SET lease_until = {now_sql()} + %s'
+                f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}",
+                [vel_settings().LEASE_SECONDS, run_id, fence],
+            )
+            if cursor.rowcount:
+                held.add(run_id)
+    return held
+
+
+def cancelled_among(run_ids: Sequence[str]) -> list[str]:
+    """Which of these runs somebody has asked to cancel."""
+    return list(
+        RunClock.objects.filter(run_id__in=run_ids, cancel_requested=True).values_list(
+            "run_id", flat=True
+        )
+    )
+
+
+def release_lease(run_id: str, fence: int) -> bool:
+    """Clear the lease in the transaction that parks or ends the run. False: it was lost before."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'UPDATE "{CLOCK}" SET lease_until = NULL, lease_holder = %s'
+            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}",
+            ["", run_id, fence],
+        )
+        return bool(cursor.rowcount == 1)
+
+
+def lock_and_release(run_id: str, fence: int) -> Run:
+    """Lock the run and clear its lease: how a driver's last transaction begins.
+
+    Raises `FenceLost` if the run is another's by now, or gone.
+    """
+    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
+    if run is None or not release_lease(run_id, fence):
+        raise FenceLost(run_id)
+    return run
+
+
+def hand_back(run_id: str, fence: int) -> None:
+    """Give a run up before its end so that another process goes on with it at once."""
+    run = lock_and_release(run_id, fence)
+    check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
+    run.status = RunStatus.QUEUED
+    run.save(update_fields=["status"])
+    enqueue_run(run)
+
+
+def orphaned_runs(executor: str, limit: int) -> list[str]:
+    """Runs that this executor may claim and nobody drives, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'SELECT r.id FROM "{RUN}" r JOIN "{CLOCK}" c ON c.run_id = r.id'
+            " WHERE r.status IN (%s, %s) AND r.executor = %s"
+            f" AND (c.lease_until IS NULL OR c.lease_until < {now_sql()})"
+            " ORDER BY r.created_at LIMIT %s",
+            [*CLAIMABLE, executor, limit],
+        )
+        return [row[0] for row in cursor.fetchall()]

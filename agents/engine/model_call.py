@@ -1,0 +1,103 @@
+"""One reply of the model, with its retries and its stream to the watchers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from agents.conf import vel_settings
+from agents.engine.deltas import DeltaStream
+from agents.engine.handle import RunHandle
+from agents.providers.base import (
+    Conversation,
+    PartDelta,
+    PartStarted,
+    Provider,
+    ProviderError,
+    Reply,
+)
+
+MAX_PAUSE_SECONDS = 60.0
+
+
+def part_id(turn: int, index: int) -> str:
+    return f"{turn}.{index}"
+
+
+async def call_model(
+    handle: RunHandle,
+    provider: Provider,
+    conversation: Conversation,
+    stream: DeltaStream,
+    turn: int,
+) -> Reply:
+    """Make the call until it succeeds. Raises `ProviderError` when that is hopeless.
+
+    Nothing of a failed attempt reaches the transcript; watchers are told to forget it by
+    `step.reset`.
+    """
+    settings = vel_settings()
+    attempt = 1
+    while True:
+        try:
+            with handle.interruptible():
+                return await _attempt(provider, conversation, stream, turn)
+        except ProviderError as error:
+            stream.drop_parts()
+            if not error.retryable or attempt >= settings.MODEL_ATTEMPTS:
+                raise
+            pause = _pause(attempt, error.retry_after, settings.RETRY_BASE_SECONDS)
+            stream.put(
+                (
+                    "step.reset",
+                    {
+                        "step": turn,
+                        "reason": error.message,
+                        "code": error.code,
+                        "attempt": attempt,
+                        "retry_in": round(pause, 2),
+                    },
+                )
+            )
+        with handle.interruptible():
+            await asyncio.sleep(pause)
+        attempt += 1
+
+
+def _pause(attempt: int, wished: float | None, base: float) -> float:
+    """Seconds until the next try: the server's wish, else doubling with jitter."""
+    if wished is not None:
+        return min(wished, MAX_PAUSE_SECONDS)
+    return min(base * 2.0 ** (attempt - 1), MAX_PAUSE_SECONDS) * (0.5 + random.random() / 2)  # noqa: S311
+
+
+async def _attempt(
+    provider: Provider, conversation: Conversation, stream: DeltaStream, turn: int
+) -> Reply:
+    events = provider.stream(conversation)
+    calls: dict[int, str] = {}
+    try:
+        async for event in events:
+            if isinstance(event, PartDelta):
+                if event.kind == "tool_input":
+                    stream.add("tool.input.delta", ("call_id", calls[event.index]), event.text)
+                else:
+                    stream.add(
+                        f"{event.kind}.delta", ("part_id", part_id(turn, event.index)), event.text
+                    )
+            elif isinstance(event, PartStarted):
+                if event.kind == "tool_input":
+                    calls[event.index] = event.call_id
+                    stream.put(
+                        ("tool.input.started", {"call_id": event.call_id, "tool": event.tool})
+                    )
+                else:
+                    stream.put((f"{event.kind}.started", {"part_id": part_id(turn, event.index)}))
+            else:
+                return event
+    finally:
+        # A cancelled call must not leave the connection to the garbage collector.
+        await events.aclose()
+    raise ProviderError(
+        "The model's stream ended without a reply.", code="malformed_stream", retryable=True
+    )

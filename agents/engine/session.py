@@ -1,0 +1,121 @@
+"""All that a driver holds while it has a run."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from agents.engine.database import Database
+from agents.engine.deltas import DeltaStream
+from agents.engine.handle import RunHandle
+from agents.engine.journal import Call, Writer
+from agents.engine.workspaces import ThreadFiles
+from agents.events.append import EventDraft
+from agents.middleware.registry import Toolset
+from agents.models import Run
+from agents.providers.base import Conversation, Provider
+from agents.spec import AgentSpec
+from sandbox.backends.protocol import FileBackend
+from sandbox.base import BaseSandbox
+
+T = TypeVar("T")
+
+
+@dataclass
+class Session:
+    """One claim of one run, from `claim_run` until the driver lets go of it."""
+
+    run: Run
+    spec: AgentSpec
+    toolset: Toolset
+    writer: Writer
+    handle: RunHandle
+    database: Database
+    threads: Executor
+    provider: Provider
+    conversation: Conversation
+    stream: DeltaStream
+    files: ThreadFiles
+    turn: int
+    tokens: int
+    cost_microusd: int
+    active_ms_before: int
+    open_calls: list[Call] = field(default_factory=list)
+    """The calls of the last turn, while any of them is open."""
+    started_here: set[tuple[int, int]] = field(default_factory=set)
+    """(turn, position) of calls whose `started` this driver committed."""
+    stale: set[tuple[int, int]] = field(default_factory=set)
+    """Calls whose approval no longer fits the workspace."""
+    claimed_at: float = field(default_factory=time.monotonic)
+    _billed_ms: int = 0
+
+    def active_ms(self) -> int:
+        """Milliseconds of work that no total holds yet; calling it counts them as held."""
+        now = int((time.monotonic() - self.claimed_at) * 1000)
+        fresh, self._billed_ms = now - self._billed_ms, now
+        return fresh
+
+    def elapsed_seconds(self) -> float:
+        """Time that drivers have spent on this run, waiting for people not counted."""
+        return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at
+
+    def drafts(self) -> list[EventDraft]:
+        """Streamed output that has not been written yet."""
+        return self.stream.take()
+
+    def context(self, call: Call, deadline: float) -> CallContext:
+        return CallContext(self, call, deadline)
+
+
+def run_marker(run_id: str) -> str:
+    """The token that marks a run's sandboxes for the reaper. It tells nothing about the run."""
+    return hashlib.sha256(b"vel-sandbox:" + run_id.encode()).hexdigest()[:32]
+
+
+class CallContext:
+    """`agents.middleware.base.ToolContext` for one call."""
+
+    def __init__(self, session: Session, call: Call, deadline: float) -> None:
+        self._session = session
+        self._loop = asyncio.get_running_loop()
+        self.run_id = session.writer.run_id
+        self.thread_id = session.writer.thread_id
+        self.owner_id: int = session.run.owner_id
+        self.call_id = call.call_id
+        self.spec = session.spec
+        self.deadline = deadline
+        self.marker = run_marker(self.run_id)
+
+    def files(self) -> FileBackend:
+        return self._session.files.backend()
+
+    def sandbox(self, timeout: float) -> BaseSandbox:
+        return self._session.files.sandbox(timeout)
+
+    async def in_thread(
+        self,
+        function: Callable[..., T],
+        *arguments: object,
+        on_cancel: Callable[[], None] | None = None,
+    ) -> T:
+        future = self._loop.run_in_executor(self._session.threads, function, *arguments)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if on_cancel is not None:
+                on_cancel()
+            await asyncio.wait([future])
+            raise
+
+    async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
+        return await self._session.database.run(function, *arguments)
+
+    def progress(self, text: str) -> None:
+        self._loop.call_soon_threadsafe(
+            self._session.stream.add, "tool.progress", ("call_id", self.call_id), text
+        )

@@ -1,0 +1,187 @@
+"""Turn after turn: finish the open calls, ask the model, store its reply, until the run ends."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.dispatch import check_call, run_open_calls
+from agents.engine.errors import Stopped, StopReason
+from agents.engine.finish import complete_run, fail_run, park_for_approval
+from agents.engine.history import BAD_ENDINGS, results_json
+from agents.engine.journal import Call, Totals, write_reply
+from agents.engine.limits import limit_reached
+from agents.engine.model_call import call_model, part_id
+from agents.engine.results import called_event
+from agents.engine.session import Session
+from agents.events.append import EventDraft, dump
+from agents.models import Effect
+from agents.policy import needs_approval
+from agents.providers.base import ProviderError, Reply
+from agents.providers.prices import cost_microusd
+from agents.services.wake import lock_run
+from agents.states import ToolCallStatus
+
+
+async def run_turns(session: Session) -> None:
+    """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
+    while True:
+        session.handle.check()
+        if session.open_calls:
+            waiting = await run_open_calls(session, session.open_calls)
+            if waiting:
+                await session.database.run(
+                    park_for_approval, session.writer, session.spec, waiting, session.active_ms()
+                )
+                return
+            session.conversation.append("user", results_json(session.open_calls))
+            session.open_calls = []
+        if session.handle.draining:
+            raise Stopped(StopReason.DRAIN)
+        reached = limit_reached(session)
+        if reached is not None:
+            code, message = reached
+            await session.database.run(
+                partial(fail_run, session.writer, code, message, session.active_ms()),
+            )
+            return
+        reply = await _step(session)
+        if reply is None:
+            return
+
+
+async def _step(session: Session) -> Reply | None:
+    """One model call with what follows from it at once. None when the run has ended."""
+    turn = session.turn + 1
+    session.stream.put(("step.started", {"step": turn}))
+    reply = await call_model(
+        session.handle, session.provider, session.conversation, session.stream, turn
+    )
+    reached(CrashPoint.REPLIED)
+    _check_reply(reply)
+    calls = _calls_of(session, turn, reply)
+    usage = reply.usage
+    cost = 0 if session.provider.is_scripted else cost_microusd(session.spec.model, usage)
+    session.stream.drop_parts()
+    drafts = session.stream.take()
+    drafts += _reply_events(turn, reply, calls)
+    content = dump(reply.blocks)
+    totals = Totals(usage, cost, session.active_ms())
+    ends = not calls and reply.stop_reason != "pause_turn"
+
+    def write() -> None:
+        # The last reply and the run's end are one: a crash between them would ask the model again.
+        if ends:
+            lock_run(session.writer.run_id)
+        write_reply(session.writer, turn, content, reply, calls, drafts, totals)
+        if ends:
+            _end(session, reply.stop_reason)
+
+    await (session.database.run(write) if ends else session.database.share(write))
+    reached(CrashPoint.REPLY_WRITTEN)
+    if ends:
+        return None
+    session.turn = turn
+    session.tokens += usage.total
+    session.cost_microusd += cost or 0
+    session.open_calls = calls
+    session.started_here |= {
+        (call.turn, call.position) for call in calls if call.status == ToolCallStatus.STARTED
+    }
+    if reply.blocks:
+        session.conversation.append("assistant", content)
+    return reply
+
+
+def _end(session: Session, stop_reason: str) -> None:
+    problem = BAD_ENDINGS.get(stop_reason)
+    if problem is None:
+        complete_run(session.writer, stop_reason, 0)
+    else:
+        fail_run(session.writer, *problem, 0, retryable=False)
+
+
+def _check_reply(reply: Reply) -> None:
+    """Refuse what could be neither stored nor sent back. Raises `ProviderError`."""
+    uses = [block for block in reply.blocks if block["type"] == "tool_use"]
+    ids = [block["id"] for block in uses]
+    words = ids + [block["name"] for block in uses]
+    odd = any(not 0 < len(word) <= 200 or "\x00" in word for word in words)
+    if odd or len(set(ids)) < len(ids):
+        raise ProviderError(
+            "The model's reply has tool calls whose ids are not unique, or whose ids or names are "
+            "empty, too long, or hold a NUL.",
+            code="malformed_stream",
+        )
+
+
+def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
+    """The reply's tool calls as journal rows, each checked before anything runs."""
+    calls: list[Call] = []
+    for block in reply.blocks:
+        if block["type"] != "tool_use":
+            continue
+        broken = reply.broken_inputs.get(block["id"])
+        checked = (
+            "The input was not complete JSON: it was cut off, or malformed. Send it again."
+            if broken is not None
+            else check_call(session, block["name"], block["input"])
+        )
+        call = Call(
+            turn=turn,
+            position=len(calls),
+            call_id=block["id"],
+            tool=block["name"],
+            input=dump(block["input"]),
+            effect=Effect.READ,
+            status=ToolCallStatus.PENDING,
+        )
+        if isinstance(checked, str):
+            call.status = ToolCallStatus.INVALID
+            call.is_error, call.code, call.result = True, "invalid_input", dump(checked)
+        else:
+            call.effect = checked[0].effect
+            if call.effect == Effect.READ and not needs_approval(
+                session.spec, call.tool, call.effect
+            ):
+                call.status = ToolCallStatus.STARTED
+                call.attempt = 1
+        calls.append(call)
+    return calls
+
+
+def _reply_events(turn: int, reply: Reply, calls: list[Call]) -> list[EventDraft]:
+    drafts: list[EventDraft] = []
+    for index, block in enumerate(reply.blocks):
+        if block["type"] == "text":
+            part = {"part_id": part_id(turn, index), "text": block["text"]}
+            drafts.append(("text.completed", part))
+        elif block["type"] == "thinking":
+            part = {"part_id": part_id(turn, index), "text": block.get("thinking", "")}
+            drafts.append(("reasoning.completed", part))
+    usage = reply.usage
+    drafts.append(
+        (
+            "step.completed",
+            {
+                "step": turn,
+                "finish_reason": reply.stop_reason,
+                "usage": {
+                    "input_tokens": usage.input,
+                    "output_tokens": usage.output,
+                    "cache_read_tokens": usage.cache_read,
+                    "cache_write_tokens": usage.cache_write,
+                },
+            },
+        )
+    )
+    for call in calls:
+        if call.status == ToolCallStatus.INVALID:
+            _, data = called_event(call)
+            drafts.append(("tool.rejected", {**data, "message": json.loads(call.result)}))
+            continue
+        drafts.append(called_event(call))
+        if call.status == ToolCallStatus.STARTED:
+            drafts.append(("tool.started", {"call_id": call.call_id, "attempt": 1}))
+    return drafts

@@ -1,0 +1,29 @@
+"""What workers are asked to do. A task hands a run to the process's host and returns at once."""
+
+from __future__ import annotations
+
+import threading
+from multiprocessing.util import Finalize
+
+from agents.engine.host import Host
+
+_host: Host | None = None
+_lock = threading.Lock()
+
+
+def process_host() -> Host:
+    """This worker process's host, started when it is first asked for."""
+    global _host
+    with _lock:
+        if _host is None:
+            _host = Host()
+            _host.start()
+            # Drain while the process is still whole: once the main thread has ended, Python
+            # refuses work to thread pools, and running tools would fail.
+            Finalize(None, _host.stop, exitpriority=100)
+        return _host
+
+
+def drive_run(run_id: str) -> None:
+    """The q2 task behind `agents.services.wake.enqueue_run`."""
+    process_host().submit(run_id)

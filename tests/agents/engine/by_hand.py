@@ -1,0 +1,128 @@
+"""A driver's steps made one by one, without a host: claim, reply, start, finish, park."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, TypeVar
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import F
+from django_q.models import OrmQ
+
+from agents.engine.finish import park_for_approval
+from agents.engine.journal import Call, Outcome, Totals, Writer, write_reply
+from agents.engine.lease import Claim, claim_run
+from agents.events.append import dump
+from agents.models import POOL, AgentVersion, ApprovalRequest, Run, RunClock
+from agents.providers.base import Reply, Usage
+from agents.spec import AgentSpec
+from tests.support.runs import make_agent, make_user, start_run
+
+T = TypeVar("T")
+
+HOUR = 3600.0
+
+
+def committed(function: Callable[..., T], *arguments: Any) -> T:
+    """Run it in a transaction of its own, as the engine does."""
+    with transaction.atomic():
+        return function(*arguments)
+
+
+def new_run(**fields: Any) -> tuple[User, Run]:
+    """A queued run of ada's, whose agent asks before it writes."""
+    user = User.objects.filter(username="ada").first()
+    if user is None:
+        user = make_user()
+        make_agent(user, interrupt_on={"write_file": True})
+    return user, start_run(user, **fields)
+
+
+def claim(run: Run, holder: str = "here") -> Claim | None:
+    """Claim the run, as a worker does that was told of it: the task is done then."""
+    for task in OrmQ.objects.all():
+        if task.task["args"] == (run.id,):
+            OrmQ.objects.filter(pk=task.pk).delete()
+    return committed(claim_run, run.id, POOL, holder)
+
+
+def claimed(run: Run) -> Writer:
+    """Claim a run that is to be had."""
+    won = claim(run)
+    assert won is not None
+    return Writer(run.id, run.thread_id, won.fence)
+
+
+def let_lease_expire(run: Run) -> None:
+    RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - HOUR)
+
+
+def a_call(
+    position: int = 0, *, turn: int = 1, status: str = "pending", effect: str = "write"
+) -> Call:
+    tool = "ls" if effect == "read" else "write_file"
+    given = {"path": "/"} if effect == "read" else {"path": f"/{position}", "content": "x"}
+    attempt = int(status == "started")
+    return Call(
+        turn, position, f"call_{turn}_{position}", tool, dump(given), effect, status, attempt
+    )
+
+
+def reply_with(writer: Writer, calls: Sequence[Call], turn: int = 1) -> None:
+    """Store a reply that makes these calls. To be run in a transaction."""
+    blocks = [{"type": "text", "text": f"Turn {turn}."}] + [
+        {"type": "tool_use", "id": call.call_id, "name": call.tool, "input": {}} for call in calls
+    ]
+    usage = Usage(input=10, output=2)
+    reply = Reply(blocks, "tool_use" if calls else "end_turn", usage, "by-hand")
+    drafts = [("tool.called", {"call_id": call.call_id}) for call in calls]
+    write_reply(writer, turn, dump(blocks), reply, calls, drafts, Totals(usage, 7, 3))
+
+
+def with_calls(run: Run, *calls: Call) -> Writer:
+    """Claim the run and let its model make these calls."""
+    writer = claimed(run)
+    committed(reply_with, writer, calls)
+    return writer
+
+
+def park(writer: Writer, *calls: Call) -> None:
+    """Ask about each of the calls. To be run in a transaction."""
+    spec = AgentSpec.model_validate(AgentVersion.objects.latest("pk").spec)
+    park_for_approval(writer, spec, calls, 1)
+
+
+def parked(run: Run, count: int = 1) -> list[ApprovalRequest]:
+    """Claim the run and park it with so many requests, in the order of their calls."""
+    calls = [a_call(position) for position in range(count)]
+    committed(park, with_calls(run, *calls), *calls)
+    return list(ApprovalRequest.objects.filter(run=run).order_by("tool_call__position"))
+
+
+def success(call: Call) -> Outcome:
+    finished = ("tool.completed", {"call_id": call.call_id, "output": "ok"})
+    return Outcome(call, "succeeded", dump("ok"), events=[finished])
+
+
+def at_once(*actions: Callable[[], Any]) -> list[Any]:
+    """Begin the actions at the same moment, each on a thread and a connection of its own.
+
+    Returns what each returned or, in its place, the exception that it raised.
+    """
+    start = Barrier(len(actions))
+
+    def one(action: Callable[[], Any]) -> Any:
+        try:
+            connection.ensure_connection()
+            start.wait(timeout=30)
+            return action()
+        except Exception as error:  # noqa: BLE001  # what was raised is what the test looks at
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(actions)) as threads:
+        return list(threads.map(one, actions))

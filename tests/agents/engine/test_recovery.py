@@ -1,0 +1,185 @@
+"""Drivers that die: a run goes on elsewhere, and nothing is done twice. Invariants 1 and 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db.models import F
+
+from agents.engine import crash_points
+from agents.engine.crash_points import CrashPoint
+from agents.engine.host import Host
+from agents.engine.lease import MAX_LOST_DRIVERS
+from agents.models import Message, Run, RunClock, StateFile, ToolCall
+from tests.support.runs import (
+    drive_to_end,
+    event_types,
+    events,
+    host,
+    make_agent,
+    make_user,
+    script_file,
+    start_run,
+    wait_until,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Crashed(BaseException):
+    """Stands for the death of the process: nothing catches it, nothing is cleaned up."""
+
+
+@pytest.fixture(autouse=True)
+def _no_hook_left() -> Iterator[None]:
+    yield
+    crash_points.crash_at(None)
+
+
+def crash_once(run: Run, point: CrashPoint, *, after: int = 0) -> None:
+    """Drive the run until it has reached `point` for the (after + 1)th time, and die there."""
+    seen: list[CrashPoint] = []
+
+    def hook(reached: CrashPoint) -> None:
+        if reached == point:
+            seen.append(point)
+            if len(seen) == after + 1:
+                raise Crashed
+
+    crash_points.crash_at(hook)
+    running = Host()
+    running.start()
+    running.submit(run.id)
+    wait_until(lambda: len(seen) > after and not running.running, f"crash at {point}")
+    crash_points.crash_at(None)
+    running.stop()
+    # The lease of a dead process runs out by itself; here it has.
+    RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 3600)
+
+
+def a_run(tmp_path: Path) -> Run:
+    user = make_user()
+    model = script_file(
+        tmp_path,
+        [
+            {"tool_calls": [
+                {"name": "ls", "input": {"path": "/"}},
+                {"name": "write_file", "input": {"path": "/a", "content": "alpha"}},
+            ]},
+            {"tool_calls": [{"name": "read_file", "input": {"path": "/a"}}]},
+            {"text": "Done."},
+        ],
+    )  # fmt: skip
+    make_agent(user, model=model)
+    return start_run(user)
+
+
+ONCE_A_RUN = (CrashPoint.CLAIMED, CrashPoint.STARTED_WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("point", "after"),
+    [
+        (point, after)
+        for point in CrashPoint
+        for after in (0, 1)
+        if not after or point not in ONCE_A_RUN
+    ],
+)
+def test_a_run_goes_on_after_a_crash_at_any_point(
+    tmp_path: Path, point: CrashPoint, after: int
+) -> None:
+    run = a_run(tmp_path)
+    crash_once(run, point, after=after)
+    run.refresh_from_db()
+    assert run.status == "running"
+    run = drive_to_end(run)
+    assert run.status == "completed", run.error_message
+    calls = list(ToolCall.objects.filter(run=run))
+    assert [call.tool for call in calls] == ["ls", "write_file", "read_file"]
+    written = calls[1]
+    lost = point in (CrashPoint.STARTED_WRITTEN, CrashPoint.TOOL_DONE) and written.attempt == 1
+    if written.status == "interrupted":
+        assert lost
+        assert "Check before you repeat it" in written.result
+    else:
+        assert written.status == "succeeded"
+    assert written.attempt == 1, "a call that writes was made twice"
+    assert Message.objects.filter(run=run, role="assistant").count() == 3
+    seqs = [event["seq"] for event in events(run)]
+    assert seqs == list(range(1, len(seqs) + 1))
+    assert event_types(run).count("run.completed") == 1
+    # Each part and each result is told once.
+    ended = [
+        (event["type"], event["call_id"])
+        for event in events(run)
+        if event["type"] in ("tool.completed", "tool.failed")
+    ]
+    assert len(ended) == len(set(ended)) == 3
+
+
+def test_an_interrupted_write_is_told_to_the_model_and_not_made_again(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    crash_once(run, CrashPoint.STARTED_WRITTEN)
+    assert not StateFile.objects.exists()
+    run = drive_to_end(run)
+    call = ToolCall.objects.get(run=run, tool="write_file")
+    assert (call.status, call.code) == ("interrupted", "interrupted")
+    assert not StateFile.objects.exists()
+    assert json.loads(ToolCall.objects.get(run=run, tool="read_file").result)
+
+
+def test_a_driver_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    stolen: list[int] = []
+
+    def steal(reached: CrashPoint) -> None:
+        if reached == CrashPoint.REPLIED and not stolen:
+            # On the loop's thread, where Django's ORM refuses to work: a connection of its own.
+            stolen.append(1)
+            takeover.submit()
+
+    class Takeover:
+        def submit(self) -> None:
+            import threading
+
+            def work() -> None:
+                from django.db import connection
+
+                RunClock.objects.filter(run=run).update(fence=F("fence") + 1)
+                connection.close()
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+    takeover = Takeover()
+    crash_points.crash_at(steal)
+    with host() as running:
+        running.submit(run.id)
+        wait_until(lambda: stolen and not running.running, "the driver to stop")
+        assert not Message.objects.filter(run=run, role="assistant").exists()
+    run.refresh_from_db()
+    assert run.status == "running"
+
+
+def test_a_run_that_ends_every_worker_is_not_tried_for_ever(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    for _ in range(3):
+        crash_once(run, CrashPoint.CLAIMED)
+    run.clock.refresh_from_db()
+    assert run.clock.lost_drivers == 2, "the first claim was no recovery"
+    RunClock.objects.filter(run=run).update(lost_drivers=MAX_LOST_DRIVERS - 1)
+    run = drive_to_end(run)
+    assert (run.status, run.error_code) == ("failed", "workers_lost")
+
+
+def test_a_reply_clears_the_count_of_lost_workers(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    crash_once(run, CrashPoint.CLAIMED)
+    crash_once(run, CrashPoint.REPLY_WRITTEN)
+    run.clock.refresh_from_db()
+    assert run.clock.lost_drivers == 0

@@ -1,0 +1,326 @@
+"""Any sequence of what drivers and people can do to runs leaves rows that agree with each other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q
+from django.forms.models import model_to_dict
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from agents.engine.dispatch import start_call
+from agents.engine.errors import FenceLost
+from agents.engine.finish import cancel_driven_run, complete_run, fail_run
+from agents.engine.history import call_from_row, open_turn
+from agents.engine.journal import Call, Outcome, Writer, write_results
+from agents.engine.lease import hand_back
+from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.errors import Conflict, ServiceError
+from agents.services.run_control import cancel_run, resume_run
+from agents.services.runs import RunRequest, create_run
+from agents.states import ACTIVE_RUNS, FINISHED_CALLS, ToolCallStatus
+from tests.agents.engine.by_hand import HOUR, a_call, claim, committed, park, reply_with
+from tests.agents.engine.invariants import check_run
+from tests.agents.transition_guard import guarded_transitions
+from tests.support.runs import make_agent, make_user
+
+T = ToolCallStatus
+MOST_RUNS = 6
+DECISIONS = ("approve", "approve", "edit", "reject", "respond")
+OUTCOMES = (T.SUCCEEDED, T.FAILED, T.INTERRUPTED)
+pick = st.integers(min_value=0, max_value=10_000)
+"""Chooses one of what there is: n modulo its number."""
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """Two threads of one person; drivers that come, go and linger; decisions, cancellations."""
+
+    user: User
+
+    @initialize()
+    def begin(self) -> None:
+        self.holders: dict[str, Writer] = {}
+        self.replaced: list[Writer] = []
+        self.ended: dict[str, str] = {}
+        self.fences: dict[str, int] = defaultdict(int)
+        self.results: dict[int, str] = {}
+        self.decisions: dict[str, str] = {}
+        self.checked: dict[str, tuple[Any, ...]] = {}
+        for key in ("one", "two"):
+            create_run(RunRequest("tester", "Begin", key=key), owner=self.user)
+
+    # What there is -----------------------------------------------------------------------------
+
+    @staticmethod
+    def one_of(rows: list[Any], number: int) -> Any:
+        return rows[number % len(rows)] if rows else None
+
+    def run_with(self, number: int, **conditions: Any) -> Run | None:
+        return self.one_of(list(Run.objects.filter(**conditions).order_by("created_at")), number)
+
+    def let_go(self, writer: Writer) -> None:
+        del self.holders[writer.run_id]
+        self.replaced.append(writer)
+
+    # People ------------------------------------------------------------------------------------
+
+    @rule(
+        what=st.sampled_from(["decide"] * 6 + ["send"] * 2 + ["cancel", "resume", "decide late"]),
+        number=pick,
+    )
+    def a_person_acts(self, what: str, number: int) -> None:
+        if what == "send":
+            self.send(("one", "two")[number % 2], queue=number % 3 > 0)
+        elif what == "cancel":
+            self.cancel(number)
+        elif what == "resume":
+            self.resume(number)
+        else:
+            self.decide(number, late=what == "decide late")
+
+    def send(self, key: str, *, queue: bool) -> None:
+        if Run.objects.count() >= MOST_RUNS:
+            return
+        busy = Run.objects.filter(thread__key=key, status__in=[*ACTIVE_RUNS, "pending"]).exists()
+        try:
+            run = create_run(
+                RunRequest("tester", "More", key=key, queue=queue), owner=self.user
+            ).run
+        except Conflict:
+            assert busy
+            assert not queue
+        else:
+            assert run.status == ("pending" if busy else "queued")
+
+    def cancel(self, number: int) -> None:
+        run = self.run_with(number)
+        assert run is not None
+        before = run.status
+        driven = RunClock.objects.get(run=run).lease_until is not None and run.id in self.holders
+        after = cancel_run(run.id, by="ada").status
+        if before in ("completed", "failed", "cancelled") or (before == "running" and driven):
+            assert after == before
+        else:
+            assert after == "cancelled"
+
+    def decide(self, number: int, *, late: bool) -> None:
+        requests = ApprovalRequest.objects.order_by("created_at", "id")
+        pending = requests.filter(status="pending")
+        request = self.one_of(list(requests if late else pending), number)
+        if request is None:
+            return
+        decision = DECISIONS[number % len(DECISIONS)]
+        answer = DecisionRequest(
+            decision,
+            request.digest,
+            input={"path": "/edited", "content": "y"} if decision == "edit" else None,
+            reason="because",
+        )
+        try:
+            decide_approval(request.id, answer, by=self.user)
+        except ServiceError:
+            assert request.status != "pending"
+        else:
+            assert request.status == "pending"
+            self.decisions[request.id] = decision
+
+    def resume(self, number: int) -> None:
+        run = self.run_with(number)
+        assert run is not None
+        try:
+            resume_run(run.id)
+        except Conflict:
+            return
+        assert run.status in ("failed", "queued", "running")
+        if run.status == "failed":
+            self.ended.pop(run.id)
+
+    # Drivers -----------------------------------------------------------------------------------
+
+    @rule(
+        what=st.sampled_from(["step"] * 12 + ["linger"] * 2 + ["claim", "die", "stop"]),
+        number=pick,
+        kinds=st.lists(st.sampled_from(["read", "write"]), max_size=3),
+    )
+    def a_driver_acts(self, what: str, number: int, kinds: list[str]) -> None:
+        if what == "linger":
+            self.linger(number)
+            return
+        run = self.run_with(number, status__in=["queued", "running"])
+        if run is None:
+            return
+        writer = self.holders.get(run.id)
+        if writer is None or what == "claim":
+            self.claim(run)
+        elif what == "step":
+            self.step(writer, number, kinds)
+        elif what == "die":
+            self.die(writer)
+        else:
+            self.stop(writer, number)
+
+    def claim(self, run: Run) -> None:
+        won = claim(run)
+        assert (won is None) == (run.id in self.holders)
+        if won is not None:
+            self.holders[run.id] = Writer(run.id, run.thread_id, won.fence)
+
+    def die(self, writer: Writer) -> None:
+        RunClock.objects.filter(run=writer.run_id).update(lease_until=F("lease_until") - HOUR)
+        self.let_go(writer)
+
+    def step(self, writer: Writer, number: int, kinds: list[str]) -> None:
+        """What the driver would do next: finish what runs, start what may run, ask, or reply."""
+        calls = open_turn(Run.objects.get(pk=writer.run_id))
+        started = [call for call in calls if call.status == T.STARTED]
+        approved = [call for call in calls if call.status == T.APPROVED]
+        waiting = [call for call in calls if call.status in (T.PENDING, T.WAITING)]
+        if started:
+            outcome = OUTCOMES[number % len(OUTCOMES)]
+            self.finish(writer, self.one_of(started, number), outcome)
+        elif approved and self.start(writer, self.one_of(approved, number)):
+            pass
+        elif approved or waiting:
+            committed(park, writer, *approved, *waiting)
+            self.let_go(writer)
+        else:
+            self.reply(writer, kinds)
+
+    def finish(self, writer: Writer, call: Call, status: str) -> None:
+        event = ("tool.completed", {"call_id": call.call_id})
+        outcome = Outcome(call, status, '"result"', events=[event])
+        committed(write_results, writer, [outcome])
+
+    def start(self, writer: Writer, call: Call) -> bool:
+        is_started = committed(start_call, writer, call)
+        row = ToolCall.objects.get(run=writer.run_id, turn=call.turn, position=call.position)
+        assert row.status == ("started" if is_started else "approved")
+        decided = row.approvals.exclude(decided_by=None).latest("created_at")
+        assert decided.status == ("decided" if is_started else "superseded")
+        return is_started
+
+    def reply(self, writer: Writer, kinds: list[str]) -> None:
+        turn = RunClock.objects.get(run=writer.run_id).turn + 1
+        calls = [
+            a_call(place, turn=turn, effect=kind, status="started" if kind == "read" else "pending")
+            for place, kind in enumerate(kinds)
+        ]
+        committed(reply_with, writer, calls, turn)
+        if not calls:
+            committed(complete_run, writer, "end_turn", 1)
+            self.let_go(writer)
+
+    def stop(self, writer: Writer, number: int) -> None:
+        ends: list[Callable[[], Any]] = [
+            lambda: committed(fail_run, writer, "code", "message", 1),
+            lambda: committed(cancel_driven_run, writer, 1),
+            lambda: committed(hand_back, writer.run_id, writer.fence),
+        ]
+        self.one_of(ends, number)()
+        self.let_go(writer)
+
+    def linger(self, number: int) -> None:
+        """A driver that was replaced, or has let go, tries to go on."""
+        writer = self.one_of(self.replaced, number)
+        if writer is None:
+            return
+        rows = ToolCall.objects.filter(run=writer.run_id)
+        call = call_from_row(rows.first()) if rows.exists() else a_call(0)
+        acts: list[Callable[[], Any]] = [
+            lambda: committed(complete_run, writer, "end_turn", 1),
+            lambda: committed(fail_run, writer, "code", "message", 1),
+            lambda: committed(hand_back, writer.run_id, writer.fence),
+            lambda: committed(reply_with, writer, [], 99),
+            lambda: committed(write_results, writer, [Outcome(call, "failed", '"late"')]),
+        ]
+        with pytest.raises(FenceLost):
+            self.one_of(acts, number // 7)()
+
+    # What is always true -----------------------------------------------------------------------
+
+    @invariant()
+    def rows_agree(self) -> None:
+        for run in Run.objects.select_related("clock"):
+            now = (run.status, run.executor, *model_to_dict(run.clock).values())
+            if self.checked.get(run.id) != now:  # every change of a run's rows shows here
+                check_run(run)
+                self.checked[run.id] = now
+        for thread in Thread.objects.all():
+            assert Run.objects.filter(thread=thread, status__in=ACTIVE_RUNS).count() <= 1
+
+    @invariant()
+    def what_is_over_stays_over(self) -> None:
+        for run in Run.objects.filter(ended_at__isnull=False):
+            assert self.ended.setdefault(run.id, run.status) == run.status
+        for call in ToolCall.objects.filter(status__in=FINISHED_CALLS):
+            now = f"{call.status} {call.result}"
+            assert self.results.setdefault(call.pk, now) == now
+        for request in ApprovalRequest.objects.exclude(decided_at=None):
+            assert self.decisions[request.id] == request.decision
+
+    @invariant()
+    def fences_only_grow(self) -> None:
+        for run_id, fence in RunClock.objects.values_list("run_id", "fence"):
+            assert fence >= self.fences[run_id]
+            self.fences[run_id] = fence
+
+    @invariant()
+    def nothing_waits_for_a_person_and_runs(self) -> None:
+        waiting = Q(status="pending") & ~Q(run__status="waiting")
+        assert not ApprovalRequest.objects.filter(waiting).exists()
+
+
+class RolledBack(AnyHistory):
+    """Each history in a transaction that is rolled back at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._atomic = transaction.atomic()
+        self._atomic.__enter__()
+
+    def teardown(self) -> None:
+        transaction.set_rollback(True)
+        self._atomic.__exit__(None, None, None)
+
+
+def tell_histories(count: int, steps: int) -> None:
+    user = make_user()
+    make_agent(user, interrupt_on={"write_file": True})
+    RolledBack.user = user
+    with guarded_transitions():
+        run_state_machine_as_test(
+            RolledBack,
+            settings=settings(
+                max_examples=count,
+                stateful_step_count=steps,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_any_history_leaves_the_rows_in_order() -> None:
+    tell_histories(12, 60)
+
+
+@pytest.mark.storm
+@pytest.mark.timeout(1800)
+@pytest.mark.django_db(transaction=True)
+def test_many_long_histories_leave_the_rows_in_order() -> None:
+    tell_histories(200, 100)
