@@ -1,0 +1,224 @@
+"""Agents: defining them, and what each version of one changed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.text import slugify
+
+from agents.admin.agent_form import AgentForm
+from agents.admin.text import shown_input, visible
+from agents.admin.version_diff import changes
+from agents.models import Agent, AgentVersion, Run
+from agents.services.agents import build_spec, save_agent
+from agents.services.errors import InvalidRequest, ServiceError
+
+SANDBOX_FIELDS = ["sandbox", "network", "command_timeout"]
+VERSIONS_SHOWN = 30
+_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
+
+
+class VersionInline(admin.TabularInline):
+    """The latest versions, newest first, each with what it changed. Only to be read."""
+
+    model = AgentVersion
+    fields: ClassVar[list[Any]] = ["number", "created_at", "created_by", "changed"]
+    readonly_fields: ClassVar[list[Any]] = fields
+    ordering = ["-number"]
+    extra = max_num = 0
+    can_delete = False
+    verbose_name_plural = f"versions (the latest {VERSIONS_SHOWN})"
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Who may look at an agent may look at what it was."""
+        return bool(
+            request.user.has_perm("agents.view_agent")
+            or request.user.has_perm("agents.change_agent")
+        )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AgentVersion]:
+        before = AgentVersion.objects.filter(agent=OuterRef("agent"), number=OuterRef("number") - 1)
+        return (
+            AgentVersion.objects.filter(number__gt=F("agent__version") - VERSIONS_SHOWN)
+            .select_related("created_by", "agent")
+            .annotate(spec_before=Subquery(before.values("spec")[:1]))
+            .order_by("-number")
+        )
+
+    @admin.display(description="what it changed")
+    def changed(self, version: Any) -> str:
+        first = version.spec_before is None
+        return render_to_string(
+            "admin/agents/agent/version_changes.html",
+            {
+                "spec": shown_input(version.spec),
+                "changes": [] if first else changes(version.spec_before, version.spec),
+                "is_first": first,
+            },
+        )
+
+
+@admin.register(Agent)
+class AgentAdmin(admin.ModelAdmin):
+    """Saves go through `save_agent`, so that each change is a version with a name to it."""
+
+    form = AgentForm
+    inlines = [VersionInline]
+    list_display = [
+        "shown_name",
+        "slug",
+        "provider_in_force",
+        "model_in_force",
+        "profile",
+        "sandbox",
+        "network",
+        "version",
+        "is_active",
+    ]
+    list_filter = ["is_active", "profile", "sandbox", "network", "provider", "everyone", "groups"]
+    search_fields = ["name", "slug", "description", "model"]
+    search_help_text = "Words of a name, a slug, a description or a model."
+    ordering = ["name", "id"]
+    prepopulated_fields = {"slug": ["name"]}
+    raw_id_fields = ["owner"]
+    filter_horizontal = ["groups"]
+    readonly_fields = ["version", "created_at", "updated_at"]
+    save_on_top = True
+    show_full_result_count = False
+    actions = ["duplicate_selected"]
+    fieldsets = [
+        (None, {"fields": ["name", "slug", "description", "is_active"]}),
+        ("Prompt", {"fields": ["system_prompt"]}),
+        ("Model", {"fields": ["provider", "model", "max_output_tokens", "thinking", "effort"]}),
+        ("Tools", {"fields": ["profile", "tools"]}),
+        ("Approval", {"fields": ["interrupt_on"]}),
+        ("Sandbox and network", {"fields": [*SANDBOX_FIELDS]}),
+        ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
+        ("Sharing", {"fields": ["owner", "everyone", "groups"]}),
+        ("Record", {"fields": ["version", "created_at", "updated_at"]}),
+    ]
+
+    class Media:
+        css = {"all": ["agents/admin/vel.css"]}
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, agent: Agent) -> str:
+        return visible(agent.name)
+
+    @admin.display(description="provider", ordering="provider")
+    def provider_in_force(self, agent: Agent) -> str:
+        return _in_force(agent, "provider")
+
+    @admin.display(description="model", ordering="model")
+    def model_in_force(self, agent: Agent) -> str:
+        return _in_force(agent, "model")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
+        fixed = list(super().get_readonly_fields(request, obj))
+        return fixed if _may_configure_sandbox(request) else [*fixed, *SANDBOX_FIELDS]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
+
+    def save_model(self, request: HttpRequest, obj: Agent, form: AgentForm, change: bool) -> None:
+        save_agent(obj, by_id=request.user.pk)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """An agent that was used stays, for its runs to be read; say so once, not run by run."""
+        used = [
+            f"{visible(agent.name)} has {runs} runs and {threads} threads. Clear its “is active” "
+            "instead: nobody can start runs with it then, and its history stays."
+            for agent in objs
+            for runs, threads in [_uses(agent)]
+            if runs or threads
+        ]
+        if used:
+            return [], {}, set(), used
+        return super().get_deleted_objects(objs, request)
+
+    @admin.action(description="Duplicate the selected agents", permissions=["add"])
+    def duplicate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+        for agent in queryset:
+            try:
+                copy = self._duplicate(request, agent)
+            except ServiceError as error:
+                self.message_user(request, f"{visible(agent.name)}: {error}", messages.ERROR)
+                continue
+            self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
+            note = (
+                "" if _may_configure_sandbox(request) else " Its sandbox has the default settings."
+            )
+            self.message_user(
+                request,
+                f"{visible(agent.name)} was duplicated as {copy.slug}; only you may use it.{note}",
+                messages.SUCCESS,
+            )
+
+    @transaction.atomic
+    def _duplicate(self, request: HttpRequest, agent: Agent) -> Agent:
+        """A copy that belongs to the person and is shared with nobody.
+
+        The sandbox of the original is copied only by who may configure sandboxes: as if the copy
+        had been typed.
+        """
+        left_out = (
+            _OWN_TO_A_ROW if _may_configure_sandbox(request) else {*_OWN_TO_A_ROW, *SANDBOX_FIELDS}
+        )
+        copied = {
+            field.name: getattr(agent, field.name)
+            for field in Agent._meta.concrete_fields
+            if field.name not in left_out
+        }
+        name = f"{agent.name[:90]} (copy)"
+        slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
+        copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
+        return save_agent(copy, by_id=request.user.pk)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        runs = (
+            f"{reverse('admin:agents_run_changelist')}?agent_version__agent__id__exact={object_id}"
+        )
+        context = {**(extra_context or {}), "runs_url": runs}
+        return super().change_view(request, object_id, form_url, context)
+
+
+def _may_configure_sandbox(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm("agents.configure_sandbox"))
+
+
+def _in_force(agent: Agent, field: str) -> str:
+    """The agent's own, or what the settings give it."""
+    try:
+        return visible(getattr(build_spec(agent), field))
+    except InvalidRequest as error:
+        return f"invalid: {error}"
+
+
+def _uses(agent: Agent) -> tuple[int, int]:
+    return Run.objects.filter(agent_version__agent=agent).count(), agent.threads.count()
+
+
+def _free_slug(wanted: str) -> str:
+    taken = set(Agent.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
+    number, slug = 2, wanted
+    while slug in taken:
+        number, slug = number + 1, f"{wanted}-{number}"
+    return slug

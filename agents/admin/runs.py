@@ -1,0 +1,229 @@
+"""Runs: a list to find one, a page that tells all of it, and two actions: cancel and resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import JournalAdmin, tag
+from agents.admin.log import events_page, whole_text_response
+from agents.admin.numbers import cost, run_duration, span
+from agents.admin.text import shown, visible
+from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
+from agents.models import ApprovalRequest, Run, RunClock, Thread
+from agents.selectors.visible import runs_for
+from agents.services.agents import SCRIPTED
+from agents.services.errors import ServiceError
+from agents.services.run_control import cancel_run, resume_run
+from agents.states import ApprovalStatus, IllegalTransition, RunStatus
+
+USERNAME = get_user_model().USERNAME_FIELD
+
+
+class DelegationFilter(admin.SimpleListFilter):
+    title = "origin"
+    parameter_name = "origin"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("person", "asked by a person"), ("agent", "delegated by an agent")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(parent__isnull=self.value() == "person")
+
+
+@admin.register(Run)
+class RunAdmin(JournalAdmin):
+    """Nothing here writes a run's rows but `cancel_run` and `resume_run`."""
+
+    page_template = "admin/agents/run/timeline.html"
+    list_display = [
+        "id",
+        "agent",
+        "owner",
+        "state",
+        "source",
+        "turns",
+        "tokens",
+        "cost",
+        "created",
+        "duration",
+    ]
+    list_filter = [
+        "status",
+        "wait_reason",
+        DelegationFilter,
+        "created_at",
+        "source",
+        "agent_version__agent",
+    ]
+    list_select_related = ["agent_version__agent", "owner", "clock"]
+    search_fields = ["^id", "^thread__id", f"owner__{USERNAME}", "agent_version__agent__slug"]
+    search_help_text = "The beginning of a run's or a thread's id, an owner, or an agent's slug."
+    # Ids begin with the time: the same order as created_at, and the key has an index.
+    ordering = ["-id"]
+    actions = ["cancel_selected", "resume_selected"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        return runs_for(request.user)
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        """May cancel and resume. The rows themselves nobody edits."""
+        return bool(request.user.has_perm("agents.change_run"))
+
+    @admin.display(ordering="agent_version__agent__slug")
+    def agent(self, run: Run) -> str:
+        return visible(f"{run.agent_version.agent.slug} v{run.agent_version.number}")
+
+    @admin.display(description="status", ordering="status")
+    def state(self, run: Run) -> SafeString:
+        return run_tag(run)
+
+    @admin.display(ordering="clock__turn")
+    def turns(self, run: Run) -> int:
+        return run.clock.turn
+
+    @admin.display
+    def tokens(self, run: Run) -> str:
+        return f"{run.clock.total_tokens:,}"
+
+    @admin.display(ordering="clock__cost_microusd")
+    def cost(self, run: Run) -> str:
+        return cost(run.clock)
+
+    @admin.display(ordering="created_at")
+    def created(self, run: Run) -> str:
+        return f"{timezone.localtime(run.created_at):%Y-%m-%d %H:%M:%S}"
+
+    @admin.display
+    def duration(self, run: Run) -> str:
+        return run_duration(run)
+
+    @admin.action(description="Cancel the selected runs", permissions=["operate"])
+    def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
+        for run in self.chosen(request, queryset):
+            self._operate(request, run, self._cancel)
+
+    @admin.action(description="Resume the selected runs", permissions=["operate"])
+    def resume_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
+        for run in self.chosen(request, queryset):
+            self._operate(request, run, self._resume)
+
+    def act_on_row(self, request: HttpRequest, row: Run) -> HttpResponse:
+        """The buttons of a run's page."""
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        operations = {"cancel": self._cancel, "resume": self._resume}
+        operation = operations.get(request.POST.get("operation", ""))
+        if operation is not None:
+            self._operate(request, row, operation)
+        return HttpResponseRedirect(request.path)
+
+    def _operate(
+        self, request: HttpRequest, run: Run, operation: Callable[[HttpRequest, Run], str]
+    ) -> None:
+        """Do it to one run and say what came of it; one refusal does not keep the others."""
+        try:
+            outcome = operation(request, run)
+        except (ServiceError, IllegalTransition) as error:
+            self.report(request, f"Run {run.pk}: {error}", failed=True)
+            return
+        self.log_change(request, run, outcome)
+        self.report(request, f"Run {run.pk}: {outcome}.")
+
+    def _cancel(self, request: HttpRequest, run: Run) -> str:
+        before = run.status
+        run = cancel_run(run.pk, by=request.user.get_username(), reason="cancelled in the admin")
+        if run.status != RunStatus.CANCELLED:
+            stopping = run.status == RunStatus.RUNNING
+            return (
+                "its worker was told to stop" if stopping else f"had ended already ({run.status})"
+            )
+        return "was cancelled already" if before == RunStatus.CANCELLED else "cancelled"
+
+    def _resume(self, request: HttpRequest, run: Run) -> str:
+        resume_run(run.pk)
+        return "handed to the workers"
+
+    def page_context(self, request: HttpRequest, row: Run) -> dict[str, Any]:
+        run = (
+            Run.objects.select_related("agent_version__agent", "owner", "thread", "parent", "clock")
+        ).get(pk=row.pk)
+        pages = Paginator(range(1, last_turn(run) + 1), TURNS_PER_PAGE)
+        page = pages.get_page(request.GET.get("turns"))
+        # The person's message is turn 0.
+        first = page.start_index() if page.has_previous() else 0
+        pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+        return {
+            "title": f"Run {run.pk}",
+            "run": run,
+            "state": run_tag(run),
+            "spec": run.agent_version.spec,
+            "is_scripted": run.agent_version.spec.get("provider") == SCRIPTED,
+            "thread_title": shown(str(run.thread)),
+            "error": shown(run.error_message) if run.error_message else None,
+            "duration": run_duration(run),
+            "active": span(timedelta(milliseconds=run.clock.active_ms)),
+            "cost": cost(run.clock),
+            "tokens": _tokens(run.clock),
+            "turns": turns_of([run], first=first, last=page.end_index())[run.pk],
+            "page": page,
+            "pending": pending.order_by("created_at"),
+            "children": [
+                (child, run_tag(child), run_duration(child))
+                for child in run.children.select_related("agent_version__agent").order_by("id")
+            ],
+            "can_operate": self.has_operate_permission(request),
+            "can_see_approvals": self._sees(request, ApprovalRequest),
+            "can_see_thread": self._sees(request, Thread),
+            **events_page(run, request.GET.get("before", "")),
+        }
+
+    def _sees(self, request: HttpRequest, model: type) -> bool:
+        return self.admin_site.get_model_admin(model).has_view_permission(request)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.whole_text)
+        name = "agents_run_text"
+        return [
+            path("<str:run_id>/text/<str:part>/<int:pk>/", view, name=name),
+            *super().get_urls(),
+        ]
+
+    def whole_text(self, request: HttpRequest, run_id: str, part: str, pk: int) -> HttpResponse:
+        """One message, input or result in full, to be saved."""
+        run = self.get_queryset(request).filter(pk=run_id).first()
+        if not self.has_view_permission(request, run):
+            raise PermissionDenied
+        if run is None:
+            raise Http404
+        return whole_text_response(run, part, pk)
+
+
+def _tokens(clock: RunClock) -> str:
+    return (
+        f"{clock.input_tokens:,} in, {clock.output_tokens:,} out, "
+        f"{clock.cache_read_tokens:,} from cache, {clock.cache_write_tokens:,} to cache"
+    )
+
+
+def run_tag(run: Run) -> SafeString:
+    """The run's status, and what it waits for."""
+    status = tag(run.status, run.get_status_display())
+    if not run.wait_reason:
+        return status
+    reason = run.get_wait_reason_display()
+    return format_html('{} <span class="vel-quiet">for {}</span>', status, reason)

@@ -1,0 +1,95 @@
+"""Threads: who talks with which agent, and the whole conversation to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.paginator import Paginator
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+
+from agents.admin.journal import JournalAdmin
+from agents.admin.runs import run_tag
+from agents.admin.text import shown, visible
+from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
+from agents.conf import vel_settings
+from agents.models import Run, Thread
+from agents.selectors.visible import VIEW_ALL, threads_for
+from agents.services.agents import SCRIPTED
+
+RUNS_PER_PAGE = 10
+
+
+@admin.register(Thread)
+class ThreadAdmin(JournalAdmin):
+    page_template = "admin/agents/thread/transcript.html"
+    list_display = ["shown_title", "id", "agent", "owner", "key", "run_count", "updated_at"]
+    list_filter = ["created_at", "agent"]
+    list_select_related = ["agent", "owner"]
+    search_fields = [
+        "^id",
+        "title",
+        "=key",
+        "agent__slug",
+        f"owner__{get_user_model().USERNAME_FIELD}",
+    ]
+    search_help_text = (
+        "The beginning of an id, words of a title, a session key, an agent, an owner."
+    )
+    ordering = ["-id"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
+        everyones = request.user.has_perm(VIEW_ALL)
+        threads = Thread.objects.all() if everyones else threads_for(request.user)
+        # A subquery: joined and grouped, the count would be taken of every thread, not of a page.
+        counted = Run.objects.filter(thread=OuterRef("pk")).order_by().values("thread")
+        total = counted.annotate(total=Count("pk")).values("total")
+        return threads.annotate(run_total=Coalesce(Subquery(total), 0))
+
+    @admin.display(description="title", ordering="title")
+    def shown_title(self, thread: Thread) -> str:
+        return visible(thread.title) or "(no title)"
+
+    @admin.display(description="runs", ordering="run_total")
+    def run_count(self, thread: Any) -> int:
+        return thread.run_total
+
+    def page_context(self, request: HttpRequest, row: Thread) -> dict[str, Any]:
+        runs = (
+            Run.objects.filter(thread=row)
+            .select_related("agent_version__agent", "parent")
+            .order_by("number")
+        )
+        pages = Paginator(runs, RUNS_PER_PAGE)
+        # What was said last is what one comes for.
+        page = pages.get_page(request.GET.get("page", pages.num_pages))
+        of_page = list(page)
+        turns = turns_of(of_page)
+        shown_runs = [_shown_run(run, turns[run.pk]) for run in of_page]
+        return {
+            "title": f"Thread {row.pk}",
+            "thread": row,
+            "thread_title": shown(row.title),
+            "key": shown(row.key or ""),
+            "workspace": shown(row.workspace_path or str(vel_settings().workspaces / row.pk)),
+            "can_see_runs": self.admin_site.get_model_admin(Run).has_view_permission(request),
+            "todos": [(todo, shown(todo.content), shown(todo.note)) for todo in row.todos.all()],
+            "page": page,
+            "turn_limit": TURNS_PER_PAGE,
+            "runs": shown_runs,
+            "is_scripted": any(run["is_scripted"] for run in shown_runs),
+        }
+
+
+def _shown_run(run: Run, turns: list[Turn]) -> dict[str, Any]:
+    return {
+        "run": run,
+        "state": run_tag(run),
+        "turns": turns,
+        "error": shown(run.error_message),
+        "is_scripted": run.agent_version.spec.get("provider") == SCRIPTED,
+        "is_cut": bool(turns) and turns[-1].number >= TURNS_PER_PAGE,
+    }

@@ -1,0 +1,124 @@
+"""API tokens: who has which, making one, and revoking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import SealedAdmin, person, tag
+from agents.models import ApiToken, TokenScope
+from agents.services.tokens import create_token, revoke_token
+
+
+class TokenForm(forms.ModelForm):
+    """A new token. Only superusers make tokens for others: a token acts as its user."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=TokenScope.choices,
+        initial=[TokenScope.READ, TokenScope.RUN],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=3_650,
+        initial=90,
+        required=False,
+        help_text="Days until it expires. Empty: never.",
+    )
+
+    class Meta:
+        model = ApiToken
+        fields = ["user", "name", "scopes"]
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(SealedAdmin):
+    """A token is never changed or deleted, so that the record of it stays; it is revoked."""
+
+    form = TokenForm
+    list_display = [
+        "shown_prefix",
+        "user",
+        "name",
+        "shown_scopes",
+        "state",
+        "last_used_at",
+        "expires_at",
+        "created_at",
+    ]
+    list_filter = [("revoked_at", admin.EmptyFieldListFilter), "expires_at", "created_at"]
+    list_select_related = ["user"]
+    search_fields = ["^prefix", "name", f"user__{get_user_model().USERNAME_FIELD}"]
+    search_help_text = "The beginning of a token, its name, or its user."
+    ordering = ["-id"]
+    actions = ["revoke_selected"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("agents.change_apitoken"))
+
+    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:
+        """Of a token that exists, everything but its digest."""
+        if obj is not None:
+            dates = ["created_at", "last_used_at", "expires_at", "revoked_at"]
+            return ["user", "name", "shown_prefix", "shown_scopes", "state", *dates]
+        own = ["name", "scopes", "days"]
+        return ["user", *own] if request.user.is_superuser else own
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[Any]:
+        return self.get_fields(request, obj) if obj is not None else []
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"user": request.user.pk}
+
+    def save_model(
+        self, request: HttpRequest, obj: ApiToken, form: TokenForm, change: bool
+    ) -> None:
+        """Make the token and show its secret, this once."""
+        token, secret = create_token(
+            obj.user if request.user.is_superuser else person(request),
+            name=obj.name,
+            scopes=form.cleaned_data["scopes"],
+            days=form.cleaned_data["days"],
+        )
+        obj.pk = token.pk
+        obj.refresh_from_db()
+        self.message_user(
+            request,
+            f"The token of {token.user} is {secret} Copy it now: it cannot be shown again.",
+            messages.WARNING,
+        )
+
+    @admin.display(description="token", ordering="prefix")
+    def shown_prefix(self, token: ApiToken) -> str:
+        return f"{token.prefix}…"
+
+    @admin.display(description="scopes")
+    def shown_scopes(self, token: ApiToken) -> str:
+        return ", ".join(token.scopes)
+
+    @admin.display(description="status")
+    def state(self, token: ApiToken) -> SafeString:
+        if token.revoked_at is not None:
+            return tag("cancelled", "revoked")
+        if token.expires_at is not None and token.expires_at <= timezone.now():
+            return tag("expired", "expired")
+        return tag("completed", "in force")
+
+    @admin.action(description="Revoke the selected tokens", permissions=["revoke"])
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        for token in self.chosen(request, queryset):
+            if revoke_token(token.pk):
+                self.log_change(request, token, "Revoked.")
+                self.report(request, f"{token}: revoked.")
+            else:
+                self.report(request, f"{token}: was revoked already.")

@@ -1,0 +1,63 @@
+"""What a version of an agent changed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.admin.text import pretty, visible
+
+CONTEXT_LINES = 2
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """`sign` is added, removed, same or gap."""
+
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """One field. `lines` instead of `before` and `after` where either has several lines."""
+
+    name: str
+    before: str
+    after: str
+    lines: tuple[DiffLine, ...] = ()
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
+    """The fields that differ, in the order of `after`."""
+    names = [*after, *(name for name in before if name not in after)]
+    return [
+        _change(name, before.get(name), after.get(name))
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _change(name: str, before: object, after: object) -> FieldChange:
+    old, new = _text(before), _text(after)
+    if "\n" not in old + new and len(old) + len(new) <= 200:
+        return FieldChange(name, old, new)
+    return FieldChange(name, old, new, tuple(_lines(old, new)))
+
+
+def _text(value: object) -> str:
+    return visible(value if isinstance(value, str) else pretty(value))
+
+
+def _lines(before: str, after: str) -> list[DiffLine]:
+    signs = {"+": "added", "-": "removed", " ": "same"}
+    unified = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), lineterm="", n=CONTEXT_LINES
+    )
+    found = [
+        DiffLine("gap", "…") if line.startswith("@@") else DiffLine(signs[line[0]], line[1:])
+        for line in list(unified)[2:]  # after the two lines that name files
+    ]
+    return found[1:] if found and found[0].sign == "gap" else found

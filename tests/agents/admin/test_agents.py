@@ -1,0 +1,262 @@
+"""Defining agents in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from agents.models import Agent
+from tests.agents.admin import rows
+from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
+
+pytestmark = pytest.mark.django_db
+
+ADD = "admin:agents_agent_add"
+INLINE = {
+    f"versions-{name}": "0"
+    for name in ("TOTAL_FORMS", "INITIAL_FORMS", "MIN_NUM_FORMS", "MAX_NUM_FORMS")
+}
+
+
+def form(**changes: Any) -> dict[str, Any]:
+    """The fields of the agent's form as a browser sends them."""
+    return {
+        "name": "Helper",
+        "slug": "helper",
+        "max_output_tokens": 16_000,
+        "profile": "full",
+        "tools": "",
+        "interrupt_on": "",
+        "sandbox": "on",
+        "network": "none",
+        "max_turns": 500,
+        "is_active": "on",
+        **INLINE,
+        **changes,
+    }
+
+
+def test_a_new_agent_is_saved_with_its_first_version():
+    root = rows.superuser()
+
+    client_of(root).post(
+        reverse(ADD), form(interrupt_on='{"execute": true}', tools='["ls", "execute"]')
+    )
+
+    agent = Agent.objects.get(slug="helper")
+    version = agent.versions.get()
+    assert (agent.version, version.number, version.created_by) == (1, 1, root)
+    assert version.spec["interrupt_on"] == {"execute": True}
+    assert version.spec["tools"] == ["ls", "execute"]
+
+
+def test_a_change_is_a_version_and_shows_what_it_changed():
+    root = rows.superuser()
+    agent = rows.agent("helper", name="Helper", system_prompt="You are kind.\nYou are quick.")
+    client = client_of(root)
+
+    client.post(page_url(agent), form(system_prompt="You are kind.\nYou are slow.", max_turns=40))
+
+    agent.refresh_from_db()
+    assert agent.version == 2
+    text = text_of(client.get(page_url(agent)))
+    assert '<span class="vel-removed">- You are quick.' in text
+    assert '<span class="vel-added">+ You are slow.' in text
+    assert '<del class="vel-removed">500</del> → <ins class="vel-added">40</ins>' in text
+
+
+def test_a_save_that_changes_nothing_for_runs_makes_no_version():
+    agent = rows.agent("helper", name="Helper")
+
+    client_of(rows.superuser()).post(page_url(agent), form(description="Only a note."))
+
+    agent.refresh_from_db()
+    assert (agent.description, agent.version) == ("Only a note.", 1)
+
+
+def test_versions_are_not_changed_through_the_page():
+    agent = rows.agent("helper", name="Helper")
+    version = agent.versions.get()
+    forged = {
+        "versions-TOTAL_FORMS": "1",
+        "versions-INITIAL_FORMS": "1",
+        "versions-0-id": version.pk,
+        "versions-0-agent": agent.pk,
+        "versions-0-number": 9,
+        "versions-0-DELETE": "on",
+    }
+
+    client_of(rows.superuser()).post(page_url(agent), form(**forged))
+
+    version.refresh_from_db()
+    assert version.number == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "complaint"),
+    [
+        ("tools", "ls, read_file", "This is not JSON"),
+        ("tools", '"ls"', "Give a list of tool names"),
+        ("tools", '["ls", 3]', "3 is not the name of a tool"),
+        ("tools", '["ls", "rm -rf"]', "is not the name of a tool"),
+        ("tools", '["ls", "ls"]', "Named more than once: ls."),
+        ("interrupt_on", "{execute: true}", "This is not JSON"),
+        ("interrupt_on", '["execute"]', "Give an object of tool names"),
+        ("interrupt_on", '{"execute": "yes"}', "The rule of execute is"),
+        ("interrupt_on", '{"execute": {"allow": []}}', "The rule of execute is"),
+        ("interrupt_on", '{"execute": {"allowed_decisions": []}}', "not empty"),
+        ("interrupt_on", '{"execute": {"allowed_decisions": ["allow"]}}', "has allow: choose from"),
+        ("command_timeout", "601", "less than or equal to 600"),
+        ("slug", "not a slug", "valid “slug”"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_of_its_field(field, typed, complaint):
+    response = client_of(rows.superuser()).post(reverse(ADD), form(**{field: typed}))
+
+    assert response.status_code == 200
+    errors = response.context["adminform"].form.errors
+    assert list(errors) == [field]
+    assert complaint in errors[field][0]
+    assert not Agent.objects.exists()
+
+
+def test_what_only_the_service_refuses_is_an_error_of_its_field_too(monkeypatch):
+    """`build_spec` is asked with a thinking mode that a later release might no longer know."""
+    thinking = Agent._meta.get_field("thinking")
+    monkeypatch.setattr(thinking, "choices", [("loud", "loud")])
+
+    response = client_of(rows.superuser()).post(reverse(ADD), form(thinking="loud"))
+
+    assert list(response.context["adminform"].form.errors) == ["thinking"]
+
+
+def test_without_the_permission_the_sandbox_is_shown_and_not_changed():
+    agent = rows.agent("helper", name="Helper", network="none", command_timeout=30)
+    client = client_of(rows.staff("editor", "view_agent", "change_agent"))
+
+    page = text_of(client.get(page_url(agent)))
+    client.post(page_url(agent), form(network="full", command_timeout=600, sandbox="", max_turns=7))
+
+    agent.refresh_from_db()
+    assert 'name="network"' not in page
+    assert (agent.network, agent.command_timeout, agent.sandbox) == ("none", 30, True)
+    assert agent.max_turns == 7
+
+
+def test_with_the_permission_the_sandbox_is_changed():
+    agent = rows.agent("helper", name="Helper")
+    client = client_of(rows.staff("editor", "change_agent", "configure_sandbox"))
+
+    client.post(page_url(agent), form(network="allowlist", command_timeout=60))
+
+    agent.refresh_from_db()
+    assert (agent.network, agent.command_timeout) == ("allowlist", 60)
+
+
+def test_an_agent_that_was_used_is_not_deleted_and_the_page_says_why():
+    run = rows.run(rows.user())
+    agent = run.agent_version.agent
+    client = client_of(rows.superuser())
+
+    page = text_of(
+        client.post(reverse("admin:agents_agent_delete", args=[agent.pk]), {"post": "yes"})
+    )
+    several = text_of(act(client, "delete_selected", agent, post="yes"))
+
+    for text in (page, several):
+        assert "Coder has 1 runs and 1 threads." in text
+    assert Agent.objects.filter(pk=agent.pk).exists()
+
+
+def test_an_agent_that_nobody_used_is_deleted():
+    agent = rows.agent("unused")
+
+    client_of(rows.superuser()).post(
+        reverse("admin:agents_agent_delete", args=[agent.pk]), {"post": "yes"}
+    )
+
+    assert not Agent.objects.exists()
+
+
+def test_a_duplicate_belongs_to_who_made_it_and_is_shared_with_nobody():
+    root = rows.superuser()
+    agent = rows.agent("helper", name="Helper", network="full", system_prompt="Hi.", everyone=True)
+    agent.groups.add(Group.objects.create(name="all"))
+    client = client_of(root)
+
+    act(client, "duplicate_selected", agent)
+    response = act(client, "duplicate_selected", agent)
+
+    copies = list(Agent.objects.exclude(pk=agent.pk).order_by("slug"))
+    assert [copy.slug for copy in copies] == ["helper-copy", "helper-copy-2"]
+    assert "duplicated as helper-copy-2" in messages_of(response)[0]
+    for copy in copies:
+        assert (copy.owner, copy.everyone, copy.groups.count()) == (root, False, 0)
+        assert (copy.system_prompt, copy.network, copy.version) == ("Hi.", "full", 1)
+
+
+def test_a_duplicate_gives_nobody_a_network_that_they_may_not_give():
+    agent = rows.agent("helper", network="full", command_timeout=600)
+    client = client_of(rows.staff("editor", "add_agent", "view_agent"))
+
+    act(client, "duplicate_selected", agent)
+
+    copy = Agent.objects.exclude(pk=agent.pk).get()
+    assert (copy.sandbox, copy.network, copy.command_timeout) == (True, "none", None)
+
+
+def test_duplicating_needs_the_permission_to_add():
+    agent = rows.agent("helper")
+
+    act(client_of(rows.staff("reader", "view_agent")), "duplicate_selected", agent)
+
+    assert Agent.objects.count() == 1
+
+
+def test_who_may_view_an_agent_reads_it_and_its_versions():
+    agent = rows.agent("helper", system_prompt="You are kind.")
+    client = client_of(rows.staff("reader", "view_agent"))
+
+    text = text_of(client.get(page_url(agent)))
+
+    assert "You are kind." in text
+    assert "the first version" in text
+    assert client.post(page_url(agent), form()).status_code == 403
+
+
+def test_the_list_shows_provider_and_model_in_force(settings):
+    settings.VEL = {**settings.VEL, "PROVIDER": "anthropic", "MODEL": "some-model-of-the-settings"}
+    rows.agent("helper")
+    rows.agent("other", provider="scripted", model="my-script")
+
+    text = text_of(client_of(rows.superuser()).get(list_url(Agent)))
+
+    for shown in ("anthropic", "some-model-of-the-settings", "scripted", "my-script"):
+        assert shown in text
+
+
+def test_the_lists_and_pages_ask_a_bounded_number_of_queries():
+    agent = rows.agent("helper", name="Helper")
+    client = client_of(rows.superuser())
+    client.get(page_url(agent))
+    with CaptureQueriesContext(connection) as few_of_page:
+        client.get(page_url(agent))
+    for number in range(2, 25):
+        agent.max_turns = number
+        rows.save_agent(agent)
+    for number in range(99):
+        rows.agent(f"agent-{number}")
+
+    with CaptureQueriesContext(connection) as of_page:
+        client.get(page_url(agent))
+    with CaptureQueriesContext(connection) as of_list:
+        text = text_of(client.get(list_url(Agent)))
+
+    assert text.count('class="action-select"') == 100
+    assert len(of_list) < 20
+    assert len(of_page) <= len(few_of_page)

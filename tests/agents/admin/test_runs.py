@@ -1,0 +1,413 @@
+"""The admin's list of runs, a run's page, and the two things that may be done to a run."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from agents.models import Agent, ApprovalRequest, Run, RunClock, Thread, ToolCall
+from agents.states import RunStatus, WaitReason
+from tests.agents.admin import rows
+from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_list_shows_what_an_operator_looks_for():
+    run = rows.put(
+        rows.run(rows.user(), source="web"), RunStatus.WAITING, wait_reason=WaitReason.APPROVAL
+    )
+    RunClock.objects.filter(run=run).update(
+        turn=7, input_tokens=1_000, output_tokens=234, cost_microusd=56_700
+    )
+
+    text = text_of(client_of(rows.superuser()).get(list_url(Run)))
+
+    for shown in (
+        run.pk,
+        "coder v1",
+        "ada",
+        "waiting",
+        "for approval",
+        "web",
+        "1,234",
+        "$0.0567",
+    ):
+        assert shown in text
+    assert re.search(r"\d min \d+ s", text)
+
+
+def test_a_price_that_is_not_known_is_said_to_be_so():
+    run = rows.run(rows.user())
+    RunClock.objects.filter(run=run).update(cost_known=False)
+
+    assert "price not known" in text_of(client_of(rows.superuser()).get(list_url(Run)))
+
+
+@pytest.mark.parametrize("wanted", ["id", "thread", "owner", "agent"])
+def test_runs_are_found_by_id_thread_owner_and_agent(wanted):
+    run = rows.run(rows.user("ada"))
+    other = rows.run(rows.user("bob"), slug="analyst")
+    words = {"id": run.pk, "thread": run.thread_id, "owner": "ada", "agent": "coder"}
+
+    text = text_of(client_of(rows.superuser()).get(list_url(Run), {"q": words[wanted]}))
+
+    assert page_url(run) in text
+    assert page_url(other) not in text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"status__exact": "failed"},
+        {"source": "web"},
+        {"origin": "person"},
+    ],
+)
+def test_filters_narrow_the_list(query):
+    owner = rows.user()
+    wanted = rows.put(rows.run(owner, source="web"), RunStatus.FAILED)
+    other = rows.child(rows.run(owner), number=2)
+
+    text = text_of(client_of(rows.superuser()).get(list_url(Run), query))
+
+    assert page_url(wanted) in text
+    assert page_url(other) not in text
+
+
+def test_the_list_asks_no_more_queries_for_a_hundred_runs_than_for_one():
+    owner, client = rows.user(), client_of(rows.superuser())
+    rows.run(owner)
+    with CaptureQueriesContext(connection) as few:
+        client.get(list_url(Run))
+    for _ in range(99):
+        rows.run(owner)
+
+    with CaptureQueriesContext(connection) as many:
+        text = text_of(client.get(list_url(Run)))
+
+    assert text.count('class="action-select"') == 100
+    assert len(many) <= len(few) + 1
+    assert len(many) < 20
+
+
+def test_the_page_tells_the_run_in_order():
+    root = rows.superuser()
+    run = rows.run(rows.user(), message="Clean up, please.")
+    rows.reply(run, 1, "I will look first.", calls=2)
+    rows.call(run, 1, "ls", {"path": "src"}, result="app.py")
+    rows.call(
+        run,
+        1,
+        "write_file",
+        {"path": "b.md"},
+        position=1,
+        status="failed",
+        result="no space",
+        is_error=True,
+        code="disk_full",
+    )
+    rows.reply(run, 2, "There is no space left.")
+
+    text = text_of(client_of(root).get(page_url(run)))
+
+    story = [
+        "Clean up, please.",
+        "I will look first.",
+        "app.py",
+        "write_file",
+        "no space",
+        "There is no space left.",
+    ]
+    places = [text.index(part) for part in story]
+    assert places == sorted(places)
+    assert "disk_full" in text
+    assert "1.4 s" in text  # between two moments in the rows
+
+
+def test_the_page_asks_no_more_queries_for_many_turns_than_for_few():
+    run, root = rows.run(rows.user()), rows.superuser()
+    client = client_of(root)
+    decided = {"status": "decided", "decision": "reject", "decided_by": root}
+    rows.reply(run, 1, "one", calls=1)
+    rows.asked(run, turn=1)
+    ApprovalRequest.objects.update(**decided)
+    with CaptureQueriesContext(connection) as few:
+        client.get(page_url(run))
+    for turn in range(2, 60):
+        rows.reply(run, turn, "more", calls=2)
+        rows.call(run, turn)
+        rows.asked(run, turn=turn, position=1)
+    ApprovalRequest.objects.update(**decided)
+    rows.child(run, number=2)
+    rows.child(run, number=3)
+
+    with CaptureQueriesContext(connection) as many:
+        client.get(page_url(run))
+
+    assert len(many) <= len(few)
+
+
+def test_a_run_of_more_turns_than_a_page_holds_goes_on_on_the_next():
+    run = rows.run(rows.user())
+    for turn in range(1, 103):
+        rows.reply(run, turn, f"This was turn {turn}.")
+    client = client_of(rows.superuser())
+
+    first = text_of(client.get(page_url(run)))
+    second = text_of(client.get(page_url(run), {"turns": 2}))
+
+    assert "This was turn 100." in first
+    assert "This was turn 101." not in first
+    assert "This was turn 101." in second
+    assert "Turns 101–102 of 102" in second
+
+
+def test_a_call_that_was_decided_says_who_decided_what_and_why():
+    root = rows.superuser()
+    run = rows.run(rows.user())
+    request = rows.asked(run, "execute", {"command": "rm -r build"})
+    client = client_of(root)
+    client.post(
+        page_url(request), {"decision": "reject", "digest": request.digest, "reason": "Keep it."}
+    )
+
+    text = text_of(client.get(page_url(run)))
+
+    assert "<strong>reject</strong> by root" in text
+    assert "Keep it." in text
+
+
+def test_the_last_events_are_shown_and_earlier_ones_a_page_away():
+    run = rows.run(rows.user())
+    rows.events(run, 450)
+    client = client_of(rows.superuser())
+
+    last = text_of(client.get(page_url(run)))
+    before = text_of(client.get(page_url(run), {"before": 251}))
+
+    assert "251 to 450 of 450" in last
+    assert "<td>250</td>" not in last
+    assert "51 to 250 of 450" in before
+
+
+@pytest.mark.parametrize(
+    "query", [{"before": "x"}, {"before": "-1"}, {"before": "9" * 30}, {"turns": "x"}]
+)
+def test_nonsense_in_the_address_is_no_error(query):
+    run = rows.run(rows.user())
+    rows.events(run, 3)
+
+    assert client_of(rows.superuser()).get(page_url(run), query).status_code == 200
+
+
+def test_a_long_result_is_folded_cut_and_to_be_had_whole():
+    run = rows.run(rows.user())
+    rows.reply(run, 1, "Look.", calls=1)
+    whole = rows.lines(3_000) + "THE VERY END"
+    call = rows.call(run, 1, result=whole)
+    client = client_of(rows.superuser())
+
+    text = text_of(client.get(page_url(run)))
+    link = reverse("admin:agents_run_text", args=[run.pk, "result", call.pk])
+    download = client.get(link)
+
+    assert "THE VERY END" not in text
+    assert "<details" in text
+    assert link in text
+    assert download.json() == whole
+    assert download["Content-Disposition"].startswith("attachment")
+    assert download["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in download["Content-Security-Policy"]
+
+
+def test_the_whole_of_a_text_is_had_only_through_its_own_run():
+    root = rows.superuser()
+    run, other = rows.run(rows.user("ada")), rows.run(rows.user("bob"))
+    call = rows.call(run, 1)
+    client = client_of(root)
+
+    for run_id, part, pk in [
+        (other.pk, "result", call.pk),
+        (run.pk, "digest", call.pk),
+        (run.pk, "result", 0),
+        ("none", "result", call.pk),
+    ]:
+        assert (
+            client.get(reverse("admin:agents_run_text", args=[run_id, part, pk])).status_code == 404
+        )
+
+
+def test_a_scripted_run_says_so_and_another_does_not():
+    owner, client = rows.user(), client_of(rows.superuser())
+    rows.agent("offline", provider="scripted")
+    rows.agent("online", provider="anthropic", model="claude-sonnet-5-5")
+
+    assert "Scripted model." in text_of(client.get(page_url(rows.run(owner, slug="offline"))))
+    assert "Scripted model." not in text_of(client.get(page_url(rows.run(owner, slug="online"))))
+
+
+def test_children_and_their_parent_are_linked():
+    parent = rows.run(rows.user())
+    child = rows.child(parent, number=2)
+    client = client_of(rows.superuser())
+
+    assert page_url(child) in text_of(client.get(page_url(parent)))
+    assert page_url(parent) in text_of(client.get(page_url(child)))
+
+
+def test_cancelling_several_runs_reports_each():
+    owner = rows.user()
+    queued = rows.run(owner)
+    driven = rows.put(rows.run(owner), RunStatus.RUNNING)
+    RunClock.objects.filter(run=driven).update(lease_until=time.time() + 3_600)
+    ended = rows.put(rows.run(owner), RunStatus.COMPLETED)
+
+    said = messages_of(act(client_of(rows.superuser()), "cancel_selected", queued, driven, ended))
+
+    assert sorted(said) == sorted(
+        [
+            f"Run {queued.pk}: cancelled.",
+            f"Run {driven.pk}: its worker was told to stop.",
+            f"Run {ended.pk}: had ended already (completed).",
+        ]
+    )
+    queued.refresh_from_db()
+    driven.refresh_from_db()
+    assert queued.status == RunStatus.CANCELLED
+    assert driven.status == RunStatus.RUNNING
+    assert driven.clock.cancel_requested
+    assert LogEntry.objects.filter(object_id=queued.pk, change_message="cancelled").exists()
+
+
+def test_resuming_reports_each_and_one_refusal_does_not_keep_the_others():
+    owner = rows.user()
+    failed = rows.put(rows.run(owner), RunStatus.FAILED, error_code="overloaded")
+    ended = rows.put(rows.run(owner), RunStatus.COMPLETED)
+
+    said = messages_of(act(client_of(rows.superuser()), "resume_selected", ended, failed))
+
+    assert f"Run {failed.pk}: handed to the workers." in said
+    assert f"Run {ended.pk}: The run is completed: start a new run." in said
+    failed.refresh_from_db()
+    assert failed.status == RunStatus.QUEUED
+
+
+def test_a_ticked_run_that_has_left_the_filtered_list_is_reported_too():
+    run = rows.put(rows.run(rows.user()), RunStatus.COMPLETED)
+    data = {"action": "cancel_selected", "_selected_action": [run.pk], "index": 0}
+
+    response = client_of(rows.superuser()).post(
+        f"{list_url(Run)}?status__exact=running", data, follow=True
+    )
+
+    assert messages_of(response) == [f"Run {run.pk}: had ended already (completed)."]
+
+
+def test_the_buttons_of_the_page_cancel_and_resume():
+    run = rows.run(rows.user())
+    client = client_of(rows.superuser())
+
+    cancelled = client.post(page_url(run), {"operation": "cancel"}, follow=True)
+    resumed = client.post(page_url(run), {"operation": "resume"}, follow=True)
+    unknown = client.post(page_url(run), {"operation": "delete"}, follow=True)
+
+    assert messages_of(cancelled) == [f"Run {run.pk}: cancelled."]
+    assert "The run is cancelled" in messages_of(resumed)[0]
+    assert unknown.status_code == 200
+    assert messages_of(unknown) == []
+
+
+@pytest.mark.parametrize("page", ["add", "delete"])
+def test_nobody_adds_or_deletes_a_run(page):
+    run = rows.run(rows.user())
+    args = [run.pk] if page == "delete" else []
+
+    response = client_of(rows.superuser()).post(
+        reverse(f"admin:agents_run_{page}", args=args), {"post": "yes"}
+    )
+
+    assert response.status_code == 403
+    assert Run.objects.filter(pk=run.pk).exists()
+
+
+def test_no_bulk_deletion_is_offered():
+    run = rows.run(rows.user())
+
+    act(client_of(rows.superuser()), "delete_selected", run, post="yes")
+
+    assert Run.objects.filter(pk=run.pk).exists()
+
+
+def test_deleting_a_user_does_not_take_runs_away():
+    run = rows.run(rows.user())
+
+    client_of(rows.superuser()).post(
+        reverse("admin:auth_user_delete", args=[run.owner_id]), {"post": "yes"}
+    )
+
+    assert Run.objects.filter(pk=run.pk).exists()
+
+
+def test_staff_without_permissions_see_nothing():
+    run = rows.run(rows.user())
+    rows.call(run, 1)
+    client = client_of(rows.staff("clerk"))
+
+    for model in (Agent, Run, Thread):
+        assert client.get(list_url(model)).status_code == 403
+    assert client.get(page_url(run)).status_code == 403
+    index = text_of(client.get(reverse("admin:index")))
+    assert list_url(Agent) not in index
+    assert list_url(Run) not in index
+    call = ToolCall.objects.get()
+    assert (
+        client.get(reverse("admin:agents_run_text", args=[run.pk, "result", call.pk])).status_code
+        == 403
+    )
+
+
+def test_who_may_only_view_reads_and_does_nothing():
+    run = rows.run(rows.user())
+    client = client_of(rows.staff("auditor", "view_run", "view_all_runs"))
+
+    text = text_of(client.get(page_url(run)))
+    posted = client.post(page_url(run), {"operation": "cancel"})
+    act(client, "cancel_selected", run)
+
+    assert "Do it." in text
+    assert "Cancel the run" not in text
+    assert posted.status_code == 403
+    run.refresh_from_db()
+    assert run.status == RunStatus.QUEUED
+
+
+def test_who_may_not_view_all_runs_sees_the_own_ones():
+    clerk = rows.staff("clerk", "view_run", "change_run")
+    own, foreign = rows.run(clerk), rows.run(rows.user())
+    client = client_of(clerk)
+
+    text = text_of(client.get(list_url(Run)))
+
+    assert page_url(own) in text
+    assert page_url(foreign) not in text
+    assert foreign.pk not in text_of(client.get(page_url(foreign), follow=True)).replace(
+        f"There is no run {foreign.pk}", ""
+    )
+    act(client, "cancel_selected", foreign)
+    foreign.refresh_from_db()
+    assert foreign.status == RunStatus.QUEUED
+
+
+def test_a_run_that_does_not_exist_is_a_message():
+    response = client_of(rows.superuser()).get(
+        reverse("admin:agents_run_change", args=["none"]), follow=True
+    )
+
+    assert messages_of(response) == ["There is no run none that you may see."]
