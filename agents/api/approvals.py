@@ -1,0 +1,75 @@
+"""What waits for a person, and the person's answer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.pages import page_of
+from agents.api.serializers.approvals import (
+    ApprovalListQuery,
+    ApprovalShape,
+    DecisionBody,
+    with_approval_columns,
+)
+from agents.api.serializers.strict import read_body, read_query
+from agents.models import ApprovalRequest, TokenScope
+from agents.selectors.visible import approvals_for
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.errors import NotFound
+
+
+class Approvals(ApiView):
+    """`GET /approvals`: the longest waiting first."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    def get(self, request: Request) -> Response:
+        query = read_query(ApprovalListQuery, request)
+        requests = approvals_for(person(request))
+        if "status" in query:
+            requests = requests.filter(status=query["status"])
+        if "run" in query:
+            requests = requests.filter(run=query["run"])
+        return page_of(
+            with_approval_columns(requests),
+            ApprovalShape().to_representation,
+            by="id",
+            cursor=query.get("cursor"),
+            limit=query["limit"],
+        )
+
+
+class OneApproval(ApiView):
+    """`GET /approvals/{id}`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    def get(self, request: Request, approval_id: str) -> Response:
+        return Response(show_approval(person(request), approval_id))
+
+
+class DecideApproval(ApiView):
+    """`POST /approvals/{id}/decide`"""
+
+    scopes: ClassVar = {"POST": TokenScope.APPROVE}
+
+    def post(self, request: Request, approval_id: str) -> Response:
+        user = person(request)
+        body = read_body(DecisionBody, request)
+        decide_approval(approval_id, DecisionRequest(**body), by=user)
+        return Response(show_approval(user, approval_id))
+
+
+def show_approval(user: AbstractBaseUser, approval_id: str) -> dict[str, object]:
+    """A request as `user` may see it."""
+    found: ApprovalRequest | None = (
+        with_approval_columns(approvals_for(user)).filter(pk=approval_id).first()
+    )
+    if found is None:
+        raise NotFound(f"There is no request {approval_id!r} that you may see.")
+    return ApprovalShape(found).data

@@ -1,0 +1,35 @@
+"""`Authorization: Token vel_…`. Sessions are Django REST framework's own, with CSRF."""
+
+from __future__ import annotations
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from agents.models import ApiToken
+from agents.services.tokens import authenticate_token
+
+
+class TokenAuthentication(BaseAuthentication):
+    """Knows a person by an API token. `request.auth` is then the `ApiToken` with its scopes."""
+
+    keyword = "Token"
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
+        """None without a `Token` header, so that a session may answer instead.
+
+        A header that names no living token is refused: it never falls back to a session.
+        """
+        parts = get_authorization_header(request).split()
+        if not parts or parts[0].lower() != self.keyword.lower().encode():
+            return None
+        if len(parts) != 2 or not parts[1].isascii():
+            raise AuthenticationFailed("Write the header as `Authorization: Token vel_…`.")
+        token = authenticate_token(parts[1].decode("ascii"))
+        if token is None:
+            raise AuthenticationFailed("The token is unknown, expired or revoked: make a new one.")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.keyword

@@ -1,0 +1,75 @@
+"""What every view of the API shares. The project's own REST framework settings do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import APIException, NotAuthenticated
+from rest_framework.permissions import BasePermission, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from agents.api.authentication import TokenAuthentication
+from agents.api.permissions import HasScope
+from agents.api.problems import exception_handler
+from agents.api.wire import CanonicalJSONRenderer, OneRepresentation, StrictJSONParser
+from agents.services.errors import NotFound
+
+
+class ApiView(APIView):
+    """JSON in, JSON out, problem documents for errors; tokens by scope, sessions with CSRF."""
+
+    authentication_classes: Sequence[type[BaseAuthentication]] = (
+        TokenAuthentication,
+        SessionAuthentication,
+    )
+    permission_classes: Sequence[type[BasePermission]] = (IsAuthenticated, HasScope)
+    parser_classes = (StrictJSONParser,)
+    renderer_classes = (CanonicalJSONRenderer,)
+    content_negotiation_class = OneRepresentation
+    throttle_classes = ()
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+
+    scopes: ClassVar[dict[str, str]] = {}
+    """The scope that a token needs for each method that the view answers."""
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        return exception_handler
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        # Without a length the framework would take the body for empty, and no limit would hold.
+        if "Transfer-Encoding" in request.headers:
+            raise LengthRequired()
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {**super().default_response_headers, "Cache-Control": "no-store"}
+
+
+class LengthRequired(APIException):
+    """A chunked body."""
+
+    status_code = 411
+    default_code = "length_required"
+    default_detail = "Send the body with a Content-Length, not in chunks."
+
+
+class UnknownUrl(ApiView):
+    """Whatever lies below the API's prefix and is no endpoint: a 404 for any method."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        raise NotFound("There is no such endpoint: see docs/api.md; paths end without a slash.")
+
+
+def person(request: Request) -> AbstractBaseUser:
+    """Who asks. `IsAuthenticated` has let nobody else through."""
+    if not isinstance(request.user, AbstractBaseUser):
+        raise NotAuthenticated()
+    return request.user

@@ -1,0 +1,1 @@
+"""Bodies and queries as they are read, rows as they are shown."""

@@ -1,0 +1,70 @@
+"""Approval requests and decisions on the wire."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from django.db.models import F, QuerySet
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from agents.api.serializers.strict import PageQuery, StrictSerializer, Text
+from agents.models import ApprovalRequest
+from agents.states import ApprovalStatus, Decision
+
+REASON_CHARACTERS = 100_000
+"""A reason may be the tool's whole result, in the decision `respond`."""
+
+
+class DecisionBody(StrictSerializer):
+    """`agents.services.approvals.DecisionRequest`; the digest is required at this door."""
+
+    decision = serializers.ChoiceField(choices=Decision.values)
+    digest = Text(max_length=64)
+    input = serializers.DictField(required=False, allow_null=True)
+    reason = Text(max_length=REASON_CHARACTERS, default="", allow_blank=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        # An approval must run what was shown, whatever else the body holds.
+        if attrs.get("input") is not None and attrs["decision"] != Decision.EDIT:
+            raise ValidationError({"input": ["Only the decision `edit` takes an input."]})
+        return attrs
+
+
+class ApprovalListQuery(PageQuery):
+    status = serializers.ChoiceField(choices=ApprovalStatus.values, required=False)
+    run = Text(max_length=64, required=False)
+
+
+def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
+    """All that `ApprovalShape` shows, in one query, without the results of the calls."""
+    return requests.select_related("decided_by").annotate(
+        thread=F("run__thread_id"),
+        agent_slug=F("run__agent_version__agent__slug"),
+        call_id=F("tool_call__call_id"),
+    )
+
+
+class ApprovalShape(serializers.Serializer[ApprovalRequest]):
+    """A row of `with_approval_columns`. A decision sends the `digest` back."""
+
+    id = serializers.CharField()
+    run = serializers.CharField(source="run_id")
+    thread = serializers.CharField()
+    agent = serializers.CharField(source="agent_slug")
+    kind = serializers.CharField()
+    tool = serializers.CharField()
+    call_id = serializers.CharField()
+    input = serializers.JSONField()
+    prompt = serializers.CharField()
+    allowed_decisions = serializers.ListField(child=serializers.CharField())
+    digest = serializers.CharField()
+    status = serializers.CharField()
+    decision = serializers.CharField()
+    edited_input = serializers.JSONField()
+    reason = serializers.CharField()
+    decided_by = serializers.CharField(source="decided_by.get_username", default=None)
+    decided_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    expires_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)

@@ -1,0 +1,13 @@
+"""Which part of an event log."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from agents.api.serializers.strict import StrictSerializer
+from agents.events.read import MAX_SEQ
+
+
+class EventsQuery(StrictSerializer):
+    after = serializers.IntegerField(min_value=0, max_value=MAX_SEQ, default=0)
+    limit = serializers.IntegerField(min_value=1, max_value=1000, default=100)

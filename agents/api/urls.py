@@ -1,0 +1,41 @@
+"""Version 1 of the REST API. Include it below a prefix: `path("api/v1/", include(…))`."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path, register_converter
+
+from agents.api.agents import Agents
+from agents.api.approvals import Approvals, DecideApproval, OneApproval
+from agents.api.base import UnknownUrl
+from agents.api.events import RunEvents
+from agents.api.runs import CancelRun, OneRun, Runs
+
+
+class OpaqueId:
+    """Any id that Vel could have made; what is none reaches no database."""
+
+    regex = "[0-9A-Za-z_-]{1,64}"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(OpaqueId, "opaque_id")
+
+app_name = "api"
+urlpatterns = [
+    path("agents", Agents.as_view(), name="agents"),
+    path("runs", Runs.as_view(), name="runs"),
+    path("runs/<opaque_id:run_id>", OneRun.as_view(), name="run"),
+    path("runs/<opaque_id:run_id>/events", RunEvents.as_view(), name="run-events"),
+    path("runs/<opaque_id:run_id>/cancel", CancelRun.as_view(), name="run-cancel"),
+    path("approvals", Approvals.as_view(), name="approvals"),
+    path("approvals/<opaque_id:approval_id>", OneApproval.as_view(), name="approval"),
+    path(
+        "approvals/<opaque_id:approval_id>/decide", DecideApproval.as_view(), name="approval-decide"
+    ),
+    re_path("", UnknownUrl.as_view(), name="unknown"),
+]

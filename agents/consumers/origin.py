@@ -1,0 +1,59 @@
+"""Which pages may open a socket: the site's own, and programs with a token."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class OwnPagesOnly:
+    """ASGI middleware that refuses the handshake (403) of foreign pages.
+
+    A browser sends a person's session cookie along with any page's WebSocket and tells the truth
+    in Origin. It must name the host that was asked, or one of CSRF_TRUSTED_ORIGINS; the host must
+    be one of ALLOWED_HOSTS, whatever name an attacker's DNS gives to this machine. Without an
+    Origin it is no browser: then only a token opens the socket, never a session.
+    """
+
+    def __init__(self, app: AsgiApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if is_allowed(scope["headers"]):
+            await self.app(scope, receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+
+def is_allowed(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a handshake with these headers comes from a page of this site or has a token."""
+    given = {name.lower(): value.decode("latin-1") for name, value in headers}
+    host = given.get(b"host", "")
+    domain, _ = split_domain_port(host)
+    if not domain or not validate_host(domain, _allowed_hosts()):
+        return False
+    origin = given.get(b"origin")
+    if origin is None:
+        return b"authorization" in given
+    if origin in settings.CSRF_TRUSTED_ORIGINS:
+        return True
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+
+def _allowed_hosts() -> list[str]:
+    if settings.DEBUG and not settings.ALLOWED_HOSTS:
+        return [".localhost", "127.0.0.1", "[::1]"]
+    return list(settings.ALLOWED_HOSTS)

@@ -1,0 +1,128 @@
+"""The socket of one run: its events as they come, and what a person says to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import aclosing
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from agents.consumers.actions import carry_out, needed_scope
+from agents.consumers.credentials import Credentials, credentials_of
+from agents.consumers.frames import accepted, parse_frame, refused
+from agents.events.read import MAX_SEQ, RunNotFound
+from agents.events.tail import tail
+from agents.models import TokenScope
+from agents.selectors.visible import Person, watchable_runs_for
+from agents.services.errors import InvalidRequest, NotAllowed, ServiceError
+
+log = logging.getLogger(__name__)
+
+BAD_REQUEST = 4400
+UNAUTHENTICATED = 4401
+FORBIDDEN = 4403
+NOT_FOUND = 4404
+INTERNAL_ERROR = 1011
+
+RECHECK_SECONDS = 10.0
+"""No event goes out on a right that was last looked at longer ago than this."""
+
+
+class RunConsumer(AsyncWebsocketConsumer):
+    """`ws/runs/<id>/?after=N`: every event after N, then each new one, until somebody leaves.
+
+    The socket stays open when the run ends, since a failed one may be resumed. It is closed with
+    4400 (impossible `after`), 4401 (nobody, or no longer anybody), 4403 (token without the scope)
+    or 4404 (no such run, for this person): a client should not try those again.
+    """
+
+    async def connect(self) -> None:
+        self._following: asyncio.Task[None] | None = None
+        self._run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
+        self._credentials: Credentials = credentials_of(self.scope)
+        # Before the handshake is accepted a close has no code that a page could read.
+        await self.accept()
+        after = _position(self.scope["query_string"])
+        refusal = BAD_REQUEST if after is None else await self._refusal()
+        if after is None or refusal is not None:
+            await self.close(refusal)
+            return
+        self._checked_at = time.monotonic()
+        self._following = asyncio.create_task(self._follow(after))
+
+    async def disconnect(self, code: int) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self._following is None:
+            return  # refused, and on its way to be closed
+        ref = None
+        try:
+            if text_data is None:
+                raise InvalidRequest("Frames are JSON in text, not binary.", code="bad_frame")
+            frame = parse_frame(text_data)
+            ref = frame.ref
+            self._credentials.check_csrf(frame.csrf)
+            user = await self._credentials.person(needed_scope(frame))
+            if not user.is_authenticated:
+                await self.close(UNAUTHENTICATED)
+                return
+            result = await database_sync_to_async(carry_out)(self._run_id, frame, user)
+            answer = accepted(ref, **result)
+        except ServiceError as error:
+            answer = refused(error.code, error.message, ref)
+        await self.send(text_data=answer)
+
+    async def _follow(self, after: int) -> None:
+        try:
+            events = tail.follow_stored(self._run_id, after=after, until_end=False)
+            async with aclosing(events):
+                async for event in events:
+                    refusal = await self._refusal_now_and_then()
+                    if refusal is not None:
+                        await self.close(refusal)
+                        return
+                    await self.send(text_data=event.frame)
+        except RunNotFound:
+            await self.close(NOT_FOUND)
+        except Exception:  # nobody awaits this task: the client would wait for ever
+            log.exception("a run's socket failed", extra={"run_id": self._run_id})
+            await self.close(INTERNAL_ERROR)
+
+    async def _refusal_now_and_then(self) -> int | None:
+        if time.monotonic() - self._checked_at < RECHECK_SECONDS:
+            return None
+        refusal = await self._refusal()
+        self._checked_at = time.monotonic()
+        return refusal
+
+    async def _refusal(self) -> int | None:
+        """The code to close with, or None for somebody who may watch this run now."""
+        try:
+            user = await self._credentials.person(TokenScope.READ)
+        except NotAllowed:
+            return FORBIDDEN
+        if not user.is_authenticated:
+            return UNAUTHENTICATED
+        visible = await database_sync_to_async(_is_watchable)(self._run_id, user)
+        return None if visible else NOT_FOUND
+
+
+def _is_watchable(run_id: str, user: Person) -> bool:
+    return watchable_runs_for(user).filter(pk=run_id).exists()
+
+
+def _position(query_string: bytes) -> int | None:
+    """The `after` of a query, 0 where there is none, None where it is no seq."""
+    given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True).get("after", ["0"])
+    text = given[-1]
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ))):
+        return None
+    after = int(text)
+    return after if after <= MAX_SEQ else None

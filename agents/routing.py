@@ -1,0 +1,20 @@
+"""WebSocket routes of the app, for a project's ASGI router."""
+
+from __future__ import annotations
+
+from channels.routing import URLRouter
+from channels.sessions import CookieMiddleware
+from django.urls import path, re_path
+
+from agents.consumers.origin import OwnPagesOnly
+from agents.consumers.run import RunConsumer
+from agents.consumers.unknown import refuse_unknown_path
+
+websocket_urlpatterns = [
+    path("ws/runs/<slug:run_id>/", RunConsumer.as_asgi()),
+    re_path("", refuse_unknown_path),  # type: ignore[arg-type]  # ASGI, not a view
+]
+
+# Consumers look up session and user themselves, at the handshake and again for every frame.
+websocket_application = OwnPagesOnly(CookieMiddleware(URLRouter(websocket_urlpatterns)))
+"""The complete stack: give it to `ProtocolTypeRouter` under "websocket"."""

@@ -1,0 +1,117 @@
+// The page of a run: events come over the socket, what stands beside them from the summary.
+
+import { Approvals } from "./approvals.js";
+import { ENDED, showStatus, showSummary, showTodos } from "./side.js";
+import { RunStream } from "./stream.js";
+import { Transcript } from "./transcript.js";
+
+const APPLY_MILLISECONDS = 30;
+const SUMMARY_MILLISECONDS = 300;
+const NEAR_BOTTOM = 120;
+
+const page = document.getElementById("run");
+const { run: runId, summaryUrl, runsUrl } = page.dataset;
+const banner = document.getElementById("connection");
+const csrf = document.querySelector("input[name=csrfmiddlewaretoken]").value;
+const title = document.title;
+
+const transcript = new Transcript(document.getElementById("transcript"), runsUrl);
+const approvals = new Approvals(
+  document.getElementById("approvals"), (text) => stream.send(text), csrf,
+);
+
+// Many events may come at once: they are applied together, so that the page is laid out once.
+let arrived = [];
+let isFollowing = !ENDED.has(page.dataset.status);
+
+function takeEvent(event) {
+  if (arrived.length === 0) setTimeout(applyArrived, APPLY_MILLISECONDS);
+  arrived.push(event);
+}
+
+function applyArrived() {
+  const events = arrived;
+  arrived = [];
+  for (const event of events) apply(event);
+  page.dataset.seq = events.at(-1).seq;
+  if (isFollowing) scrollTo({ top: document.body.scrollHeight });
+}
+
+function apply(event) {
+  transcript.apply(event);
+  const status = STATUS_AFTER[event.type];
+  if (status) showStatus(status);
+  if (event.type === "todos.updated") showTodos(event.data.todos ?? []);
+  if (SUMMARY_AFTER.test(event.type)) wantSummary();
+}
+
+const STATUS_AFTER = {
+  "run.started": "running",
+  "run.suspended": "waiting",
+  "run.resumed": "queued",
+  "step.started": "running",
+  "run.completed": "completed",
+  "run.failed": "failed",
+  "run.cancelled": "cancelled",
+};
+const SUMMARY_AFTER = /^(run|approval|artifact|subagent)\.|^step\.completed|^tool\.(completed|failed)/;
+
+addEventListener("scroll", () => {
+  isFollowing = innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;
+}, { passive: true });
+
+let summaryTimer = null;
+let summaryNumber = 0;
+
+function wantSummary() {
+  summaryTimer ??= setTimeout(loadSummary, SUMMARY_MILLISECONDS);
+}
+
+async function loadSummary() {
+  summaryTimer = null;
+  summaryNumber += 1;
+  const number = summaryNumber;
+  let summary;
+  try {
+    const response = await fetch(summaryUrl, { headers: { accept: "application/json" } });
+    if (!response.ok || response.redirected) return;
+    summary = await response.json();
+  } catch (error) {
+    // Offline: the socket notices too, and asks again when it is back.
+    console.warn("the summary could not be loaded", error);
+    return;
+  }
+  if (number !== summaryNumber) return;
+  showSummary(summary, runId, runsUrl);
+  approvals.show(summary.approvals);
+  document.title = summary.approvals.length ? `● Waiting for you · ${title}` : title;
+}
+
+function say(text) {
+  banner.textContent = text;
+  banner.hidden = !text;
+}
+
+const REFUSALS = {
+  4401: "You have been signed out. Reload the page to sign in again.",
+  4404: "This run is no longer there, or no longer yours to see.",
+};
+
+const stream = new RunStream(runId, {
+  event: takeEvent,
+  answer(frame) {
+    approvals.answer(frame);
+    wantSummary();
+  },
+  open() {
+    say("");
+    wantSummary();
+  },
+  lost() {
+    approvals.connectionLost();
+    say("The connection is lost. Trying again…");
+  },
+  refused(code) {
+    say(REFUSALS[code] ?? "The server refused the connection. Reload the page.");
+  },
+});

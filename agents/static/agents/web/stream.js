@@ -1,0 +1,77 @@
+// A run's socket: opened again when it breaks, from the last event that came. No event twice.
+
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 15000;
+const FINAL_CODES = new Set([4400, 4401, 4403, 4404]);
+
+export class RunStream {
+  /** `on` has event(event), answer(frame), open(), lost(milliseconds) and refused(code). */
+  constructor(runId, on) {
+    this.path = `/ws/runs/${runId}/`;
+    this.on = on;
+    this.after = 0;
+    this.attempt = 0;
+    this.timer = null;
+    window.addEventListener("online", () => this.retryNow());
+    this.connect();
+  }
+
+  connect() {
+    this.timer = null;
+    const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(`${scheme}//${location.host}${this.path}?after=${this.after}`);
+    this.socket = socket;
+    socket.addEventListener("open", () => this.on.open());
+    socket.addEventListener("message", (message) => this.receive(parse(message.data)));
+    socket.addEventListener("close", (closed) => this.closed(closed.code));
+  }
+
+  receive(frame) {
+    this.attempt = 0;
+    if (frame.seq === undefined) {
+      this.on.answer(frame);
+    } else if (frame.seq > this.after) {
+      this.after = frame.seq;
+      this.on.event(frame);
+    }
+  }
+
+  closed(code) {
+    if (FINAL_CODES.has(code)) {
+      this.on.refused(code);
+      return;
+    }
+    const longest = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.attempt);
+    // Not all pages at once when a server comes back.
+    const pause = longest * (0.5 + Math.random() / 2);
+    this.attempt += 1;
+    this.timer = setTimeout(() => this.connect(), pause);
+    this.on.lost(pause);
+  }
+
+  retryNow() {
+    if (this.timer !== null) {
+      clearTimeout(this.timer);
+      this.connect();
+    }
+  }
+
+  /** Whether `text` went out. */
+  send(text) {
+    if (this.socket.readyState !== WebSocket.OPEN) return false;
+    this.socket.send(text);
+    return true;
+  }
+}
+
+const LONG_NUMBER = /\d{16}/;
+
+/** JSON, with integers that a browser would round kept as their digits. */
+function parse(text) {
+  return LONG_NUMBER.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
+}
+
+function exact(name, value, context) {
+  const isRounded = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isRounded && context?.source ? context.source : value;
+}

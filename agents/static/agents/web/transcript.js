@@ -1,0 +1,126 @@
+// What the agent says and does, in order: a pure function of the events, applied one by one.
+
+import { ToolCard } from "./tool.js";
+import { appendText, element, setText, visible } from "./text.js";
+
+const DECISIONS = { approve: "approved", edit: "changed", reject: "rejected", respond: "answered" };
+const QUIET_ENDS = new Set(["end_turn", "stop_sequence", undefined, null, ""]);
+
+export class Transcript {
+  constructor(root, runsUrl) {
+    this.root = root;
+    this.runsUrl = runsUrl;
+    this.parts = new Map();
+    this.tools = new Map();
+    // What the model call under way has begun: it goes when the call is made again.
+    this.unfinished = new Map();
+  }
+
+  apply({ type, data }) {
+    const [subject, what] = type.split(".");
+    if (subject === "text" || subject === "reasoning") this.applyPart(subject, what, data);
+    else if (subject === "tool") this.applyTool(type, data);
+    else this.applyOther(type, data);
+  }
+
+  applyPart(kind, what, { part_id: id, text = "" }) {
+    const key = `${kind} ${id}`;
+    if (!this.unfinished.has(key)) this.parts.set(key, this.addPart(kind, key));
+    const node = this.parts.get(key);
+    if (what === "delta") appendText(node, text);
+    if (what === "completed") {
+      setText(node, text);
+      this.unfinished.delete(key);
+    }
+  }
+
+  addPart(kind, key) {
+    const said = element("div", { class: "said" });
+    const shown = kind === "text" ? said : element(
+      "details", { class: "fold thinking" }, element("summary", {}, "Thinking"), said,
+    );
+    this.root.append(shown);
+    this.unfinished.set(key, shown);
+    return said;
+  }
+
+  applyTool(type, data) {
+    const id = data.call_id;
+    const begins = type === "tool.input.started" || type === "tool.called" || type === "tool.rejected";
+    let card = this.tools.get(id);
+    if (!card || (begins && card.isCalled)) {
+      card = new ToolCard(data.tool ?? "tool");
+      this.tools.set(id, card);
+      this.root.append(card.root);
+      this.unfinished.set(id, card.root);
+    }
+    card.apply(type, data);
+    if (card.isCalled) this.unfinished.delete(id);
+  }
+
+  applyOther(type, data) {
+    switch (type) {
+      case "step.started":
+        this.unfinished.clear();
+        break;
+      case "step.reset":
+        for (const node of this.unfinished.values()) node.remove();
+        this.unfinished.clear();
+        this.note(`The model is asked again: ${data.reason}`);
+        break;
+      case "approval.requested":
+        this.tools.get(data.call_id)?.setStatus("waiting");
+        break;
+      case "approval.decided":
+        this.decided(data);
+        break;
+      case "run.resumed":
+        if (data.reason !== "approvals decided") this.note(`The run goes on: ${data.reason}`);
+        break;
+      case "run.suspended":
+        if (data.reason !== "approval") this.note(`The run waits: ${data.reason}`);
+        break;
+      case "subagent.started":
+      case "subagent.finished":
+        this.subagent(type, data);
+        break;
+      case "context.compacted":
+        this.note(`Earlier parts were summarised: ${data.before} tokens became ${data.after}.`);
+        break;
+      case "budget.warning":
+        this.note(`Budget: ${data.used} of ${data.limit} (${data.kind}).`, true);
+        break;
+      case "run.completed":
+        if (!QUIET_ENDS.has(data.finish_reason)) this.note(`Ended: ${data.finish_reason}`, true);
+        break;
+      case "run.failed":
+        this.note(`Failed: ${data.message ?? data.code}`, true);
+        break;
+      case "run.cancelled":
+        this.note(`Cancelled${data.by ? ` by ${data.by}` : ""}${data.reason ? `: ${data.reason}` : ""}`, true);
+        break;
+    }
+  }
+
+  decided({ call_id: id, decision, by, reason }) {
+    const word = DECISIONS[decision] ?? decision;
+    const card = this.tools.get(id);
+    card?.setStatus(word);
+    const what = card ? ` ${card.tool}` : "";
+    this.note(`${by ?? "Somebody"} ${word}${what}${reason ? `: ${reason}` : ""}`);
+  }
+
+  subagent(type, data) {
+    const line = element("div", { class: "event" }, "Subagent ");
+    const url = `${this.runsUrl}${encodeURIComponent(data.child_run_id)}/`;
+    line.append(element("a", { href: url }, visible(data.name ?? data.child_run_id)));
+    line.append(type === "subagent.started" ? " started" : ` finished: ${visible(data.status)}`);
+    this.root.append(line);
+  }
+
+  note(text, isBad = false) {
+    const line = element("div", { class: isBad ? "event bad" : "event" });
+    setText(line, text);
+    this.root.append(line);
+  }
+}

@@ -1,0 +1,26 @@
+"""Starting the demo from the first page."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from agents.services.demo import start_demo_run
+from agents.services.errors import ServiceError
+from agents.web.home import show_home
+from agents.web.pages import PersonRequest, page
+from sandbox.errors import SandboxError
+
+
+@page
+@require_POST
+def start_demo(request: PersonRequest) -> HttpResponse:
+    """A run of the demo's task with its data, in a new thread of the person's."""
+    try:
+        run = start_demo_run(request.user, source="web")
+    except ServiceError as error:
+        return show_home(request, problem=error.message, status=400)
+    except SandboxError as error:
+        return show_home(request, problem=f"The demo needs a sandbox. {error}", status=503)
+    return redirect("web:run", run_id=run.id)

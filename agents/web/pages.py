@@ -1,0 +1,53 @@
+"""What every page has in common: who may see it, and what a browser may do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.views.decorators.cache import never_cache
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+        "object-src 'none'",
+        # No script may turn text into markup: browsers that know this refuse innerHTML.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+
+
+class PersonRequest(HttpRequest):
+    """A request of somebody who has signed in."""
+
+    user: User
+
+
+def public_page(view: View[P]) -> View[P]:
+    """A page without scripts or styles but the site's own, kept by no cache."""
+
+    @never_cache
+    @wraps(view)
+    def strict(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+        return response
+
+    return strict
+
+
+def page(view: Callable[Concatenate[PersonRequest, P], HttpResponseBase]) -> View[P]:
+    """A `public_page` for people who have signed in; others are sent to do so."""
+    return public_page(login_required(cast(View[P], view)))

@@ -1,0 +1,175 @@
+"""The page of a run, and what is done there without a socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.hidden_text import escaped_json, visible
+from agents.ids import new_id
+from agents.models import ApprovalRequest, Message, MessageRole, Run
+from agents.selectors.visible import (
+    Person,
+    approvals_for,
+    runs_for,
+    watchable_runs_for,
+)
+from agents.services.agents import SCRIPTED
+from agents.services.errors import ServiceError
+from agents.services.run_control import cancel_run
+from agents.services.runs import RunRequest, create_run
+from agents.states import ApprovalStatus, RunStatus
+from agents.web.files import list_files
+from agents.web.pages import PersonRequest, page
+
+THREAD_RUNS = 50
+"""How many runs of its thread a page links to, the last ones."""
+THREAD_TEXT = 200
+"""Characters of their messages that are shown there."""
+
+
+@page
+@require_safe
+def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
+    """The frame of the page. The transcript comes over the socket, from the first event on."""
+    run = _watchable(request, run_id)
+    spec = run.agent_version.spec
+    is_owner = run.owner_id == request.user.pk
+    context = {
+        "run": run,
+        "message": _message_text(run),
+        "spec": spec,
+        "is_scripted": spec["provider"] == SCRIPTED,
+        "is_owner": is_owner,
+        "may_cancel": _may_cancel(request.user, run),
+        "may_write": is_owner and run.parent_id is None,
+        "key": new_id(),
+    }
+    return render(request, "web/run.html", context)
+
+
+@page
+@require_safe
+def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
+    """What a page shows beside the transcript, as the rows have it now; ready to be shown."""
+    run = _watchable(request, run_id)
+    may_read = runs_for(request.user).filter(pk=run.pk).exists()
+    return JsonResponse(
+        {
+            "status": run.status,
+            "tokens": run.clock.total_tokens,
+            "turns": run.clock.turn,
+            "cost": None if run.clock.cost is None else f"{run.clock.cost:.4f}",
+            "approvals": [
+                _shown_approval(approval)
+                for approval in approvals_for(request.user).filter(
+                    run=run, status=ApprovalStatus.PENDING
+                )
+            ],
+            "outputs": list_files(run) if may_read else {"files": [], "is_cut": False},
+            "thread": _thread(request.user, run),
+        }
+    )
+
+
+@page
+@require_POST
+def cancel(request: PersonRequest, run_id: str) -> HttpResponse:
+    """End the run and return to its page."""
+    run = _watchable(request, run_id)
+    if _may_cancel(request.user, run):
+        cancel_run(run.id, by=request.user.get_username())
+    else:
+        messages.error(request, "Only its owner may cancel a run.")
+    return redirect("web:run", run_id=run.id)
+
+
+@page
+@require_POST
+def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
+    """Go on with the run's thread: to the new run's page, or back while it waits its turn."""
+    run = get_object_or_404(
+        runs_for(request.user).select_related("thread__agent"),
+        pk=run_id,
+        owner=request.user,
+        parent=None,
+    )
+    asked = RunRequest(
+        agent=run.thread.agent.slug,
+        message=request.POST.get("message", "").replace("\r\n", "\n"),
+        thread=run.thread_id,
+        queue=True,
+        source="web",
+    )
+    try:
+        made = create_run(
+            asked, owner=request.user, idempotency_key=request.POST.get("key") or None
+        )
+    except ServiceError as error:
+        messages.error(request, error.message)
+        return redirect("web:run", run_id=run.id)
+    waits = made.run.status == RunStatus.PENDING
+    return redirect("web:run", run_id=run.id if waits else made.run.id)
+
+
+def _watchable(request: PersonRequest, run_id: str) -> Run:
+    runs = watchable_runs_for(request.user).select_related(
+        "thread__agent", "agent_version", "owner", "clock"
+    )
+    return get_object_or_404(runs, pk=run_id)
+
+
+def _may_cancel(person: Person, run: Run) -> bool:
+    return run.owner_id == person.pk or bool(getattr(person, "is_superuser", False))
+
+
+def _message_text(run: Run) -> str:
+    return _message_texts([run]).get(run.pk, "")
+
+
+def _message_texts(runs: Sequence[Run]) -> dict[str, str]:
+    """What began each of `runs`, by its id."""
+    asked = Message.objects.filter(run__in=runs, turn=0, role=MessageRole.USER)
+    return {message.run_id: message.text for message in asked}
+
+
+def _thread(person: Person, run: Run) -> list[dict[str, Any]]:
+    """The conversation's runs, oldest first."""
+    latest = watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
+    runs = list(latest.order_by("-number")[:THREAD_RUNS])
+    texts = _message_texts(runs)
+    return [
+        {
+            "id": other.pk,
+            "number": other.number,
+            "status": other.status,
+            "text": visible(texts.get(other.pk, "")[:THREAD_TEXT]),
+        }
+        for other in reversed(runs)
+    ]
+
+
+def _shown_approval(approval: ApprovalRequest) -> dict[str, Any]:
+    """A request as text. Numbers are written here: a browser would round the large ones."""
+    whole = json.dumps(approval.input, ensure_ascii=False, indent=2)
+    return {
+        "id": approval.pk,
+        "tool": approval.tool,
+        "prompt": approval.prompt,
+        "digest": approval.digest,
+        "allowed_decisions": approval.allowed_decisions,
+        "fields": [
+            {"name": name, "text": _field_text(value)} for name, value in approval.input.items()
+        ],
+        "input_json": escaped_json(whole),
+    }
+
+
+def _field_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,19 @@
+"""The pages. Include them at the root: `path("", include("agents.web.urls"))`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from agents.web import demo, files, history, home, run
+
+app_name = "web"
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("demo/", demo.start_demo, name="demo"),
+    path("runs/", history.history, name="history"),
+    path("runs/<slug:run_id>/", run.run_page, name="run"),
+    path("runs/<slug:run_id>/summary/", run.run_summary, name="run-summary"),
+    path("runs/<slug:run_id>/cancel/", run.cancel, name="run-cancel"),
+    path("runs/<slug:run_id>/messages/", run.send_message, name="run-messages"),
+    path("runs/<slug:run_id>/files/<path:path>", files.download, name="run-file"),
+]

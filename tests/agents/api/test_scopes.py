@@ -1,0 +1,87 @@
+"""What a token may do of what its user may do."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import URLPattern
+
+from agents.api.base import ApiView, UnknownUrl
+from agents.api.urls import urlpatterns
+from agents.models import TokenScope
+from tests.agents.api.rows import (
+    APIClient,
+    ask_approval,
+    client_for,
+    make_agent,
+    make_run,
+    make_user,
+    post,
+    problem_of,
+)
+
+READ, RUN, APPROVE = "read", "run", "approve"
+
+
+def endpoints() -> list[tuple[str, str, str]]:
+    """Method, url and needed scope of every endpoint, for a run that waits for approval."""
+    make_agent()
+    request = ask_approval(make_run(make_user("ann")))
+    run, approval = f"/api/v1/runs/{request.run_id}", f"/api/v1/approvals/{request.id}"
+    return [
+        ("GET", "/api/v1/agents", READ),
+        ("GET", "/api/v1/runs", READ),
+        ("POST", "/api/v1/runs", RUN),
+        ("GET", run, READ),
+        ("HEAD", run, READ),
+        ("GET", f"{run}/events", READ),
+        ("GET", "/api/v1/approvals", READ),
+        ("GET", approval, READ),
+        ("POST", f"{approval}/decide", APPROVE),
+        ("POST", f"{run}/cancel", RUN),
+    ]
+
+
+def call(client: APIClient, method: str, url: str) -> int:
+    return client.generic(method, url, "{}", content_type="application/json").status_code
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("scope", [READ, RUN, APPROVE])
+def test_a_token_does_what_its_scope_says_and_nothing_else(scope: str) -> None:
+    listed = endpoints()
+    client = client_for(User.objects.get(username="ann"), scope)
+    for method, url, needed in listed:
+        status = call(client, method, url)
+        assert (status != 403) == (needed == scope), (method, url, status)
+
+
+@pytest.mark.django_db
+def test_a_missing_scope_is_named() -> None:
+    make_agent()
+    client = client_for(make_user("ann"), READ)
+    document = problem_of(post(client, "/api/v1/runs", {"agent": "writer", "message": "Hello"}))
+    assert document["code"] == "insufficient_scope"
+    assert "'run'" in document["detail"]
+
+
+@pytest.mark.django_db
+def test_a_session_has_all_scopes() -> None:
+    listed = endpoints()
+    client = APIClient()
+    client.force_login(User.objects.get(username="ann"))
+    for method, url, _ in listed:
+        assert call(client, method, url) not in (401, 403), (method, url)
+
+
+@pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: str(pattern.pattern))
+def test_every_method_of_every_view_names_its_scope(pattern: URLPattern) -> None:
+    view = pattern.callback.view_class
+    assert issubclass(view, ApiView)
+    if view is UnknownUrl:
+        return
+    answered = {
+        name.upper() for name in ("get", "post", "put", "patch", "delete") if hasattr(view, name)
+    }
+    assert set(view.scopes) == answered
+    assert set(view.scopes.values()) <= set(TokenScope.values)

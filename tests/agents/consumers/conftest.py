@@ -1,0 +1,97 @@
+"""Clients of a served site's sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.cookiejar import CookieJar
+from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from tests.support.site import Site, site
+
+__all__ = ["site"]
+
+PATIENCE = 30.0
+
+
+class Client:
+    """A socket of somebody's, opened as the site's own page opens it."""
+
+    def __init__(
+        self,
+        closing: ExitStack,
+        site: Site,
+        run: str,
+        *,
+        user: str | None = "olga",
+        after: str = "0",
+        origin: str | None = "own",
+        session: str | None = None,
+        token: str | None = None,
+        path: str | None = None,
+        host: str | None = None,
+    ) -> None:
+        given: dict[str, str] = {}
+        self.csrf = csrf_of(site)
+        self.session = session or (site.do("sign_in", user=user) if user else None)
+        cookies = {"sessionid": self.session, "csrftoken": self.csrf}
+        given["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items() if value)
+        if token is not None:
+            given["Authorization"] = f"Token {token}"
+        opening = connect(
+            f"ws://{host or f'localhost:{site.port}'}{path or f'/ws/runs/{run}/?after={after}'}",
+            sock=socket.create_connection(("localhost", site.port), timeout=PATIENCE),
+            origin=site.url if origin == "own" else origin,  # type: ignore[arg-type]
+            additional_headers=given,
+            open_timeout=PATIENCE,
+            close_timeout=PATIENCE,
+        )
+        self.socket: ClientConnection = closing.enter_context(opening)
+
+    def take(self, count: int = 1) -> list[dict[str, Any]]:
+        """The next `count` frames, of whatever kind."""
+        return [json.loads(self.socket.recv(timeout=PATIENCE)) for _ in range(count)]
+
+    def say(self, type: str, **fields: Any) -> None:
+        self.socket.send(json.dumps({"type": type, "csrf": self.csrf, **fields}))
+
+    def ask(self, type: str, **fields: Any) -> dict[str, Any]:
+        """Say something and return the answer; events that come before it are dropped."""
+        self.say(type, **fields)
+        return self.answer()
+
+    def answer(self) -> dict[str, Any]:
+        while "seq" in (frame := self.take()[0]):
+            pass
+        return frame
+
+    def close_code(self) -> int | None:
+        """The code that the server closes with; frames until then are dropped."""
+        try:
+            while True:
+                self.socket.recv(timeout=PATIENCE)
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else None
+
+
+def csrf_of(site: Site) -> str:
+    cookies = CookieJar()
+    build_opener(HTTPCookieProcessor(cookies)).open(f"{site.url}/login/").close()
+    (token,) = [cookie.value for cookie in cookies if cookie.name == "csrftoken"]
+    assert token is not None
+    return token
+
+
+@pytest.fixture
+def open_client(site: Site) -> Iterator[Any]:
+    """`open_client(run, user=…)` gives a `Client`, closed when the test ends."""
+    with ExitStack() as closing:
+        yield partial(Client, closing, site)

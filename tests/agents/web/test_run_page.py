@@ -1,0 +1,112 @@
+"""A run's page, for its owner, for approvers and for superusers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from agents.models import Run, RunClock
+from tests.agents.web.conftest import SignIn
+from tests.support import site_writer
+
+CANCEL, FOLLOW_UP = 'id="cancel"', 'name="message"'
+
+
+def test_the_owner_may_cancel_and_go_on(run: str, sign_in: SignIn) -> None:
+    html = sign_in("olga").get(f"/runs/{run}/").content.decode()
+    assert CANCEL in html
+    assert FOLLOW_UP in html
+
+
+def test_an_approver_watches_the_run_of_another_without_acting_on_it(
+    run: str, sign_in: SignIn
+) -> None:
+    ada = sign_in("ada", approver=True)
+    assert ada.get(f"/runs/{run}/").status_code == 404
+    site_writer.ask(run, "send", {})
+    html = ada.get(f"/runs/{run}/").content.decode()
+    assert CANCEL not in html
+    assert FOLLOW_UP not in html
+    assert "started by olga" in html
+    assert "csrfmiddlewaretoken" in html
+    ada.post(f"/runs/{run}/cancel/")
+    assert site_writer.run(run)["status"] == "waiting"
+    assert ada.post(f"/runs/{run}/messages/", {"message": "hi"}).status_code == 404
+
+
+def test_a_superuser_may_cancel_and_not_speak_for_the_owner(run: str, sign_in: SignIn) -> None:
+    root = sign_in("root", superuser=True)
+    html = root.get(f"/runs/{run}/").content.decode()
+    assert CANCEL in html
+    assert FOLLOW_UP not in html
+    assert root.post(f"/runs/{run}/messages/", {"message": "hi"}).status_code == 404
+    root.post(f"/runs/{run}/cancel/")
+    assert site_writer.run(run)["status"] == "cancelled"
+
+
+def test_cancelling_ends_the_run(run: str, sign_in: SignIn) -> None:
+    answer = sign_in("olga").post(f"/runs/{run}/cancel/")
+    assert answer["Location"] == f"/runs/{run}/"
+    assert site_writer.run(run)["status"] == "cancelled"
+
+
+def test_a_follow_up_to_a_run_that_has_ended_leads_to_its_own_page(
+    run: str, sign_in: SignIn
+) -> None:
+    Run.objects.filter(pk=run).update(status="completed")
+    answer = sign_in("olga").post(f"/runs/{run}/messages/", {"message": "More", "key": "k"})
+    following = site_writer.newest_run()
+    assert answer["Location"] == f"/runs/{following}/"
+    assert site_writer.run(following)["thread"] == site_writer.run(run)["thread"]
+
+
+def test_a_follow_up_to_a_busy_run_waits_and_stays_on_the_page(run: str, sign_in: SignIn) -> None:
+    olga = sign_in("olga")
+    answer = olga.post(f"/runs/{run}/messages/", {"message": "Next\u0007", "key": "k"})
+    assert answer["Location"] == f"/runs/{run}/"
+    thread = olga.get(f"/runs/{run}/summary/").json()["thread"]
+    assert [entry["status"] for entry in thread] == ["queued", "pending"]
+    assert thread[1]["text"] == "Next⟨U+0007⟩"
+
+
+def test_a_follow_up_that_does_not_fit_is_said_on_the_page(run: str, sign_in: SignIn) -> None:
+    answer = sign_in("olga").post(f"/runs/{run}/messages/", {"message": " "}, follow=True)
+    assert "The message is empty" in answer.content.decode()
+
+
+def test_the_offline_model_says_so(run: str, sign_in: SignIn) -> None:
+    assert "Offline scripted model." in sign_in("olga").get(f"/runs/{run}/").content.decode()
+
+
+def test_the_summary_tells_what_the_rows_have(run: str, sign_in: SignIn) -> None:
+    RunClock.objects.filter(run=run).update(
+        turn=3, input_tokens=1000, output_tokens=200, cost_microusd=12_345
+    )
+    summary = sign_in("olga").get(f"/runs/{run}/summary/").json()
+    assert summary["status"] == "queued"
+    assert summary["turns"] == 3
+    assert summary["tokens"] == 1200
+    assert Decimal(summary["cost"]) == Decimal("0.0123")
+    RunClock.objects.filter(run=run).update(cost_known=False)
+    assert sign_in("olga").get(f"/runs/{run}/summary/").json()["cost"] is None
+
+
+def test_the_summary_shows_exactly_what_a_decision_is_bound_to(run: str, sign_in: SignIn) -> None:
+    given = {"text": "a\u202eb\n<i>", "account": 9_007_199_254_740_993, "deep": {"x": [1.0]}}
+    request = site_writer.ask(run, "send", given)
+    (shown,) = sign_in("olga").get(f"/runs/{run}/summary/").json()["approvals"]
+    assert shown["id"] == request
+    assert shown["digest"] == site_writer.approval(request)["digest"]
+    assert shown["allowed_decisions"] == ["approve", "edit", "reject", "respond"]
+    fields = {field["name"]: field["text"] for field in shown["fields"]}
+    assert fields["text"] == given["text"]
+    assert fields["account"] == "9007199254740993"
+    assert "\\u202e" in shown["input_json"]
+    assert "9007199254740993" in shown["input_json"]
+
+
+def test_the_summary_shows_requests_only_while_they_wait(run: str, sign_in: SignIn) -> None:
+    site_writer.ask(run, "send", {})
+    olga = sign_in("olga")
+    assert len(olga.get(f"/runs/{run}/summary/").json()["approvals"]) == 1
+    olga.post(f"/runs/{run}/cancel/")
+    assert olga.get(f"/runs/{run}/summary/").json()["approvals"] == []
