@@ -1,0 +1,21 @@
+"""Numbers as a reader finds them in a text."""
+
+from __future__ import annotations
+
+import re
+
+NUMBER = re.compile(r"[-\u2212]?\d[\d,]*(?:\.\d+)?")
+
+
+def numbers(text: str) -> list[str]:
+    return NUMBER.findall(text)
+
+
+def assert_agree(written: list[str], expected: list[float]) -> None:
+    """Each written number is the expected one, rounded to as many digits as it shows."""
+    assert len(written) == len(expected), (written, expected)
+    for text, value in zip(written, expected, strict=True):
+        plain = text.replace(",", "").replace("\u2212", "-")
+        digits = len(plain.partition(".")[2])
+        distance = abs(float(plain) - value)
+        assert distance <= 0.5 * 10**-digits + 1e-9, f"{text} is written, {value} was found"

@@ -1,0 +1,47 @@
+"""`vel demo`: what it leaves in the directory, and when it says that it failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.demo.task import OUTPUT_NAMES
+from agents.engine.workspaces import ThreadFiles
+from agents.models import Run
+from agents.services.demo import read_demo_outputs
+from sandbox.errors import SandboxUnavailable
+from tests.agents.demo.played import play_at_once
+from velproject.cli.actions.demo import demo
+from velproject.cli.errors import FAILED, OK
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.bubblewrap
+def test_it_copies_the_report_and_the_chart_and_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play_at_once(monkeypatch)
+    output = tmp_path / "new" / "directory"
+    assert demo(output=output) == OK
+    made = {path.name: path.read_bytes() for path in output.iterdir()}
+    assert made == read_demo_outputs(Run.objects.get())
+    shown = capsys.readouterr()
+    assert "I am the offline scripted model" in shown.out
+    for name in OUTPUT_NAMES:
+        assert str(output / name) in shown.err
+
+
+def test_it_fails_when_the_files_did_not_come_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unavailable(self: ThreadFiles, timeout: float) -> None:
+        raise SandboxUnavailable("bubblewrap is not installed")
+
+    play_at_once(monkeypatch)
+    monkeypatch.setattr(ThreadFiles, "sandbox", unavailable)
+    assert demo(output=tmp_path) == FAILED
+    assert Run.objects.get().status == "completed"
+    assert list(tmp_path.iterdir()) == []
+    assert "ended without report.md and chart.svg" in capsys.readouterr().err

@@ -1,0 +1,148 @@
+"""Approving: at the terminal, and by a command when nobody was there."""
+
+from __future__ import annotations
+
+import json
+
+from tests.velproject.command import Terminal, Vel, say
+
+WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
+
+
+def flags(vel: Vel) -> list[str]:
+    return [
+        *vel.script(
+            say("I will write.", WRITE),
+            say("", ("read_file", {"path": "note.txt"})),
+            say("That was it."),
+        ),
+        "--approve",
+        "write_file",
+    ]
+
+
+def test_yes_lets_it_run(vel: Vel) -> None:
+    terminal = Terminal(vel, *flags(vel), "write a note")
+    shown = terminal.expect("Run it?")
+    assert "content: hello" in shown
+    terminal.type("y\n")
+    terminal.expect("That was it.")
+    assert terminal.finish() == 0
+
+
+def test_no_tells_the_agent_why_and_goes_on(vel: Vel) -> None:
+    terminal = Terminal(vel, *flags(vel), "write a note")
+    terminal.expect("Run it?")
+    terminal.type("n\n")
+    terminal.expect("Why not?")
+    terminal.type("not in my house\n")
+    terminal.expect("That was it.")
+    assert terminal.finish() == 0
+    (request,) = vel.rows("approvals", "list", "--all")
+    assert request["decision"] == "reject"
+
+
+def test_an_edit_is_shown_again_and_runs_instead(vel: Vel) -> None:
+    terminal = Terminal(vel, *flags(vel), "write a note")
+    terminal.expect("Run it?")
+    terminal.type("e\n")
+    terminal.expect("New input as JSON:")
+    terminal.type(json.dumps({"path": "note.txt", "content": "goodbye"}) + "\n")
+    assert "goodbye" in terminal.expect("Run this instead?")
+    terminal.type("y\n")
+    terminal.expect("That was it.")
+    assert terminal.finish() == 0
+    assert "goodbye" in vel("runs", "show", vel.rows("runs", "list")[0]["id"]).stderr
+
+
+def test_an_editor_edits_the_input(vel: Vel) -> None:
+    editor = vel.data / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i s/hello/edited/ "$1"\n')
+    editor.chmod(0o755)
+    terminal = Terminal(vel, *flags(vel), "write a note", EDITOR=str(editor))
+    terminal.expect("Run it?")
+    terminal.type("e\n")
+    assert "edited" in terminal.expect("Run this instead?")
+    terminal.type("y\n")
+    terminal.expect("That was it.")
+    assert terminal.finish() == 0
+
+
+def test_an_empty_line_approves_nothing(vel: Vel) -> None:
+    terminal = Terminal(vel, *flags(vel), "write a note")
+    terminal.expect("Run it?")
+    terminal.type("\n")
+    terminal.expect("Run it?")
+    terminal.type("n\n")
+    terminal.expect("Why not?")
+    terminal.type("\n")
+    assert terminal.finish() == 0
+
+
+def test_keys_pressed_before_the_question_answer_nothing(vel: Vel) -> None:
+    slow = vel.script(say("Wait for it.", WRITE, delay=2.0), say("Done."))
+    terminal = Terminal(vel, *slow, "--approve", "write_file", "write a note")
+    terminal.expect("Wait for")
+    terminal.type("y\ny\n")
+    terminal.expect("Run it?")
+    terminal.type("n\n")
+    terminal.expect("Why not?")
+    terminal.type("\n")
+    assert terminal.finish() == 0
+    (request,) = vel.rows("approvals", "list", "--all")
+    assert request["decision"] == "reject"
+
+
+def test_the_end_of_input_leaves_it_waiting(vel: Vel) -> None:
+    terminal = Terminal(vel, *flags(vel), "write a note")
+    terminal.expect("Run it?")
+    terminal.type("\x04")
+    assert terminal.finish() == 3
+    assert len(vel.rows("approvals", "list")) == 1
+
+
+def test_without_a_terminal_it_waits_and_says_how_to_decide(vel: Vel) -> None:
+    done = vel(*flags(vel), "write a note")
+    assert done.returncode == 3
+    (request,) = vel.rows("approvals", "list")
+    assert f"vel approvals decide {request['id']} approve" in done.stderr
+    assert f"vel runs resume {request['run']}" in done.stderr
+
+
+def test_a_decision_by_command_and_resume_finish_the_run(vel: Vel) -> None:
+    assert vel(*flags(vel), "write a note").returncode == 3
+    (request,) = vel.rows("approvals", "list")
+    decided = vel("approvals", "decide", request["id"], "approve", "--digest", request["digest"])
+    assert decided.returncode == 0, decided.stderr
+    assert f"vel runs resume {request['run']}" in decided.stdout
+    resumed = vel("runs", "resume", request["run"])
+    assert resumed.returncode == 0, resumed.stderr
+    assert "That was it." in resumed.stdout
+    assert "I will write." not in resumed.stdout
+
+
+def test_resume_at_a_terminal_asks_what_waits(vel: Vel) -> None:
+    assert vel(*flags(vel), "write a note").returncode == 3
+    terminal = Terminal(vel, "runs", "resume", vel.rows("runs", "list")[0]["id"])
+    terminal.expect("Run it?")
+    terminal.type("y\n")
+    terminal.expect("That was it.")
+    assert terminal.finish() == 0
+
+
+def test_a_decision_is_taken_once(vel: Vel) -> None:
+    assert vel(*flags(vel), "write a note").returncode == 3
+    (request,) = vel.rows("approvals", "list")
+    wrong = vel("approvals", "decide", request["id"], "approve", "--digest", "0" * 64)
+    assert wrong.returncode == 2
+    assert "not what is asked" in wrong.stderr
+    assert vel("approvals", "decide", request["id"], "reject").returncode == 0
+    again = vel("approvals", "decide", request["id"], "approve")
+    assert again.returncode == 2
+    assert "already" in again.stderr
+
+
+def test_json_asks_nobody(vel: Vel) -> None:
+    terminal = Terminal(vel, *flags(vel), "--json", "write a note")
+    terminal.expect('"run.suspended"')
+    assert terminal.finish() == 3

@@ -1,0 +1,103 @@
+"""Databases and directories that do not work: one line, exit code 1, no traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from tests.velproject.cli.test_usage import one_line_of
+from tests.velproject.command import Vel
+
+
+def test_a_file_that_is_no_database(vel: Vel) -> None:
+    (vel.data / "notes.txt").write_text("not a database, " * 100)
+    done = vel("runs", "list", "--persist", "notes.txt")
+    assert done.returncode == 1
+    assert "no SQLite database" in one_line_of(done)
+
+
+def test_a_database_server_that_is_not_there(vel: Vel) -> None:
+    url = "postgresql://vel:sesame@127.0.0.1:1/vel"
+    done = vel("runs", "list", DATABASE_URL=url)
+    assert done.returncode == 1
+    assert "cannot be reached" in one_line_of(done)
+    assert "sesame" not in done.stderr
+
+
+def test_a_database_url_that_means_nothing(vel: Vel) -> None:
+    done = vel("runs", "list", DATABASE_URL="mysql://host/name")
+    assert done.returncode == 1
+    assert "DATABASE_URL begins with 'mysql'" in one_line_of(done)
+
+
+def test_a_database_that_another_process_keeps_locked(vel: Vel) -> None:
+    with sqlite3.connect(vel.data / "vel.sqlite3", isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        done = vel("--provider", "scripted", "--model", "echo", "hi")
+        other.execute("ROLLBACK")
+    assert done.returncode == 1
+    assert "locked" in one_line_of(done)
+
+
+def test_a_data_directory_that_is_a_file(vel: Vel) -> None:
+    (vel.data / "file").write_text("")
+    done = vel("runs", "list", VEL_DATA_DIR=str(vel.data / "file"))
+    assert done.returncode == 1
+    assert "VEL_DATA_DIR" in one_line_of(done)
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_a_data_directory_that_this_account_may_not_write(vel: Vel) -> None:
+    # The interpreter may lie where only root can go, so the check runs inside this process.
+    program = (
+        "import os, sys\n"
+        "from velproject.cli.main import run_command_line\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "sys.exit(run_command_line(['migrate']))\n"
+    )
+    empty = vel.data / "empty"
+    empty.mkdir(mode=0o755)
+    done = subprocess.run(
+        [vel.command()[0], "-P", "-c", program],
+        capture_output=True,
+        text=True,
+        env=vel.env(VEL_DATA_DIR=str(empty), VEL_SECRET_KEY="k" * 50),
+        check=False,
+    )
+    if "ModuleNotFoundError" in done.stderr or "No module named" in done.stderr:
+        pytest.skip("an unprivileged account cannot read this interpreter's packages")
+    assert done.returncode == 1
+    assert "VEL_DATA_DIR" in one_line_of(done) or "cannot be opened" in one_line_of(done)
+
+
+def test_a_full_disk(vel: Vel) -> None:
+    listing = vel.command("runs", "list", "--persist", str(vel.data / "small.sqlite3"))
+    mounted = "mount -t tmpfs -o size=300k vel-test . && exec "
+    try:
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", f'cd "$0" && {mounted}"$@"', str(vel.data), *listing],
+            capture_output=True,
+            text=True,
+            env=vel.env(VEL_SECRET_KEY="k" * 50),
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("needs unshare")
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"cannot mount here: {done.stderr}")
+    assert done.returncode == 1
+    assert "the disk is full" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: Vel) -> None:
+    path = str(vel.data / "new.sqlite3")
+    starts = [vel.start("runs", "list", "--persist", path) for _ in range(3)]
+    outputs = [process.communicate()[0] for process in starts]
+    assert [process.returncode for process in starts] == [0, 0, 0], outputs
+    assert sum("preparing the database" in output for output in outputs) == 1

@@ -1,0 +1,97 @@
+"""Ctrl-C, SIGTERM and sudden death of `vel TASK`."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.velproject.command import Terminal, Vel, say
+
+
+def start_slow_run(vel: Vel, *flags: str) -> Terminal:
+    script = vel.script(say("Thinking very hard about it.", delay=600.0))
+    terminal = Terminal(vel, *script, *flags, "take your time")
+    terminal.expect("thinking")
+    return terminal
+
+
+def test_ctrl_c_cancels_the_run_and_ends_with_130(vel: Vel) -> None:
+    terminal = start_slow_run(vel)
+    terminal.type("\x03")
+    terminal.expect("Cancelled")
+    assert terminal.finish() == 130
+    (run,) = vel.rows("runs", "list")
+    assert run["status"] == "cancelled"
+
+
+def test_sigterm_cancels_the_run_and_ends_with_143(vel: Vel) -> None:
+    terminal = start_slow_run(vel)
+    terminal.signal(signal.SIGTERM)
+    assert terminal.finish() == 143
+    (run,) = vel.rows("runs", "list")
+    assert run["status"] == "cancelled"
+
+
+@pytest.mark.bubblewrap
+def test_ctrl_c_ends_the_command_in_the_sandbox(vel: Vel) -> None:
+    script = vel.script(say("", ("execute", {"command": "echo begun; exec sleep 543"})))
+    terminal = Terminal(vel, *script, "sleep")
+    terminal.expect("execute")
+    terminal.type("\x03")
+    assert terminal.finish() == 130
+
+
+def test_ctrl_c_at_an_approval_cancels_the_run(vel: Vel) -> None:
+    script = vel.script(say("", ("ls", {"path": "."})), say("Done."))
+    terminal = Terminal(vel, *script, "--approve", "ls", "look")
+    terminal.expect("Run it?")
+    terminal.type("\x03")
+    assert terminal.finish() == 130
+    (run,) = vel.rows("runs", "list")
+    assert run["status"] == "cancelled"
+    assert vel.rows("approvals", "list") == []
+
+
+def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -> None:
+    script = vel.script(say("Thinking very hard.", delay=600.0))
+    terminal = Terminal(vel, *script)
+    terminal.expect("> ")
+    terminal.type("ponder\n")
+    terminal.expect("thinking")
+    terminal.type("\x03")
+    terminal.expect("Cancelled")
+    terminal.expect("> ")
+    terminal.type("exit\n")
+    terminal.finish()
+    (run,) = vel.rows("runs", "list")
+    assert run["status"] == "cancelled"
+
+
+def test_a_run_whose_process_was_killed_can_be_cancelled(vel: Vel) -> None:
+    terminal = start_slow_run(vel)
+    terminal.signal(signal.SIGKILL)
+    assert terminal.finish() == -signal.SIGKILL
+    (run,) = vel.rows("runs", "list")
+    assert run["status"] == "running"
+    done = vel("runs", "cancel", run["id"])
+    assert done.returncode == 0, done.stderr
+    assert "waiting until its lease" in done.stderr
+    assert vel.rows("runs", "list")[0]["status"] == "cancelled"
+
+
+def test_a_run_whose_process_was_killed_goes_on_with_resume(vel: Vel) -> None:
+    script = vel.script(
+        say("Looking.", ("ls", {"path": "."})), say("Thinking long enough.", delay=3.0)
+    )
+    terminal = Terminal(vel, *script, "--session", "s", "go")
+    terminal.expect("Thin")
+    terminal.signal(signal.SIGKILL)
+    terminal.finish()
+    (run,) = vel.rows("runs", "list")
+    busy = vel(*script, "--session", "s", "more")
+    assert busy.returncode == 2
+    assert f"vel runs resume {run['id']}" in busy.stderr
+    done = vel("runs", "resume", run["id"])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Thinking long enough.\n"

@@ -1,0 +1,189 @@
+"""Running the real `vel` in processes of its own, on a data directory of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEADLINE = 90.0
+"""Seconds after which a process that should have answered is taken for hung."""
+
+_template: list[Path] = []
+
+
+@dataclass
+class Vel:
+    """The command on one data directory. `environment` is added to what every start gets."""
+
+    data: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-P", "-m", "velproject.cli", *arguments]
+
+    def env(self, **more: str) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {
+            **kept,
+            "PYTHONPATH": str(ROOT),
+            "VEL_DATA_DIR": str(self.data),
+            **self.environment,
+            **more,
+        }
+
+    def __call__(
+        self, *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run to the end. Standard input is `stdin`, never a terminal."""
+        return subprocess.run(
+            self.command(*arguments),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.env(**environment),
+            cwd=cwd or self.data,
+            timeout=DEADLINE,
+            check=False,
+        )
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start it with pipes and without a terminal."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.env(**environment),
+            cwd=self.data,
+        )
+
+    def rows(self, *arguments: str) -> list[dict[str, Any]]:
+        """The JSON lines that a command with `--json` prints."""
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def value(self, query: str) -> object:
+        """The one value that a query of the database gives."""
+        with closing(sqlite3.connect(self.data / "vel.sqlite3")) as database:
+            return database.execute(query).fetchone()[0]
+
+    def count(self, table: str) -> int:
+        """Rows of a table, by a look into the database."""
+        return int(str(self.value(f"SELECT count(*) FROM {table}")))
+
+    def execute(self, statement: str) -> None:
+        """Change rows behind its back."""
+        with closing(sqlite3.connect(self.data / "vel.sqlite3")) as database, database:
+            database.execute(statement)
+
+    def script(self, *turns: dict[str, Any], name: str = "script.json") -> list[str]:
+        """The flags that let the offline model play these turns."""
+        path = self.data / name
+        path.write_text(json.dumps({"turns": list(turns)}))
+        return ["--provider", "scripted", "--model", f"file:{path}"]
+
+
+def say(text: str, *calls: tuple[str, dict[str, Any]], delay: float = 0.0) -> dict[str, Any]:
+    """One turn of a script."""
+    return {
+        "text": text,
+        "tool_calls": [{"name": name, "input": given} for name, given in calls],
+        "delay": delay,
+    }
+
+
+@contextmanager
+def new_vel(**environment: str) -> Iterator[Vel]:
+    """`vel` on a fresh data directory whose database is prepared (copied, which is faster)."""
+    data = Path(tempfile.mkdtemp(prefix="vel-cli-", dir="/var/tmp"))
+    data.chmod(0o711)
+    vel = Vel(data, environment)
+    try:
+        if not _template:
+            done = vel("migrate")
+            assert done.returncode == 0, done.stderr
+            kept = Path(tempfile.mkdtemp(prefix="vel-cli-template-", dir="/var/tmp"))
+            shutil.copytree(data, kept, dirs_exist_ok=True)
+            _template.append(kept)
+        else:
+            shutil.copytree(_template[0], data, dirs_exist_ok=True)
+        yield vel
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def forget_template() -> None:
+    while _template:
+        shutil.rmtree(_template.pop(), ignore_errors=True)
+
+
+class Terminal:
+    """A `vel` that believes that a person sits before it."""
+
+    def __init__(self, vel: Vel, *arguments: str, **environment: str) -> None:
+        self.shown = ""
+        self._read_so_far = 0
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(vel.data)
+            env = vel.env(TERM="xterm", COLUMNS="120", **environment)
+            os.execve(sys.executable, vel.command(*arguments), env)
+
+    def expect(self, text: str) -> str:
+        """Wait until `text` is shown after what was expected last; everything shown up to it."""
+        end = time.monotonic() + DEADLINE
+        while text not in self.shown[self._read_so_far :]:
+            assert time.monotonic() < end, f"{text!r} did not come; shown: {self.tail}"
+            if not self._read(end):
+                raise AssertionError(f"it ended without {text!r}; shown: {self.tail}")
+        start = self._read_so_far
+        self._read_so_far = self.shown.index(text, start) + len(text)
+        return self.shown[start : self._read_so_far]
+
+    @property
+    def tail(self) -> str:
+        """The last that was shown, without the spinner's frames."""
+        return "".join(self.shown.split("\x1b[2K"))[-1000:]
+
+    def type(self, text: str) -> None:
+        os.write(self._fd, text.encode())
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def finish(self) -> int:
+        """Wait for its end and return the exit code."""
+        end = time.monotonic() + DEADLINE
+        while self._read(end):
+            assert time.monotonic() < end, f"it did not end; shown: {self.tail}"
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self._fd)
+        return os.waitstatus_to_exitcode(status)
+
+    def _read(self, end: float) -> bool:
+        ready, _, _ = select.select([self._fd], [], [], max(0.0, end - time.monotonic()))
+        if not ready:
+            return True
+        try:
+            data = os.read(self._fd, 65_536)
+        except OSError:  # EIO: the other end is closed
+            return False
+        self.shown += data.decode("utf-8", "replace")
+        return bool(data)

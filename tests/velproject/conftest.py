@@ -1,0 +1,21 @@
+"""A `vel` for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.velproject.command import Vel, forget_template, new_vel
+
+
+@pytest.fixture
+def vel() -> Iterator[Vel]:
+    with new_vel() as command:
+        yield command
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _template() -> Iterator[None]:
+    yield
+    forget_template()

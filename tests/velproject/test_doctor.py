@@ -1,0 +1,89 @@
+"""The doctor tells what is broken and how to mend it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.velproject.command import Vel
+
+
+def findings(vel: Vel, *arguments: str, **environment: str) -> tuple[int, dict[str, Any]]:
+    done = vel("doctor", "--json", *arguments, **environment)
+    assert done.stderr == ""
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return done.returncode, {row["subject"]: row for row in rows}
+
+
+@pytest.mark.bubblewrap
+def test_a_good_machine_passes(vel: Vel) -> None:
+    code, found = findings(vel)
+    assert code == 0
+    for subject in ("python", "data directory", "settings", "database", "sandbox"):
+        assert found[subject]["level"] == "ok", found[subject]
+    assert found["workers"]["level"] == "note"
+    assert "vel up" in found["workers"]["mend"]
+    assert found["model"]["level"] == "note"
+    assert vel.count("django_q_ormq") == 0
+
+
+def test_the_report_for_people_says_how_to_mend(vel: Vel) -> None:
+    done = vel("doctor")
+    assert "→ Set ANTHROPIC_API_KEY" in done.stdout
+
+
+def test_a_machine_without_bubblewrap_fails(vel: Vel) -> None:
+    code, found = findings(vel, PATH="/nowhere")
+    assert code == 1
+    assert found["sandbox"]["level"] == "broken"
+    assert "apt install bubblewrap" in found["sandbox"]["detail"]
+
+
+def test_a_database_that_cannot_be_reached_fails_and_the_rest_is_still_told(vel: Vel) -> None:
+    code, found = findings(vel, DATABASE_URL="postgresql://vel:sesame@127.0.0.1:1/vel")
+    assert code == 1
+    assert found["database"]["level"] == "broken"
+    assert "sesame" not in json.dumps(found)
+    assert "model" in found
+
+
+def test_settings_that_cannot_be_read_fail(vel: Vel) -> None:
+    code, found = findings(vel, VEL_WORKERS="many")
+    assert code == 1
+    assert "VEL_WORKERS='many'" in found["settings"]["detail"]
+
+
+def test_a_data_directory_that_is_no_directory_fails(vel: Vel) -> None:
+    (vel.data / "file").write_text("")
+    code, found = findings(vel, VEL_DATA_DIR=str(vel.data / "file"))
+    assert code == 1
+    assert found["data directory"]["level"] == "broken"
+
+
+def test_a_new_database_is_a_note(vel: Vel) -> None:
+    code, found = findings(vel, "--persist", str(vel.data / "new.sqlite3"))
+    assert code == 0
+    assert found["database"]["level"] == "note"
+    assert "vel migrate" in found["database"]["mend"]
+
+
+def test_a_database_of_a_newer_vel_fails(vel: Vel) -> None:
+    vel.execute(
+        "INSERT INTO django_migrations (app, name, applied)"
+        " VALUES ('agents', '9999_future', '2030-01-01')"
+    )
+    code, found = findings(vel)
+    assert code == 1
+    assert "agents.9999_future" in found["database"]["detail"]
+
+
+def test_a_model_server_that_does_not_answer_is_told_of(vel: Vel) -> None:
+    base = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
+    code, found = findings(vel, **base)
+    assert code == 0
+    assert found["model"]["level"] == "note"
+    code, found = findings(vel, "--online", **base)
+    assert code == 1
+    assert found["model"]["level"] == "broken"

@@ -1,0 +1,47 @@
+"""`vel` on PostgreSQL."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.velproject.command import Vel, say
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.xdist_group("postgres")]
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> Iterator[str]:
+    """A new database, removed afterwards."""
+    name = f"vel_cli_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        yield postgres_url.replace("/postgres?", f"/{name}?")
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_of_several_first_starts_one_prepares_the_database(vel: Vel, database_url: str) -> None:
+    starts = [vel.start("runs", "list", DATABASE_URL=database_url) for _ in range(3)]
+    outputs = [process.communicate()[0] for process in starts]
+    assert [process.returncode for process in starts] == [0, 0, 0], outputs
+    assert sum("preparing the database" in output for output in outputs) == 1
+
+
+def test_a_task_is_carried_out_and_waits_for_approval(vel: Vel, database_url: str) -> None:
+    vel.environment["DATABASE_URL"] = database_url
+    flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Done."))
+    done = vel(*flags, "--approve", "ls", "look")
+    assert done.returncode == 3, done.stderr
+    (request,) = vel.rows("approvals", "list")
+    assert vel("approvals", "decide", request["id"], "approve").returncode == 0
+    resumed = vel("runs", "resume", request["run"])
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stdout == "Done.\n"
+
+
+def test_the_doctor_knows_it(vel: Vel, database_url: str) -> None:
+    assert vel("migrate", DATABASE_URL=database_url).returncode == 0
+    assert "✓ database       postgresql" in vel("doctor", DATABASE_URL=database_url).stdout

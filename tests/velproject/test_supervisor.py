@@ -1,0 +1,145 @@
+"""The supervisor with children made for the test."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from velproject.stalled import Due, StallWatch
+from velproject.up import Child, Supervisor, describe_exit, listen
+
+ASLEEP = "import time; time.sleep(600)"
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + ASLEEP
+DEADLINE = 60.0
+
+
+def child(program: str) -> Child:
+    return Child("test", ["-c", program], keep_fds=())
+
+
+async def until(look: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not look():  # noqa: ASYNC110 - what it looks at is another process's
+            await asyncio.sleep(0.01)
+
+
+async def lives_of(one: Child, wanted: int) -> list[int]:
+    """The pids of a child's lives from now on, until it has had so many."""
+    pids: list[int] = []
+
+    def another() -> bool:
+        if one.process is not None and one.process.pid not in pids:
+            pids.append(one.process.pid)
+        return len(pids) == wanted
+
+    await until(another)
+    return pids
+
+
+def supervise(
+    one: Child,
+    story: Callable[[], Awaitable[None]],
+    *,
+    grace: float = 5.0,
+    read_due: Callable[[], Due] = frozenset,
+    **options: Any,
+) -> None:
+    """Run a supervisor over `one` while `story` goes on, then stop it by a signal."""
+
+    async def main() -> None:
+        supervisor = Supervisor([one], grace=grace, read_due=read_due, **options)
+        running = asyncio.create_task(supervisor.run())
+        try:
+            await story()
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await running
+
+    asyncio.run(main())
+
+
+def test_a_child_that_keeps_dying_is_started_with_longer_and_longer_pauses() -> None:
+    one = child("raise SystemExit(3)")
+
+    async def story() -> None:
+        await lives_of(one, 2)
+        earlier = one.pause
+        await lives_of(one, 2)
+        assert one.pause > earlier
+
+    supervise(one, story)
+
+
+def test_workers_that_take_no_work_are_restarted_even_if_they_are_deaf(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = child(DEAF)
+
+    async def story() -> None:
+        first, second = await lives_of(one, 2)
+        assert first != second
+        assert not Path(f"/proc/{first}").exists()
+
+    supervise(
+        one,
+        story,
+        grace=0.2,
+        read_due=lambda: frozenset({("task", "1")}),
+        restart_on_stall=one,
+        watch=StallWatch(patience=0.1),
+        look_seconds=0.05,
+    )
+    assert "1 pieces of work are due and nobody takes them" in capsys.readouterr().out
+
+
+def test_a_database_that_is_away_does_not_end_the_supervisor(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = child(ASLEEP)
+    looks: list[None] = []
+
+    def fails() -> Due:
+        looks.append(None)
+        raise OSError("no database")
+
+    supervise(
+        one,
+        lambda: until(lambda: len(looks) == 3),
+        read_due=fails,
+        restart_on_stall=one,
+        look_seconds=0.01,
+    )
+    assert "cannot look for due work: no database" in capsys.readouterr().out
+
+
+def test_lines_of_children_cannot_write_to_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = child(rf"print('x' * 200_000); print('a\x1b[2Jb', flush=True); {ASLEEP}")
+    said: list[str] = []
+
+    def has_said_it() -> bool:
+        said.append(capsys.readouterr().out)
+        return "a\\x1b[2Jb" in "".join(said)
+
+    supervise(one, lambda: until(has_said_it))
+    assert "test    | a\\x1b[2Jb\n" in "".join(said)
+    assert "\x1b" not in "".join(said)
+
+
+def test_a_taken_port_is_an_error_of_its_own() -> None:
+    with listen("127.0.0.1", 0) as first, pytest.raises(OSError, match="in use") as caught:
+        listen("127.0.0.1", first.getsockname()[1])
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+def test_exits_are_told_in_words() -> None:
+    assert describe_exit(3) == "exit code 3"
+    assert describe_exit(-9) == "killed by SIGKILL"

@@ -1,0 +1,100 @@
+"""What `vel up` starts: `python -m velproject.child web|workers`.
+
+A child must not outlive its supervisor, however that ends. Its main process holds the reading end
+of a pipe whose writing end only the supervisor has: end of file means that the supervisor is gone.
+Processes that it forks in turn are killed by the kernel (Linux) when their parent dies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="velproject.child")
+    parser.add_argument("role", choices=sorted(_ROLES))
+    parser.add_argument("--life-fd", type=int, required=True)
+    parser.add_argument("--grace", type=float, required=True)
+    parser.add_argument("--listen-fd", type=int)
+    arguments = parser.parse_args()
+    threading.Thread(
+        target=end_with_supervisor, args=(arguments.life_fd, arguments.grace), daemon=True
+    ).start()
+    _ROLES[arguments.role](arguments)
+
+
+def end_with_supervisor(life_fd: int, grace: float) -> None:
+    """Wait for the supervisor's end, then stop as if told to, then kill what is left."""
+    while os.read(life_fd, 1):
+        pass
+    # Nothing can be said: standard output went to the supervisor.
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(grace)
+    os.killpg(0, signal.SIGKILL)
+
+
+def kill_forks_with_parent() -> None:
+    """Let every process forked from here on be killed when the one that forked it dies.
+
+    django-q2's workers do not look after their parents: killed hard, it would leave them behind.
+    Commands in sandboxes are started without a fork of Python's and have their own tie.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    parent = [os.getpid()]
+
+    def remember() -> None:
+        parent[0] = os.getpid()
+
+    def tie() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent[0]:  # it died before the tie was made
+            os._exit(1)
+
+    os.register_at_fork(before=remember, after_in_child=tie)
+
+
+def run_workers() -> None:
+    """One cluster of workers until SIGTERM, which goes to this process alone.
+
+    The parent imports what the workers need: it costs more than a second and memory that they
+    then share.
+    """
+    kill_forks_with_parent()
+    import_module("django").setup()
+    import_module("agents.providers.anthropic").preload()
+    cluster = import_module("django_q.cluster").Cluster()
+    cluster.start()
+    cluster.sentinel.join()
+
+
+def run_web(listen_fd: int) -> None:
+    """Daphne on a socket that the supervisor has bound, so that a restart loses no connection."""
+    # The reactor must be there before anything else imports Twisted.
+    server = import_module("daphne.server").Server
+    application = import_module("velproject.asgi").application
+    server(
+        application=application,
+        endpoints=[f"fd:fileno={listen_fd}"],
+        server_name="",
+    ).run()
+
+
+_ROLES: dict[str, Callable[[argparse.Namespace], None]] = {
+    "workers": lambda arguments: run_workers(),
+    "web": lambda arguments: run_web(arguments.listen_fd),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the commands do. Imported by `velproject.cli.boot.perform` after Django is set up."""

@@ -1,0 +1,61 @@
+"""The agent behind `vel TASK`: a row of the local user's that the flags of each start define."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TypedDict
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from agents.models import Agent, Run
+from agents.services.agents import save_agent
+from agents.services.runs import RunRequest, create_run
+from velproject.cli.errors import CliError
+
+
+class AgentOptions(TypedDict):
+    """What the flags say; None and False mean that the flag was not given."""
+
+    provider: str | None
+    model: str | None
+    no_sandbox: bool
+    approve: tuple[str, ...]
+    max_turns: int | None
+    max_cost: Decimal | None
+    timeout: int | None
+
+
+def start_run(request: RunRequest, options: AgentOptions | None, owner: User) -> Run:
+    """Create the run. With `options` its agent is the owner's own, saved with just these options.
+
+    One transaction, so that of two starts at once each pins the version with its own flags.
+    """
+    with transaction.atomic():
+        if options is not None:
+            save_command_line_agent(options, owner)
+        return create_run(request, owner=owner).run
+
+
+def agent_slug(owner: User) -> str:
+    return f"cli-{owner.pk}"
+
+
+def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
+    slug = agent_slug(owner)
+    agent = Agent.objects.select_for_update().filter(slug=slug).first()
+    if agent is None:
+        agent = Agent(slug=slug, name=f"Command line of {owner.username}"[:100], owner=owner)
+    if agent.owner_id != owner.pk:
+        raise CliError(f"The agent {slug!r} belongs to somebody else: rename it in the admin.")
+    defaults = Agent()
+    agent.provider = options["provider"] or ""
+    agent.model = options["model"] or ""
+    agent.sandbox = not options["no_sandbox"]
+    agent.interrupt_on = dict.fromkeys(options["approve"], True)
+    agent.max_turns = options["max_turns"] or defaults.max_turns
+    agent.max_cost = options["max_cost"]
+    agent.max_seconds = options["timeout"]
+    agent.everyone = False
+    agent.is_active = True
+    return save_agent(agent, by_id=owner.pk)

@@ -1,0 +1,22 @@
+"""Finding rows by the beginning of their ids, as a person copies them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
+
+from velproject.cli.errors import CliError
+from velproject.cli.terminal import one_line
+
+M = TypeVar("M", bound=Model)
+
+
+def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
+    """The one row of `rows` whose id begins so. Raises `CliError` for none and for several."""
+    found = list(rows.filter(pk__startswith=beginning.lower())[:2]) if beginning else []
+    if not found:
+        raise CliError(f"There is no {what} {one_line(beginning)!r} of yours.")
+    if len(found) > 1:
+        raise CliError(f"Several {what}s begin with {beginning!r}: write more of the id.")
+    return found[0]

@@ -1,0 +1,192 @@
+"""The action of `vel TASK`, and of `vel` alone: a session of several tasks."""
+
+from __future__ import annotations
+
+import os
+import readline  # noqa: F401  # input() edits lines once it is imported
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from agents.conf import vel_settings
+from agents.middleware.registry import known_tool_names
+from agents.models import Run
+from agents.providers.registry import ProviderSettings, get_provider
+from agents.selectors.visible import agents_for, runs_for
+from agents.services.agents import default_provider
+from agents.services.errors import Conflict, NotFound, ServiceError
+from agents.services.runs import RunRequest
+from agents.states import ACTIVE_RUNS
+from sandbox.probe import check_host
+from velproject.cli.actions.agent import AgentOptions, agent_slug, start_run
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.drive import Driver
+from velproject.cli.actions.local_user import local_user
+from velproject.cli.boot import again
+from velproject.cli.errors import FAILED, OK, WAITING, CliError
+from velproject.cli.terminal import one_line
+
+NOBODY = 65534
+GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
+
+
+def run(
+    *,
+    task: str | None,
+    agent: str | None,
+    workspace: Path | None,
+    session: str | None,
+    as_json: bool,
+    options: AgentOptions,
+) -> int:
+    """Carry out one task, or ask for one after another. The exit code is the last run's."""
+    owner = local_user()
+    if agent is None:
+        check_options(options)
+        warn_without_sandbox(options)
+    elif not agents_for(owner).filter(slug=agent).exists():
+        raise NotFound(unknown_agent(agent, owner))
+    driver = Driver(owner, as_json=as_json)
+    request = RunRequest(
+        agent=agent or agent_slug(owner),
+        message="",
+        key=session,
+        executor=driver.host.executor,
+        source="cli",
+        workspace_path=str(workspace_directory(workspace)) if workspace is not None else "",
+    )
+    conversation = Conversation(driver, request, None if agent else options)
+    try:
+        return conversation.say(task) if task is not None else conversation.hold()
+    finally:
+        driver.close()
+
+
+class Conversation:
+    """Tasks that follow one another in one thread."""
+
+    def __init__(self, driver: Driver, request: RunRequest, options: AgentOptions | None) -> None:
+        self._driver = driver
+        self._request = request
+        self._options = options
+
+    def say(self, message: str) -> int:
+        """One task in the present thread, which the first one begins. The exit code of its run."""
+        started = self._start(replace(self._request, message=message))
+        if self._request.key is None:
+            self._request = replace(self._request, thread=started.thread_id)
+        return self._driver.drive(started)
+
+    def hold(self) -> int:
+        """Read tasks until `exit` or the end of input."""
+        if self._driver.interactive:
+            self._driver.display.note(GREETING)
+        last = OK
+        while (line := self._read()) is not None:
+            match line.strip():
+                case "":
+                    continue
+                case "exit":
+                    break
+                case "clear":
+                    self._request = replace(self._request, thread=None, key=None)
+                    self._driver.display.note("A new session begins.")
+                    continue
+                case task:
+                    last = self._say_or_explain(task)
+                    if last == WAITING and not self._driver.interactive:
+                        break
+        return last
+
+    def _say_or_explain(self, task: str) -> int:
+        """A refusal does not end a session in which a person can say something else."""
+        try:
+            return self.say(task)
+        except ServiceError as error:
+            if not self._driver.interactive:
+                raise
+            self._driver.display.note(error.message, "red")
+            return FAILED
+
+    def _read(self) -> str | None:
+        try:
+            if self._driver.interactive:
+                return input("\n> ")
+            return sys.stdin.readline() or None
+        except (EOFError, KeyboardInterrupt):
+            return None
+
+    def _start(self, request: RunRequest) -> Run:
+        try:
+            return start_run(request, self._options, self._driver.owner)
+        except Conflict as error:
+            if error.code != "thread_busy" or request.key is None:
+                raise
+            busy = runs_for(self._driver.owner).filter(
+                thread__key=request.key, status__in=ACTIVE_RUNS
+            )
+            run = busy.first()
+            if run is None:
+                raise
+            raise CliError(
+                f"The session {request.key!r} is busy: its run {run.id} is {run.status}. "
+                f"Go on with it ({again(f'runs resume {run.id}')}), "
+                f"or end it ({again(f'runs cancel {run.id}')})."
+            ) from None
+
+
+def check_options(options: AgentOptions) -> None:
+    """Refuse, before anything is stored, what the run would only fail of later."""
+    unknown = sorted(set(options["approve"]) - known_tool_names())
+    if unknown:
+        raise CliError(
+            f"--approve: there is no tool {one_line(unknown[0])!r}; "
+            f"the tools are {', '.join(sorted(known_tool_names()))}."
+        )
+    settings = vel_settings()
+    # Raises ProviderError for a missing key and for a provider that is not installed.
+    get_provider(
+        options["provider"] or default_provider(),
+        ProviderSettings(api_key=settings.ANTHROPIC_API_KEY, base_url=settings.ANTHROPIC_BASE_URL),
+    )
+
+
+def warn_without_sandbox(options: AgentOptions) -> None:
+    """Say so where commands cannot run: file tools and the model still work."""
+    if options["no_sandbox"]:
+        return
+    report = check_host()
+    if not report.usable:
+        new_console(stderr=True).print(
+            f"No sandbox on this machine, so commands will be refused: {report.problems[0]} "
+            "(vel doctor says more; --no-sandbox goes without)",
+            style="yellow",
+        )
+
+
+def workspace_directory(given: Path) -> Path:
+    """The absolute path of the directory, made if it is not there.
+
+    Commands run as its owner and never as root, so root's directories are refused here, before a
+    model is paid; one that root makes here is given to an account without rights.
+    """
+    place = given.expanduser().resolve()
+    if not place.exists():
+        place.mkdir(parents=True)
+        if os.geteuid() == 0:
+            os.chown(place, NOBODY, NOBODY)
+    elif place.stat().st_uid == 0:
+        raise CliError(
+            f"--workspace {given} belongs to root, and commands run as its owner: "
+            f"chown -R nobody {shlex.quote(str(place))}, or name another directory."
+        )
+    return place
+
+
+def unknown_agent(slug: str, owner: User) -> str:
+    known = ", ".join(agents_for(owner).values_list("slug", flat=True)[:10])
+    hint = f"there are {known}" if known else "there are none yet (vel up shows how to make one)"
+    return f"There is no agent {one_line(slug)!r} that you may use; {hint}."

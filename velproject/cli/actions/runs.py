@@ -1,0 +1,96 @@
+"""The action of `vel runs list`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from django.utils import timezone
+from rich.text import Text
+
+from agents.models import Run
+from agents.selectors.visible import runs_for
+from agents.states import RunStatus
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.local_user import local_user
+from velproject.cli.actions.wording import print_table
+from velproject.cli.errors import CliError
+from velproject.cli.terminal import one_line
+
+
+def list_runs(*, as_json: bool, limit: int, status: str | None, everybody: bool) -> None:
+    """Newest first."""
+    if status is not None and status not in RunStatus.values:
+        raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
+    runs = Run.objects.all() if everybody else runs_for(local_user())
+    if status is not None:
+        runs = runs.filter(status=status)
+    rows = list(runs.select_related("thread", "agent_version", "clock", "owner")[:limit])
+    if as_json:
+        for run in rows:
+            print(json.dumps(as_data(run)))
+        return
+    if not rows:
+        print('No runs yet: vel "write a haiku into haiku.txt" makes one.', file=sys.stderr)
+        return
+    print_table(
+        new_console(),
+        ("RUN", "STATUS", "AGENT", "AGE", "TASK"),
+        (
+            (
+                run.id,
+                Text(status_words(run), style=_STYLES.get(run.status, "")),
+                Text(one_line(run.agent_version.spec["slug"], 30)),
+                age(run),
+                Text(one_line(run.thread.title, 60)),
+            )
+            for run in rows
+        ),
+    )
+
+
+def status_words(run: Run) -> str:
+    """The status with what explains it: why it waits, or why it ended."""
+    detail = run.wait_reason or run.error_code
+    return f"{run.status} ({detail})" if detail else run.status
+
+
+def as_data(run: Run) -> dict[str, Any]:
+    clock = run.clock
+    return {
+        "id": run.id,
+        "thread": run.thread_id,
+        "session": run.thread.key,
+        "status": run.status,
+        "wait_reason": run.wait_reason,
+        "error_code": run.error_code,
+        "error_message": run.error_message,
+        "finish_reason": run.finish_reason,
+        "agent": run.agent_version.spec["slug"],
+        "model": run.agent_version.spec["model"],
+        "owner": run.owner.username,
+        "source": run.source,
+        "title": run.thread.title,
+        "turns": clock.turn,
+        "tokens": clock.total_tokens,
+        "cost": str(clock.cost) if clock.cost is not None else None,
+        "created_at": run.created_at.isoformat(),
+        "ended_at": run.ended_at.isoformat() if run.ended_at else None,
+    }
+
+
+def age(run: Run) -> str:
+    seconds = int((timezone.now() - run.created_at).total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{max(0, seconds)} s"
+
+
+_STYLES = {
+    RunStatus.COMPLETED.value: "green",
+    RunStatus.FAILED.value: "red",
+    RunStatus.WAITING.value: "yellow",
+    RunStatus.RUNNING.value: "cyan",
+}

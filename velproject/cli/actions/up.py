@@ -1,0 +1,72 @@
+"""The action of `vel up`."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from agents.services.demo import ensure_demo_agent
+from sandbox.probe import check_host
+from velproject.cli.actions.safe import refuse_unsafe
+from velproject.cli.errors import FAILED, CliError
+from velproject.stalled import read_due_work
+from velproject.up import Child, Supervisor, listen, say
+
+
+def up(*, host: str, port: int, grace: float) -> None:
+    """Start web and workers and stay until they are told to stop."""
+    refuse_unsafe(host)
+    # So that everybody who signs in has something to start with, also offline.
+    ensure_demo_agent()
+    with listening_socket(host, port) as bound:
+        announce(host, bound.getsockname()[1])
+        # Nothing is ever written: its closing, by this process's end, is the message.
+        life_read, life_write = os.pipe()
+        common = ["--life-fd", str(life_read), "--grace", str(grace)]
+        listen_fd = bound.fileno()
+        web = Child(
+            "web",
+            ["-m", "velproject.child", "web", *common, "--listen-fd", str(listen_fd)],
+            keep_fds=(life_read, listen_fd),
+        )
+        workers = Child(
+            "workers", ["-m", "velproject.child", "workers", *common], keep_fds=(life_read,)
+        )
+        asyncio.run(supervise([web, workers], grace, workers))
+        os.close(life_write)
+
+
+async def supervise(children: list[Child], grace: float, workers: Child) -> None:
+    supervisor = Supervisor(children, grace=grace, read_due=read_due_work, restart_on_stall=workers)
+    await supervisor.run()
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CliError(
+                f"port {port} of {host} is in use: another vel up may be running; "
+                f"stop it, or choose another --port.",
+                exit_code=FAILED,
+            ) from None
+        raise CliError(
+            f"cannot listen on {host} port {port}: {error.strerror}.", exit_code=FAILED
+        ) from None
+
+
+def announce(host: str, port: int) -> None:
+    """Where it is, and what is still to be done before it is of use."""
+    shown = f"[{host}]" if ":" in host else host
+    say(f"http://{shown}:{port}/  (Ctrl-C stops it)")
+    if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
+        say("no administrator yet; make one with: vel user create NAME --admin")
+    for problem in check_host().problems:
+        say(f"no sandbox, so commands will be refused: {problem}")
+    connection.close()

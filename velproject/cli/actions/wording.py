@@ -1,0 +1,70 @@
+"""Inputs and results of tools, runs' totals and tables, as short text for the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from velproject.cli.terminal import one_line, visible
+
+RESULT_LINES = 6
+LINE_WIDTH = 160
+
+
+def short_input(given: Any) -> str:
+    """A tool's input as one short line: the value alone where there is one."""
+    if isinstance(given, dict) and len(given) == 1:
+        (value,) = given.values()
+        if isinstance(value, str):
+            return one_line(value)
+    return one_line(json.dumps(given, ensure_ascii=False))
+
+
+def short_output(output: str) -> list[str]:
+    """The beginning of a tool's result as safe lines; a command's is what it printed."""
+    text = visible(printed_text(output)).rstrip()
+    lines = [line[:LINE_WIDTH] for line in text.split("\n")]
+    if len(lines) > RESULT_LINES:
+        lines[RESULT_LINES:] = [f"… {len(lines) - RESULT_LINES} more lines"]
+    return lines
+
+
+def printed_text(output: str) -> str:
+    """The text of a result: of a command's JSON its stdout, stderr and a bad exit code."""
+    try:
+        data = json.loads(output)
+    except ValueError:
+        return output
+    if not isinstance(data, dict) or "exit_code" not in data:
+        return output
+    parts = [str(data.get(name) or "").rstrip("\n") for name in ("stdout", "stderr")]
+    if data["exit_code"]:
+        parts.append(f"exit code {data['exit_code']}")
+    return "\n".join(part for part in parts if part) or "(no output)"
+
+
+def totals(data: dict[str, Any]) -> str:
+    """Tokens and cost of a run as one line."""
+    usage = data["usage"]
+    read = usage.get("cache_read_tokens", 0)
+    given = usage["input_tokens"] + read + usage.get("cache_write_tokens", 0)
+    cached = f" ({read:,} from the cache)" if read else ""
+    cost = data.get("cost")
+    price = "at an unknown price" if cost is None else f"${float(cost):.4f}"
+    return f"{given:,} tokens in{cached}, {usage['output_tokens']:,} out, {price}"
+
+
+def print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Columns without lines. Only a terminal's width shortens the last one."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for head in heads:
+        table.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
+    for row in rows:
+        table.add_row(*row)
+    if not console.is_terminal:
+        console.width = 1000
+    console.print(table, soft_wrap=False, crop=False)

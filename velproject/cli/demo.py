@@ -1,0 +1,29 @@
+"""`vel demo`: a whole task from its data to a report, also without a key and a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from velproject.cli.boot import perform
+from velproject.cli.options import persist_option
+
+
+@click.command(short_help="Run the demo: a real analysis, also without a key.")
+@click.option(
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo-output"),
+    show_default=True,
+    help="Copy the report and the chart here; it is made if it is not there.",
+)
+@persist_option
+def demo(output: Path, persist: Path | None) -> int:
+    """Let the demo agent analyse four years of weather in the sandbox.
+
+    Without ANTHROPIC_API_KEY an offline scripted model plays it, and says so. Ends with 0 only
+    when the run was completed and the report and the chart are there.
+    """
+    return perform("demo:demo", persist=persist, output=output)

@@ -1,0 +1,139 @@
+"""The entry of `vel`: finds the command, or takes the first argument as the task."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NoReturn
+
+import click
+
+from velproject.cli.approvals import approvals
+from velproject.cli.demo import demo
+from velproject.cli.doctor import doctor
+from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
+from velproject.cli.migrate import migrate
+from velproject.cli.run import run
+from velproject.cli.runs import runs
+from velproject.cli.terminal import use_tolerant_streams, visible
+from velproject.cli.token import token
+from velproject.cli.up import up
+from velproject.cli.user import user
+from velproject.cli.worker import worker
+
+
+def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if not wanted:
+        return
+    # Imported here: it costs 50 ms, which no other command should wait for.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        click.echo(f"vel {version('vel')}")
+    except PackageNotFoundError:
+        click.echo("vel (not installed as a package)")
+    ctx.exit()
+
+
+class TaskOrCommand(click.Group):
+    """A group whose help begins with what a task takes."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("vel", "[OPTIONS] [TASK | -]", prefix="Usage: ")
+        formatter.write_usage("vel", "COMMAND …", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with click.Context(run, info_name="run", parent=ctx) as run_ctx:
+            run.format_options(run_ctx, formatter)
+        super().format_options(ctx, formatter)
+
+
+@click.group(
+    cls=TaskOrCommand,
+    commands=[run, demo, runs, approvals, up, worker, doctor, migrate, token, user],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    callback=show_version,
+    expose_value=False,
+    is_eager=True,
+    help="Show the version.",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def vel(debug: bool) -> None:
+    """Give an agent a task: `vel "write a haiku into haiku.txt"`.
+
+    Without a task, vel asks for one after another in the same session (`exit` ends it, `clear`
+    begins a new session). `-` reads the task from standard input.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+    sys.exit(code)
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Run one command and return its exit code; every error becomes one line on stderr."""
+    use_tolerant_streams()
+    debug, arguments = _take_debug(arguments)
+    try:
+        result = vel.main(args=_routed(arguments), prog_name="vel", standalone_mode=False)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "vel"
+        _say(f"{error.format_message()} ({command} --help shows what it takes)")
+        return USAGE
+    except click.ClickException as error:
+        _say(error.format_message())
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return FAILED
+    except Exception as error:  # noqa: BLE001  # the last door: a person sees a line, not a stack
+        if debug:
+            traceback.print_exc()
+        message, code = explain(error)
+        _say(message)
+        return code
+    return result if isinstance(result, int) else 0
+
+
+def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:
+    """`--debug` counts wherever it stands before `--`."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    kept = [argument for argument in arguments[:end] if argument != "--debug"]
+    return len(kept) < end, kept + arguments[end:]
+
+
+def _routed(arguments: list[str]) -> list[str]:
+    """`arguments` with `run` in front unless they begin with a command."""
+    first = arguments[0] if arguments else ""
+    if first in vel.commands or first in ("-h", "--help", "--version"):
+        return arguments
+    if " " not in first and (near := get_close_matches(first, vel.commands, cutoff=0.75)):
+        raise click.UsageError(
+            f"There is no command {first!r}: did you mean `vel {near[0]}`? "
+            f"As a task it is `vel run {first}`."
+        )
+    return ["run", *arguments]
+
+
+def _say(message: str) -> None:
+    print(f"vel: {visible(message)}", file=sys.stderr)
+
+
+def _forget_stdout() -> None:
+    """The reader has gone (`vel runs list | head`): nothing is left to tell it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

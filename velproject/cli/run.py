@@ -1,0 +1,114 @@
+"""`vel TASK` and `vel run TASK`: one task, or a session of several."""
+
+from __future__ import annotations
+
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from velproject.cli.boot import perform
+from velproject.cli.options import persist_option
+
+PROVIDERS = ["anthropic", "openai", "google", "scripted"]
+TASK_BYTES = 10_000_000
+"""What is read from standard input at most; the message's own limit is checked afterwards."""
+
+_OF_THE_AGENT = ("provider", "model", "no_sandbox", "approve", "max_turns", "max_cost", "timeout")
+
+
+class Dollars(click.ParamType):
+    """A positive amount of US dollars."""
+
+    name = "usd"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Decimal:
+        text = str(value)
+        if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or not Decimal(text):
+            self.fail(f"{text!r} is no amount: write US dollars, as 0.50.", param, ctx)
+        return Decimal(text)
+
+
+def check_database(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+    """Refuse what is no NAME=URL, and then the option itself, which has no tools behind it yet."""
+    for value in values:
+        name, equals, url = value.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
+            raise click.BadParameter(f"{name!r} is not NAME=URL, as shop=sqlite:///shop.db.")
+        if not re.fullmatch(r"[a-z][a-z0-9+]*", urlsplit(url).scheme):
+            raise click.BadParameter(f"{name}: the URL has no scheme, as postgresql://host/name.")
+    if values:
+        raise click.BadParameter("database tools are not in this version.")
+
+
+@click.command(short_help="Give an agent a task (the same as `vel TASK`).")
+@click.argument("task", required=False)
+@click.option("--agent", metavar="SLUG", help="Use this agent of the database as its team made it.")
+@click.option("--model", metavar="NAME", help="The language model; else the provider's default.")
+@click.option("--provider", type=click.Choice(PROVIDERS), help="Who serves the model.")
+@click.option(
+    "--skills",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A directory of skills (accepted; this version does not load them).",
+)
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="The agent works in this directory; it is made if it is not there. Else in its own.",
+)
+@click.option("--no-sandbox", is_flag=True, help="Files in the database, no commands.")
+@click.option(
+    "--database",
+    metavar="NAME=URL",
+    multiple=True,
+    callback=check_database,
+    expose_value=False,
+    help="A database for the agent (not in this version).",
+)
+@click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
+@click.option("--session", metavar="KEY", help="Go on with the session of this name, or begin it.")
+@persist_option
+@click.option("--max-turns", type=click.IntRange(1, 100_000), help="Model calls at most.")
+@click.option("--max-cost", type=Dollars(), help="US dollars at most.")
+@click.option("--timeout", type=click.IntRange(1), help="Seconds of wall time at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON.")
+def run(
+    task: str | None,
+    persist: Path | None,
+    workspace: Path | None,
+    skills: Path | None,
+    session: str | None,
+    agent: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Give an agent a task, or, without one, a session of several."""
+    if agent is not None and (given := [name for name in _OF_THE_AGENT if options[name]]):
+        flags = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise click.UsageError(f"{flags}: with --agent its own settings count; leave them out.")
+    if workspace is not None and workspace.exists() and not workspace.is_dir():
+        raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
+    if session is not None and not 0 < len(session) <= 200:
+        raise click.UsageError("--session: the key must have 1 to 200 characters.")
+    if task == "-":
+        task = sys.stdin.read(TASK_BYTES)
+    if task is not None and not task.strip():
+        raise click.UsageError("The task is empty: say what the agent should do.")
+    if skills is not None:
+        click.echo("Skills are not in this version: --skills is left aside.", err=True)
+    return perform(
+        "run:run",
+        persist=persist,
+        task=task,
+        agent=agent,
+        workspace=workspace,
+        session=session,
+        as_json=as_json,
+        options=options,
+    )

@@ -1,0 +1,76 @@
+"""Noticing that work is due and nobody takes it, though the workers seem alive.
+
+A django-q2 worker that was killed while it waited can leave its pool frozen: alive, deaf.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from django_q.models import OrmQ
+
+from agents.conf import vel_settings
+from agents.models import POOL, Run, RunClock
+from agents.models.database_clock import now_sql
+from agents.states import RunStatus
+
+Due = frozenset[tuple[str, str]]
+"""What waits to be taken: ("task" or "run", id)."""
+
+MOST = 200
+"""Rows looked at: of more, some would have been taken."""
+
+
+def due_work() -> Due:
+    """Due tasks, runs whose driver was lost, and queued runs while workers have room for them."""
+    tasks = OrmQ.objects.filter(
+        key=settings.Q_CLUSTER["name"], lock__lte=timezone.now() - timedelta(seconds=1)
+    ).values_list("pk", flat=True)[:MOST]
+    due = {("task", str(pk)) for pk in tasks}
+    clocks = RunClock.objects.filter(run__executor=POOL, run__status=RunStatus.RUNNING)
+    lost = clocks.extra(where=[f"lease_until < {now_sql()} - 5"])  # noqa: S610 - a constant
+    due |= {("run", pk) for pk in lost.values_list("run_id", flat=True)[:MOST]}
+    room = settings.WORKERS * vel_settings().RUNS_PER_WORKER
+    driven = clocks.extra(where=[f"lease_until > {now_sql()}"])  # noqa: S610 - a constant
+    if driven.count() < room:
+        queued = Run.objects.filter(executor=POOL, status=RunStatus.QUEUED)
+        due |= {("run", pk) for pk in queued.values_list("pk", flat=True)[:MOST]}
+    return frozenset(due)
+
+
+def read_due_work() -> Due:
+    """`due_work` on a connection that is closed again, for a thread that comes and goes."""
+    try:
+        return due_work()
+    finally:
+        connection.close()
+
+
+class StallWatch:
+    """Decides from looks at the due work whether it has stalled.
+
+    Stalled means: for `patience` seconds there was due work, and none of what was due at the
+    beginning has been taken. A long queue that moves is no stall.
+    """
+
+    def __init__(self, patience: float = 20.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._patience = patience
+        self._clock = clock
+        self._first: Due = frozenset()
+        self._since = 0.0
+
+    def looks_stalled(self, due: Due) -> bool:
+        """Take one look. After True the watch begins anew."""
+        now = self._clock()
+        if not self._first or not self._first <= due:
+            self._first, self._since = due, now
+            return False
+        if now - self._since < self._patience:
+            return False
+        self._first = frozenset()
+        return True

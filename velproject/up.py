@@ -1,0 +1,234 @@
+"""The supervisor behind `vel up`: web and workers as children that are watched.
+
+Each child leads a session of its own, so that Ctrl-C reaches the supervisor only. To stop one, its
+main process alone is signalled: django-q2 hangs when its whole group is. What is left after the
+grace period is killed with the group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from velproject.cli.terminal import visible
+from velproject.stalled import Due, StallWatch
+
+LOOK_SECONDS = 5.0
+"""How often the supervisor looks for due work that nobody takes."""
+STALL_GRACE = 10.0
+"""Seconds that a stalled cluster gets to stop: a frozen pool never does."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before a child that died is started again; doubled each time it dies young."""
+OLD_ENOUGH = 30.0
+"""A child that lived so many seconds did not die of its start."""
+
+
+def say(line: str, who: str = "vel") -> None:
+    print(f"{who:<7} | {visible(line)}", flush=True)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound and listening socket. Raises `OSError` (EADDRINUSE where the port is taken)."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(1024)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+@dataclass
+class Child:
+    """One child, over all its lives. `arguments` follow the interpreter."""
+
+    name: str
+    arguments: list[str]
+    keep_fds: tuple[int, ...]
+    process: asyncio.subprocess.Process | None = None
+    started: float = 0.0
+    pause: float = FIRST_PAUSE
+    output: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            *self.arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            pass_fds=self.keep_fds,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        self.started = time.monotonic()
+        self.output = asyncio.create_task(self._copy_output(self.process))
+
+    async def _copy_output(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        rest = b""
+        while chunk := await process.stdout.read(65_536):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                say(line.decode("utf-8", "replace"), self.name)
+            if len(rest) > 65_536:
+                lines, rest = [rest], b""
+                say(lines[0].decode("utf-8", "replace"), self.name)
+        if rest:
+            say(rest.decode("utf-8", "replace"), self.name)
+
+    async def ended(self) -> int:
+        assert self.process is not None
+        return await self.process.wait()
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM for the main process alone."""
+        if self.process is not None and self.process.returncode is None:
+            self.process.send_signal(signal.SIGTERM)
+
+    def kill_all(self) -> None:
+        """Kill its main process and whatever else is left of the session."""
+        if self.process is not None:
+            kill_session(self.process.pid)
+
+    async def stop(self, grace: float) -> bool:
+        """Stop it and all it started. False if it had to be killed."""
+        process = self.process
+        if process is None:
+            return True
+        self.ask_to_stop()
+        try:
+            async with asyncio.timeout(grace):
+                await process.wait()
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            kill_session(process.pid)
+            await process.wait()
+
+
+def kill_session(leader: int) -> None:
+    """Kill a group by its leader's pid. No other can have that number while a member lives."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Supervisor:
+    """Keeps children alive until it is told to stop.
+
+    `read_due` returns the due work; it runs in a thread. `life_fd` is the writing end of the pipe
+    that children watch: it is closed by this process's end and by nothing else.
+    """
+
+    def __init__(
+        self,
+        children: list[Child],
+        *,
+        grace: float,
+        read_due: Callable[[], Due],
+        restart_on_stall: Child | None = None,
+        watch: StallWatch | None = None,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._children = children
+        self._grace = grace
+        self._read_due = read_due
+        self._on_stall = restart_on_stall
+        self._watch = watch or StallWatch()
+        self._look_seconds = look_seconds
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    async def run(self) -> None:
+        """Start the children and stay until SIGTERM or SIGINT; a second one does not wait."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._signalled)
+        keepers = [loop.create_task(self._keep(child)) for child in self._children]
+        watcher = loop.create_task(self._watch_for_stalls())
+        stopping = loop.create_task(self._stopping.wait())
+        # A keeper ends only by an error of its own.
+        until: list[asyncio.Task[Any]] = [stopping, *keepers]
+        await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
+        for task in (watcher, *keepers):
+            task.cancel()
+        results = await asyncio.gather(watcher, *keepers, return_exceptions=True)
+        await self._stop_children()
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    def _signalled(self) -> None:
+        if self._stopping.is_set():
+            self._hurry.set()
+        else:
+            say(f"stopping; runs get {self._grace:.0f} s (once more: at once)")
+            self._stopping.set()
+
+    async def _keep(self, child: Child) -> None:
+        while True:
+            await child.start()
+            code = await child.ended()
+            child.kill_all()
+            lived = time.monotonic() - child.started
+            child.pause = FIRST_PAUSE if lived > OLD_ENOUGH else child.pause
+            say(
+                f"{child.name} ended ({describe_exit(code)}); "
+                f"starting it again in {child.pause:.1f} s"
+            )
+            await asyncio.sleep(child.pause)
+            child.pause = min(child.pause * 2, LONGEST_PAUSE)
+
+    async def _watch_for_stalls(self) -> None:
+        while self._on_stall is not None:
+            await asyncio.sleep(self._look_seconds)
+            try:
+                due = await asyncio.to_thread(self._read_due)
+            except Exception as error:  # noqa: BLE001  # the database is away: looked at again
+                say(f"cannot look for due work: {error}")
+                continue
+            if self._watch.looks_stalled(due):
+                say(f"{len(due)} pieces of work are due and nobody takes them: restarting workers")
+                # Its keeper sees the end and starts it again.
+                await self._on_stall.stop(min(self._grace, STALL_GRACE))
+
+    async def _stop_children(self) -> None:
+        stops = [
+            asyncio.ensure_future(child.stop(self._grace))
+            for child in self._children
+            if child.process is not None
+        ]
+        if not stops:
+            return
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        together = asyncio.gather(*stops)
+        until: list[asyncio.Future[Any]] = [together, hurry]
+        await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
+        if hurry.done():
+            for child in self._children:
+                child.kill_all()
+        hurry.cancel()
+        clean = all(await together)
+        say("stopped" if clean else "stopped; what did not end in time was killed")
+
+
+def describe_exit(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    return f"killed by {signal.Signals(-code).name}"
