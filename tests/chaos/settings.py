@@ -1,0 +1,17 @@
+"""Settings of the clusters that are killed: the project's own, with leases as the test wants them.
+
+`VEL_TEST_LEASE` is the lease in seconds; without it leases are as long as in life.
+"""
+
+import os
+
+from velproject.settings import *  # noqa: F403
+from velproject.settings import LOGGING, VEL
+
+if "VEL_TEST_LEASE" in os.environ:
+    _lease = float(os.environ["VEL_TEST_LEASE"])
+    VEL |= {"LEASE_SECONDS": _lease, "HEARTBEAT_SECONDS": _lease / 6}
+VEL |= {"RETRY_BASE_SECONDS": 0.05}
+
+# Which process is which.
+LOGGING["loggers"]["django-q"]["level"] = "INFO"

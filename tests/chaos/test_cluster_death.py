@@ -1,0 +1,147 @@
+"""Clusters that are killed, stopped, frozen or bereft of a part while runs are under way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from agents.models import Run
+from tests.chaos.storm import Storm, leftover_sandboxes, storm
+from tests.chaos.test_worker_death import SHORT_LEASE, any_seed
+from tests.support.cluster import APPLICATION
+from tests.support.runs import wait_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.xdist_group("chaos"),
+]
+
+
+def kill_the_tree(running: Storm) -> None:
+    """As when the machine's memory is full, or its plug is pulled."""
+    running.cluster.kill_tree()
+    running.cluster.start()
+
+
+def kill_all_workers(running: Storm) -> None:
+    running.kill(*running.cluster.workers())
+    wait_until(running.cluster.is_complete, "new workers")
+
+
+def kill_the_sentinel(running: Storm) -> None:
+    """Nobody looks after the workers then; a supervisor clears up and starts anew."""
+    running.kill(*running.cluster.pids("sentinel"))
+    running.cluster.kill_tree()
+    running.cluster.start()
+
+
+def kill_the_pusher(running: Storm) -> None:
+    _replace(running, "pusher")
+
+
+def kill_the_monitor(running: Storm) -> None:
+    _replace(running, "monitor")
+
+
+def _replace(running: Storm, role: str) -> None:
+    [pid] = running.cluster.pids(role)
+    running.kill(pid)
+    wait_until(lambda: running.cluster.pids(role), f"another {role}")
+
+
+def stop_and_start(running: Storm) -> None:
+    """As an update does: what is under way is handed back, and nobody waits for a lease.
+
+    Only before anything was killed: a pool that lost a part to kill -9 may never stop.
+    """
+    assert running.cluster.terminate()
+    assert not Run.objects.filter(status="running").exists()
+    assert leftover_sandboxes(running.names) == []
+    running.cluster.kill_tree()
+    running.cluster.start()
+
+
+def freeze_a_worker(running: Storm) -> None:
+    """As a swapping or suspended machine does: it wakes up when its runs are somebody else's."""
+    pid = running.random.choice(running.cluster.workers())
+    os.kill(pid, signal.SIGSTOP)
+    while holds_the_whole_database():
+        os.kill(pid, signal.SIGCONT)
+        running.pause()
+        os.kill(pid, signal.SIGSTOP)
+    driven = running.driven_by(pid)
+    wait_until(
+        lambda: not set(driven.items()) & set(running.driven_by(pid).items()),
+        "its runs to be taken by others",
+    )
+    os.kill(pid, signal.SIGCONT)
+
+
+def holds_the_whole_database() -> bool:
+    """Whether a frozen writer has SQLite's one lock; then nobody can do anything until it wakes."""
+    if connection.vendor != "sqlite":
+        return False
+    with closing(sqlite3.connect(connection.settings_dict["NAME"], timeout=2)) as another:
+        try:
+            another.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+    return False
+
+
+def lose_the_database(running: Storm) -> None:
+    """As when PostgreSQL is restarted: every connection of the cluster ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+            [APPLICATION],
+        )
+
+
+DEATHS: list[Callable[[Storm], None]] = [
+    stop_and_start,
+    freeze_a_worker,
+    kill_all_workers,
+    kill_the_tree,
+    kill_the_sentinel,
+    kill_the_pusher,
+    kill_the_monitor,
+]
+if "postgresql" in os.environ.get("VEL_TEST_DATABASE_URL", ""):
+    DEATHS.append(lose_the_database)
+FOR_EVERY_TEST_RUN = (stop_and_start, freeze_a_worker, kill_all_workers, kill_the_tree)
+
+
+def suffer(running: Storm, deaths: Iterable[Callable[[Storm], None]], at_once: int) -> None:
+    """Let these happen in turn while `at_once` runs are under way."""
+    for death in deaths:
+        running.start_runs(at_once - len(running.unfinished()))
+        running.wait_for_progress()
+        running.pause(0.3, 1.0)
+        death(running)
+    running.wait_for_all()
+    running.check()
+    print(running.summary())
+
+
+def test_runs_go_on_whatever_dies_of_a_cluster(directory: Path) -> None:
+    with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
+        suffer(running, FOR_EVERY_TEST_RUN, at_once=6)
+
+
+@pytest.mark.storm
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("death", DEATHS)
+def test_runs_go_on_when_it_happens_again_and_again(
+    directory: Path, death: Callable[[Storm], None]
+) -> None:
+    with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
+        suffer(running, [death] * 10, at_once=12)

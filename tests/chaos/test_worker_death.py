@@ -1,0 +1,74 @@
+"""Workers that are killed at any moment: their runs go on elsewhere, and nothing is done twice.
+
+The short storms belong to every test run; the long ones, marked `storm`, kill a hundred workers on
+each database.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.storm import Storm, storm
+from tests.support.runs import wait_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.xdist_group("chaos"),
+]
+
+SHORT_LEASE = 2.0
+LIMIT = 45.0
+"""Seconds within which a run of a killed worker goes on: with leases as in life."""
+
+
+def any_seed() -> int:
+    """`VEL_TEST_SEED` to have a storm again, as far as that is possible."""
+    return int(os.environ.get("VEL_TEST_SEED", random.SystemRandom().randrange(10**6)))
+
+
+def kill_a_worker(running: Storm) -> None:
+    """Mostly one that drives something; an idle one can take its pool's queue with it."""
+    workers = running.cluster.workers()
+    busy = [pid for pid in workers if running.driven_by(pid)]
+    pid = running.random.choice(busy if busy and running.random.random() < 0.8 else workers)
+    running.kill(pid)
+    wait_until(running.cluster.is_complete, "another worker in its place")
+
+
+def kill_workers(running: Storm, kills: int, at_once: int) -> None:
+    """Kill so many workers while `at_once` runs are under way."""
+    for _ in range(kills):
+        running.start_runs(at_once - len(running.unfinished()))
+        running.wait_for_progress()
+        running.pause()
+        kill_a_worker(running)
+    running.wait_for_all()
+    running.check()
+    assert running.delays(), "no run lost its worker: the storm was none"
+    assert running.delays()[-1] < LIMIT
+    print(running.summary())
+
+
+def test_runs_go_on_when_their_workers_are_killed(directory: Path) -> None:
+    with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
+        kill_workers(running, kills=5, at_once=8)
+
+
+@pytest.mark.storm
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("command", ["vel", "qcluster"])
+def test_runs_go_on_when_a_hundred_workers_are_killed(directory: Path, command: str) -> None:
+    with storm(directory, seed=any_seed(), lease=SHORT_LEASE, command=command) as running:
+        kill_workers(running, kills=100, at_once=12)
+
+
+@pytest.mark.storm
+@pytest.mark.timeout(1800)
+def test_a_run_goes_on_within_45_seconds_with_leases_as_in_life(directory: Path) -> None:
+    with storm(directory, seed=any_seed(), lease=None) as running:
+        kill_workers(running, kills=6, at_once=12)
