@@ -1,0 +1,1 @@
+"""What Vel costs beside a bare SDK loop and beside other harnesses: `python -m benchmarks`."""

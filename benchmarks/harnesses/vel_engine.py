@@ -1,0 +1,64 @@
+"""Vel's engine in this process: the real host, on the database of DATABASE_URL."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from protocol import measured, serve  # noqa: E402
+from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
+
+from agents.engine.host import Host, own_executor  # noqa: E402
+from agents.models import Run, ToolCall  # noqa: E402
+from agents.providers.anthropic import preload  # noqa: E402
+from agents.services.runs import RunRequest, create_run  # noqa: E402
+
+
+class VelEngine:
+    """A host that drives one run after the other."""
+
+    def __init__(self) -> None:
+        call_command("migrate", verbosity=0, skip_checks=True)
+        preload()
+        self._owner = make_site()
+        self._host = Host(executor=own_executor())
+        self._host.start()
+
+    def run(self, message: str) -> dict[str, Any]:
+        """One run to its end, from the claim to the last row."""
+        request = RunRequest(agent=AGENT, message=message, executor=self._host.executor)
+        figures: dict[str, Any] = {}
+        run = create_run(request, owner=self._owner).run
+        write_notes(run.thread_id)
+        before = database_bytes()
+        with measured(figures):
+            self._host.submit(run.id)
+            while not self._host.running:
+                time.sleep(0.001)
+            while self._host.running:
+                time.sleep(0.02)
+        run = Run.objects.select_related("clock").get(pk=run.id)
+        if run.status != "completed":
+            raise RuntimeError(f"the run is {run.status}: {run.error_message}")
+        failed = ToolCall.objects.filter(run=run).exclude(status="succeeded").count()
+        if failed:
+            raise RuntimeError(f"{failed} tool calls did not succeed")
+        return {**figures, "calls": run.clock.turn, "db_bytes": database_bytes() - before}
+
+    def close(self) -> None:
+        self._host.stop()
+        connection.close()
+
+
+if __name__ == "__main__":
+    engine = VelEngine()
+    try:
+        serve({"run": engine.run})
+    finally:
+        engine.close()

@@ -1,0 +1,185 @@
+"""The processes of a benchmark: starting them, asking them, weighing them, ending them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+HARNESSES = ROOT / "benchmarks" / "harnesses"
+STOP_SECONDS = 20.0
+
+
+class HarnessFailed(Exception):
+    """A harness did not do what it was told, or not in time."""
+
+
+class Child:
+    """A process that leads a session of its own, so that all it starts can be ended with it."""
+
+    def __init__(
+        self, arguments: list[str], environment: Mapping[str, str], **options: Any
+    ) -> None:
+        self.process = subprocess.Popen(
+            arguments, env=dict(environment), cwd=ROOT, start_new_session=True, **options
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def close(self) -> None:
+        """Ask the main process alone to stop, then kill what is left of the session."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # nothing was left
+        self.process.wait()
+
+
+class Harness(Child):
+    """A process that speaks `harnesses/protocol.py`."""
+
+    def __init__(
+        self, arguments: list[str], environment: Mapping[str, str], *, timeout: float = 120
+    ) -> None:
+        super().__init__(
+            arguments, environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.name = Path(arguments[1]).stem
+        self._answer(timeout)
+
+    def call(self, command: str, *, timeout: float = 120, **arguments: Any) -> Any:
+        """Let it carry out a command. Raises `HarnessFailed` if it fails or takes too long."""
+        assert self.process.stdin is not None
+        print(json.dumps({"do": command, **arguments}), file=self.process.stdin, flush=True)
+        return self._answer(timeout)
+
+    def _answer(self, timeout: float) -> Any:
+        stdout = self.process.stdout
+        assert stdout is not None
+        if not select.select([stdout], [], [], timeout)[0]:
+            raise HarnessFailed(f"{self.name} did not answer within {timeout:g} s")
+        line = stdout.readline()
+        if not line:
+            code = self.process.wait()
+            raise HarnessFailed(f"{self.name} ended with exit code {code}; its stderr says why")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise HarnessFailed(f"{self.name} failed:\n{answer['error']}")
+        return answer["result"]
+
+
+@contextmanager
+def fake_model() -> Iterator[str]:
+    """The model's server in a process of its own; yields its URL."""
+    server = Child(
+        [sys.executable, str(ROOT / "benchmarks" / "server.py")],
+        clean_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.process.stdout is not None
+        yield server.process.stdout.readline().strip()
+    finally:
+        server.close()
+
+
+def clean_environment(**values: str) -> dict[str, str]:
+    """This process's environment without what would change a harness or lead it elsewhere."""
+    ours = ("VEL_", "ANTHROPIC_", "DJANGO_", "LANGSMITH_", "LANGCHAIN_", "DATABASE_URL", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**kept, "PYTHONHASHSEED": "0", **values}
+
+
+@contextmanager
+def temporary_directory() -> Iterator[Path]:
+    """A directory that the accounts which Vel drops to may walk through."""
+    with tempfile.TemporaryDirectory(prefix="vel-bench-", dir="/var/tmp") as name:
+        path = Path(name)
+        path.chmod(0o711)
+        yield path
+
+
+def vel_environment(directory: Path, model_url: str, database_url: str = "") -> dict[str, str]:
+    """What makes a process part of the Vel site in `directory`; SQLite unless told otherwise."""
+    return clean_environment(
+        DJANGO_SETTINGS_MODULE="velproject.settings",
+        PYTHONPATH=str(ROOT),
+        VEL_DATA_DIR=str(directory),
+        VEL_SECRET_KEY="only-for-benchmarks-" + "0" * 40,
+        VEL_LOG_LEVEL="WARNING",
+        VEL_PROVIDER="anthropic",
+        ANTHROPIC_BASE_URL=model_url,
+        DATABASE_URL=database_url,
+    )
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Memory of one process in bytes. `pss` counts shared pages by the part it has in them."""
+
+    rss: int
+    pss: int
+
+
+def weigh(pid: int) -> Weight:
+    """Read /proc/PID/smaps_rollup (Linux)."""
+    fields = {}
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+        name, _, rest = line.partition(":")
+        fields[name] = int(rest.split()[0]) * 1024
+    return Weight(fields["Rss"], fields["Pss"])
+
+
+def descendants(ancestor: int) -> dict[int, str]:
+    """`ancestor` and all processes below it, with their command lines.
+
+    Raises `HarnessFailed` where there is no /proc: only Linux has one.
+    """
+    if not Path("/proc/self/stat").exists():
+        raise HarnessFailed("processes are weighed by /proc, which only Linux has")
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it ended meanwhile
+            parents[int(entry.name)] = int(fields[1])
+    found = [ancestor]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return {
+        pid: Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        for pid in found
+    }
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """User and system time that these processes have used so far (Linux)."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
