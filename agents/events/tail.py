@@ -129,15 +129,21 @@ class Tail:
 
     def _run(self, source: EventSource) -> None:
         following: EventSource | None = source
-        try:
-            while following is not None:
-                following = self._serve(following)
-        except BaseException as error:
-            self._fail(error)
-            raise
+        while following is not None:
+            following = self._serve(following)
 
     def _serve(self, source: EventSource) -> EventSource | None:
         """Serve until nobody watches, or until the connection is lost: then return a new one."""
+        try:
+            return self._serve_open(source)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        finally:
+            # Nobody can reach it by now: interrupting a closed source would be an error.
+            source.close()
+
+    def _serve_open(self, source: EventSource) -> EventSource | None:
         try:
             source.open()
             # What was committed while there was no connection.
@@ -152,8 +158,6 @@ class Tail:
             with self._lock:
                 self._source = self._make_source()
                 return self._source
-        finally:
-            source.close()
 
     def _stop_if_unwatched(self) -> bool:
         with self._lock:

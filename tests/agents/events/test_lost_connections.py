@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
-from contextlib import aclosing
+from collections.abc import Callable, Collection
+from contextlib import aclosing, suppress
 
 import psycopg
 import pytest
@@ -16,18 +16,23 @@ from agents.events.read import Page
 from agents.events.source import EventSource
 from agents.events.tail import Tail
 from tests.agents.events.conftest import Followed
-from tests.agents.events.following import deltas, do, take, take_all
+from tests.agents.events.following import deltas, do, take, take_all, wait_until_stopped
 
 
 class FailingSource:
     """A source that raises the errors in `due` instead, by the name of the method."""
 
-    def __init__(self, source: EventSource, due: dict[str, list[Exception]]) -> None:
+    def __init__(
+        self,
+        source: EventSource,
+        due: dict[str, list[Exception]],
+        closing: Callable[[EventSource], object] = lambda source: None,
+    ) -> None:
+        self.closing = closing
         self._source = source
         self._due = due
         self.errors = source.errors
         self.interrupt = source.interrupt
-        self.close = source.close
 
     def open(self) -> None:
         self._fail("open")
@@ -40,6 +45,10 @@ class FailingSource:
     def read_page(self, run_id: str, after: int) -> Page | None:
         self._fail("read_page")
         return self._source.read_page(run_id, after)
+
+    def close(self) -> None:
+        self.closing(self)
+        self._source.close()
 
     def _fail(self, method: str) -> None:
         if self._due.get(method):
@@ -92,6 +101,29 @@ def test_a_bug_reaches_those_who_watch_and_does_not_stay(
         asyncio.run(take_all(tail.follow(run)))
 
     assert len(asyncio.run(take_all(tail.follow(run)))) == 1
+
+
+@pytest.mark.parametrize("fault", ["a bug", "a lost connection", "nobody watches"])
+def test_a_source_is_closed_when_nobody_can_interrupt_it_any_more(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr("threading.excepthook", lambda args: None)
+    site = followed.site
+    lost = followed.make_source().errors[0]
+    errors = {"a bug": [ZeroDivisionError("a bug")], "a lost connection": [lost("gone")]}
+    due: dict[str, list[Exception]] = {"read_page": errors.get(fault, [])}
+    reachable: list[bool] = []
+
+    def closing(source: EventSource) -> None:
+        reachable.append(tail._source is source)
+
+    tail = Tail(lambda: FailingSource(followed.make_source(), due, closing))
+    run = site.do("make_run", owner="olga")
+    site.do("append", run=run, events=[("run.completed", {})], status="completed")
+    with suppress(ZeroDivisionError):
+        asyncio.run(take_all(tail.follow(run)))
+    wait_until_stopped(tail)
+    assert reachable == [False] * (2 if fault == "a lost connection" else 1)
 
 
 def test_a_bug_while_waiting_leaves_nobody_waiting_for_ever(
