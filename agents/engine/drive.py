@@ -11,7 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from django.db import DatabaseError
+from django.db import DatabaseError, DataError, IntegrityError
 
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.epoch import current_epoch, head_of
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+FAULT_PAUSE = 0.5
+MAX_FAULT_PAUSE = 30.0
+"""Seconds before a run is handed back after a fault of the database: the first time, and at most.
+With twenty tries that is seven minutes of a full disk."""
+
 
 async def drive(host: Host, handle: RunHandle) -> None:
     """Drive a run until it ends, parks, or is this process's no more. Never raises.
@@ -45,6 +50,7 @@ async def drive(host: Host, handle: RunHandle) -> None:
     runs out and the run goes on elsewhere.
     """
     run_id = handle.run_id
+    claim: Claim | None = None
     try:
         claim = await host.database.run(claim_run, run_id, host.executor, host.name)
         if claim is None:
@@ -56,15 +62,31 @@ async def drive(host: Host, handle: RunHandle) -> None:
         await _drive_claimed(host, handle, claim)
     except FenceLost:
         logger.warning("the run went to another driver", extra={"run_id": run_id})
-    except DatabaseError:
-        logger.exception(
-            "the database failed; the run is left to be claimed again", extra={"run_id": run_id}
-        )
-        await host.try_hand_back(handle)
-    except Exception:
-        # A fault of this program. Were the run left queued it would come back at once, for ever.
-        logger.exception("driving a run failed", extra={"run_id": run_id})
-        await host.try_fail(handle)
+    except (DataError, IntegrityError):
+        await _failed(host, handle)
+    except DatabaseError as error:
+        logger.warning("the database failed: %s", error, extra={"run_id": run_id})
+        host.database_failed(error)
+        if claim is not None:
+            await _pause(handle, claim.clock.lost_drivers)
+            await host.try_hand_back(handle)
+    except Exception:  # noqa: BLE001  # the driver's last door: the log has the traceback
+        await _failed(host, handle)
+
+
+async def _failed(host: Host, handle: RunHandle) -> None:
+    """A fault of this program. Were the run left queued it would come back at once, for ever."""
+    logger.exception("driving a run failed", extra={"run_id": handle.run_id})
+    await host.try_fail(handle)
+
+
+async def _pause(handle: RunHandle, earlier: int) -> None:
+    """Give the database time, more each time in a row: going on may cost a model call again."""
+    try:
+        with handle.interruptible():
+            await asyncio.sleep(min(FAULT_PAUSE * 2**earlier, MAX_FAULT_PAUSE))
+    except Stopped:
+        return
 
 
 async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
@@ -84,8 +106,8 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
             raise Stopped(StopReason.CANCEL)
         if claim.clock.lost_drivers >= MAX_LOST_DRIVERS:
             message = (
-                f"{MAX_LOST_DRIVERS} workers in a row were lost while they drove this run: it may "
-                "be what ends them. Look at their logs before you resume it."
+                f"{MAX_LOST_DRIVERS} times in a row this run lost its worker, or its worker the "
+                "database. It may be what ends them: look at the logs before you resume it."
             )
             await host.database.run(_fail, writer, "workers_lost", message, None, 0, False)
             return

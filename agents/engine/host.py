@@ -14,6 +14,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from django.db import DatabaseError
@@ -54,10 +55,17 @@ class Host:
 
     `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
     at once; what is over it is left to other processes, and looked for again when there is room.
+    `on_database_error` is called on the loop each time the database fails a driver or a look.
     """
 
-    def __init__(self, executor: str = POOL, capacity: int | None = None) -> None:
+    def __init__(
+        self,
+        executor: str = POOL,
+        capacity: int | None = None,
+        on_database_error: Callable[[DatabaseError], None] | None = None,
+    ) -> None:
         self.executor = executor
+        self._on_database_error = on_database_error
         self.capacity = capacity or vel_settings().RUNS_PER_WORKER
         self.name = own_executor()
         self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
@@ -102,6 +110,11 @@ class Host:
         """From here on the heartbeat renews the lease, which began at `since` (monotonic)."""
         self.heartbeat.watch(handle, since)
 
+    def database_failed(self, error: DatabaseError) -> None:
+        """Tell whoever has asked that a run was left, or none was found, for this."""
+        if self._on_database_error is not None:
+            self._on_database_error(error)
+
     def provider(self, name: str) -> Provider:
         """This loop's client of a model API. Raises `ProviderError`."""
         if name not in self._providers:
@@ -125,7 +138,7 @@ class Host:
     async def try_hand_back(self, handle: RunHandle) -> None:
         """Give a run up after a fault of the database, if that answers again."""
         try:
-            await self.database.run(hand_back, handle.run_id, handle.fence)
+            await self.database.run(partial(hand_back, lost=True), handle.run_id, handle.fence)
         except (DatabaseError, FenceLost) as error:
             # Nothing is lost: the lease runs out.
             logger.warning(
@@ -245,3 +258,4 @@ class Host:
                     self._take(run_id)
             except DatabaseError as error:
                 logger.warning("looking for runs failed: %s", error)
+                self.database_failed(error)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from agents.conf import vel_settings
@@ -137,9 +138,14 @@ def lock_and_release(run_id: str, fence: int) -> Run:
     return run
 
 
-def hand_back(run_id: str, fence: int) -> None:
-    """Give a run up before its end so that another process goes on with it at once."""
+def hand_back(run_id: str, fence: int, *, lost: bool = False) -> None:
+    """Give a run up before its end so that another process goes on with it at once.
+
+    `lost`: not by choice; it counts like a driver that died.
+    """
     run = lock_and_release(run_id, fence)
+    if lost:
+        RunClock.objects.filter(run=run).update(lost_drivers=F("lost_drivers") + 1)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
     run.status = RunStatus.QUEUED
     run.save(update_fields=["status"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.db import DataError, OperationalError
 from django.db.models import F
 
 from agents.engine import crash_points
+from agents.engine import drive as drive_module
+from agents.engine import turns as turns_module
 from agents.engine.crash_points import CrashPoint
 from agents.engine.host import Host
 from agents.engine.lease import MAX_LOST_DRIVERS
@@ -23,6 +27,7 @@ from tests.support.runs import (
     make_user,
     script_file,
     start_run,
+    wait_for_status,
     wait_until,
 )
 
@@ -183,3 +188,45 @@ def test_a_reply_clears_the_count_of_lost_workers(tmp_path: Path) -> None:
     crash_once(run, CrashPoint.REPLY_WRITTEN)
     run.clock.refresh_from_db()
     assert run.clock.lost_drivers == 0
+
+
+def test_a_run_whose_replies_cannot_be_stored_is_paid_for_a_few_times_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    faults: list[str] = []
+
+    async def note(
+        seconds: float, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        if seconds >= drive_module.FAULT_PAUSE:
+            pauses.append(seconds)
+            seconds = 0
+        await sleep(seconds)
+
+    def full(*arguments: object) -> None:
+        raise OperationalError("database or disk is full")
+
+    monkeypatch.setattr(turns_module, "write_reply", full)
+    monkeypatch.setattr(drive_module.asyncio, "sleep", note)
+    monkeypatch.setattr(drive_module, "MAX_LOST_DRIVERS", 4)
+    monkeypatch.setattr(drive_module, "MAX_FAULT_PAUSE", 3.0)
+    run = a_run(tmp_path)
+    with host(on_database_error=lambda error: faults.append(str(error))) as running:
+        running.submit(run.id)
+        wait_for_status(run, "failed")
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("failed", "workers_lost")
+    assert faults == ["database or disk is full"] * 4
+    assert pauses == [0.5, 1.0, 2.0, 3.0]
+
+
+def test_a_reply_that_no_database_takes_fails_the_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise DataError("a value that does not fit")
+
+    monkeypatch.setattr(turns_module, "write_reply", refuse)
+    run = drive_to_end(a_run(tmp_path))
+    assert (run.status, run.error_code) == ("failed", "internal_error")
