@@ -112,6 +112,9 @@ def read_script(path: str) -> Script:
     The error does not quote the file: its name may come from somebody who must not read it.
     """
     try:
+        # Reading a pipe or a device could last for ever, and this is on the event loop.
+        if Path(path).exists() and not Path(path).is_file():
+            raise ProviderError(f"the script {path} is no file", code="not_found")
         turns = json.loads(Path(path).read_text(encoding="utf-8"))["turns"]
         return Script(
             [
