@@ -17,7 +17,7 @@ from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 from sandbox.reach import unreachable_directory
 from sandbox.uids import uid_for
 
-__all__ = ["Workspace", "prepare", "uid_for"]
+__all__ = ["Workspace", "own_directory_account", "prepare", "uid_for"]
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _SUBDIRECTORIES = (*AREAS, "shared/research", "shared/drafts")
@@ -92,7 +92,7 @@ def prepare(
     Raises `SandboxSetupError`; a tree that belongs to another account is never taken over.
     """
     if own_directory is not None:
-        uid = _owner_of(own_directory)
+        uid = own_directory_account(own_directory)
     if not _KEY.fullmatch(key):
         raise SandboxSetupError(
             f"The workspace key {key!r} was given; use 1 to 128 letters, digits, '-' or '_'."
@@ -111,8 +111,12 @@ def prepare(
     return Workspace(root, owner, _group(owner), own_directory)
 
 
-def _owner_of(directory: Path) -> int:
-    """The account that commands in a caller's own directory run as."""
+def own_directory_account(directory: Path) -> int:
+    """The account that commands in a caller's own directory run as.
+
+    Raises `SandboxSetupError` for what is no directory, belongs to root or the machine, or cannot
+    be entered by that account.
+    """
     writable_directory(directory)
     try:
         status = os.stat(directory)

@@ -6,11 +6,14 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from tests.support.postgres import postgres_server
 from tests.velproject.cli.test_usage import one_line_of
-from tests.velproject.command import Vel
+from tests.velproject.command import DEADLINE, Vel, say
 
 
 def test_a_file_that_is_no_database(vel: Vel) -> None:
@@ -93,6 +96,50 @@ def test_a_full_disk(vel: Vel) -> None:
     assert done.returncode == 1
     assert "the disk is full" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) -> None:
+    write = ("write_file", {"path": "/big.txt", "content": "0123456789" * 100_000})
+    script = vel.script(*[say("", write) for _ in range(20)], say("done"))
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = f"mount -t tmpfs -o size=8m vel-test {small} && exec "
+    task = vel.command("--persist", str(small / "db.sqlite3"), "--no-sandbox", *script, "task")
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'{mount}"$@"', "sh", *task],
+        capture_output=True,
+        text=True,
+        env=vel.env(VEL_SECRET_KEY="k" * 50),
+        check=False,
+    )
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"cannot mount here: {done.stderr}")
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "the disk is full" in last
+    assert "vel runs resume" in last
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.postgresql
+def test_a_database_server_that_goes_in_the_middle_of_a_run(vel: Vel) -> None:
+    with ExitStack() as server:
+        url = server.enter_context(postgres_server())
+        slow = vel.script(say("thinking", ("ls", {"path": "/"})), say("done", delay=600.0))
+        run = vel.start("--no-sandbox", *slow, "task", DATABASE_URL=url)
+        assert run.stdout is not None
+        shown = ""
+        while "ls" not in shown:
+            line = run.stdout.readline()
+            assert line, shown
+            shown += line
+        server.close()
+        rest, _ = run.communicate(timeout=DEADLINE)
+    assert run.returncode == 1
+    last = rest.splitlines()[-1]
+    assert last.startswith("vel: the database ")
+    assert "vel runs resume" in last
+    assert "Traceback" not in rest
 
 
 def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: Vel) -> None:

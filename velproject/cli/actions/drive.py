@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NoReturn
 
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from agents.conf import vel_settings
 from agents.engine.host import Host, own_executor
@@ -27,11 +28,23 @@ from velproject.cli.actions.ask import ask
 from velproject.cli.actions.display import Display
 from velproject.cli.actions.orphans import take_over
 from velproject.cli.boot import again
-from velproject.cli.errors import FAILED, INTERRUPTED, LIMIT, OK, TERMINATED, WAITING
+from velproject.cli.errors import (
+    FAILED,
+    INTERRUPTED,
+    LIMIT,
+    OK,
+    TERMINATED,
+    WAITING,
+    CliError,
+    explain,
+)
 
 PATIENCE = 2.0
 """Seconds that a run gets to end after Ctrl-C, and the host to stop."""
+DATABASE_PATIENCE = 8.0
+"""Seconds that a database may fail before the command ends; a restart takes less."""
 STOPPED = "stopped at the terminal"
+_PROGRESS = ("step.completed", "tool.completed", "tool.failed")
 _FINAL = ("run.completed", "run.failed", "run.cancelled")
 _WAITS_FOR_PERSON = ("approval", "budget")
 
@@ -47,7 +60,8 @@ class Driver:
         self.as_json = as_json
         self.display = Display(live=not as_json)
         self.interactive = sys.stdin.isatty() and not as_json
-        self.host = Host(executor=own_executor())
+        self.host = Host(executor=own_executor(), on_database_error=self._database_failed)
+        self._watched: Watch | None = None
         self._runner = asyncio.Runner()
         self._started = False
 
@@ -60,7 +74,7 @@ class Driver:
         if not self._started:
             self.host.start()
             self._started = True
-        watch = Watch(run.id, after, self._show, self.owner.username)
+        watch = self._watched = Watch(run.id, after, self._show, self.owner.username)
         while True:
             run.refresh_from_db()
             try:
@@ -74,8 +88,17 @@ class Driver:
                 take_over(run, self.host.executor)
                 adopt = False
             self.host.submit(run.id)
-            stopped = self._runner.run(watch.until_pause())
-            self.display.close()
+            try:
+                stopped = self._runner.run(watch.until_pause())
+            except DatabaseError as error:
+                message, code = explain(error)
+                raise CliError(
+                    f"{message.rstrip('.')}. What was stored is kept: "
+                    f"{again(f'runs resume {run.id}')} goes on.",
+                    exit_code=code,
+                ) from error
+            finally:
+                self.display.close()
             run.refresh_from_db()
             if stopped is not None:
                 if not run.has_ended:
@@ -103,6 +126,10 @@ class Driver:
         if self._started:
             self.host.stop(grace=PATIENCE)
         self._runner.close()
+
+    def _database_failed(self, error: DatabaseError) -> None:
+        if self._watched is not None:
+            self._watched.database_failed(error)
 
     def _show(self, event: dict[str, Any]) -> None:
         if self.as_json:
@@ -150,6 +177,15 @@ class Watch:
         self._after = after
         self._show = show
         self._by = by
+        self._wish: asyncio.Future[int] | None = None
+        self._failing_since: float | None = None
+
+    def database_failed(self, error: DatabaseError) -> None:
+        """From the host's thread: the run did not go on because of `error`."""
+        now = time.monotonic()
+        self._failing_since = self._failing_since or now
+        if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
+            self._wish.get_loop().call_soon_threadsafe(_give_up, self._wish, error)
 
     async def until_pause(self) -> int | None:
         """Show events until the run ends or waits for a person.
@@ -158,6 +194,7 @@ class Watch:
         """
         loop = asyncio.get_running_loop()
         wish: asyncio.Future[int] = loop.create_future()
+        self._wish = wish
         codes = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: 129}
         for number, code in codes.items():
             loop.add_signal_handler(number, _wish, wish, code)
@@ -168,7 +205,7 @@ class Watch:
             if following.done():
                 following.result()
                 return None
-            if self._by is not None:
+            if self._by is not None and wish.exception() is None:
                 await asyncio.to_thread(_cancel, self._run_id, self._by)
                 await asyncio.wait([following], timeout=PATIENCE)
             if not following.done():
@@ -176,6 +213,7 @@ class Watch:
                 await asyncio.wait([following])
             return wish.result()
         finally:
+            self._wish = None
             for number in codes:
                 loop.remove_signal_handler(number)
 
@@ -183,6 +221,8 @@ class Watch:
         async with aclosing(tail.follow(self._run_id, after=self._after)) as events:
             async for event in events:
                 self._after = event["seq"]
+                if event["type"] in _PROGRESS:
+                    self._failing_since = None
                 self._show(event)
                 if event["type"] in _FINAL:
                     return
@@ -197,6 +237,11 @@ def _wish(wish: asyncio.Future[int], code: int) -> None:
     if wish.done():
         leave_at_once(code)
     wish.set_result(code)
+
+
+def _give_up(wish: asyncio.Future[int], error: DatabaseError) -> None:
+    if not wish.done():
+        wish.set_exception(error)
 
 
 def leave_at_once(code: int) -> NoReturn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import readline  # noqa: F401  # input() edits lines once it is imported
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,10 @@ from agents.services.agents import default_provider
 from agents.services.errors import Conflict, NotFound, ServiceError
 from agents.services.runs import RunRequest
 from agents.states import ACTIVE_RUNS
+from sandbox.errors import SandboxSetupError
+from sandbox.host_paths import writable_directory
 from sandbox.probe import check_host
+from sandbox.workspace import own_directory_account
 from velproject.cli.actions.agent import AgentOptions, agent_slug, start_run
 from velproject.cli.actions.display import new_console
 from velproject.cli.actions.drive import Driver
@@ -170,19 +172,19 @@ def warn_without_sandbox(options: AgentOptions) -> None:
 def workspace_directory(given: Path) -> Path:
     """The absolute path of the directory, made if it is not there.
 
-    Commands run as its owner and never as root, so root's directories are refused here, before a
-    model is paid; one that root makes here is given to an account without rights.
+    What commands could not work in, or must not, is refused here, before a model is paid. One that
+    root makes here is given to an account without rights, since commands never run as root.
     """
     place = given.expanduser().resolve()
-    if not place.exists():
-        place.mkdir(parents=True)
-        if os.geteuid() == 0:
-            os.chown(place, NOBODY, NOBODY)
-    elif place.stat().st_uid == 0:
-        raise CliError(
-            f"--workspace {given} belongs to root, and commands run as its owner: "
-            f"chown -R nobody {shlex.quote(str(place))}, or name another directory."
-        )
+    try:
+        writable_directory(place)
+        if not place.exists():
+            place.mkdir(parents=True)
+            if os.geteuid() == 0:
+                os.chown(place, NOBODY, NOBODY)
+        own_directory_account(place)
+    except SandboxSetupError as error:
+        raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
     return place
 
 
