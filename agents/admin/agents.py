@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils.text import slugify
 
 from agents.admin.agent_form import AgentForm
-from agents.admin.text import shown_input, visible
+from agents.admin.text import shown_input
 from agents.admin.version_diff import changes
+from agents.hidden_text import visible
 from agents.models import Agent, AgentVersion, Run
 from agents.services.agents import build_spec, save_agent
 from agents.services.errors import InvalidRequest, ServiceError

@@ -20,7 +20,8 @@ from django.utils.safestring import SafeString
 from agents.admin.journal import JournalAdmin, person, tag
 from agents.admin.json_input import parse_json
 from agents.admin.numbers import span
-from agents.admin.text import shown, shown_input, typed, visible
+from agents.admin.text import shown, shown_input, typed
+from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Run
 from agents.selectors.visible import APPROVE, VIEW_ALL, approvals_for
 from agents.services.agents import SCRIPTED

@@ -20,8 +20,9 @@ from django.utils.safestring import SafeString
 from agents.admin.journal import JournalAdmin, tag
 from agents.admin.log import events_page, whole_text_response
 from agents.admin.numbers import cost, run_duration, span
-from agents.admin.text import shown, visible
+from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
+from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Run, RunClock, Thread
 from agents.selectors.visible import runs_for
 from agents.services.agents import SCRIPTED

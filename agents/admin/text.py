@@ -11,19 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.hidden_text import escaped_json, visible
+
 FOLD_CHARACTERS = 1_500
 FOLD_LINES = 24
 INLINE_CHARACTERS = 20_000
 """More of one text than this is not put into a page; the page links to the whole."""
 
-# What a reader does not see or sees elsewhere than it stands: controls, marks that turn the
-# direction of writing, zero-width and blank letters, tags, supplementary variation selectors. And
-# lone surrogates, which JSON may carry and UTF-8 may not.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
-    "\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb"
-    "\U000e0000-\U000e01ef]"
-)
 # A JSON string that was cut may end within an escape.
 _BROKEN_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 
@@ -64,11 +58,6 @@ class ShownInput:
     whole: ShownText
 
 
-def visible(text: str) -> str:
-    """`text` with what cannot be seen written as code points, as in ⟨U+202E⟩."""
-    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
-
-
 def shown(
     text: str, *, limit: int | None = INLINE_CHARACTERS, size: int | None = None
 ) -> ShownText:
@@ -87,7 +76,7 @@ def pretty(value: object) -> str:
 
 def typed(value: object) -> str:
     """`value` as JSON to be edited: what cannot be seen stands as JSON's own escapes."""
-    return _HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], pretty(value))
+    return escaped_json(pretty(value))
 
 
 def shown_input(value: object, *, limit: int | None = INLINE_CHARACTERS) -> ShownInput:

@@ -13,9 +13,10 @@ from django.http import HttpRequest
 
 from agents.admin.journal import JournalAdmin
 from agents.admin.runs import run_tag
-from agents.admin.text import shown, visible
+from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
 from agents.conf import vel_settings
+from agents.hidden_text import visible
 from agents.models import Run, Thread
 from agents.selectors.visible import VIEW_ALL, threads_for
 from agents.services.agents import SCRIPTED

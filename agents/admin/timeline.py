@@ -20,8 +20,8 @@ from agents.admin.text import (
     shown_input,
     shown_input_json,
     shown_result_json,
-    visible,
 )
+from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Message, MessageRole, Run, ToolCall
 
 TURNS_PER_PAGE = 100

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.admin.text import pretty, visible
+from agents.admin.text import pretty
+from agents.hidden_text import visible
 
 CONTEXT_LINES = 2
 

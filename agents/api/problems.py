@@ -18,7 +18,7 @@ from django.core.exceptions import (
 )
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, UnreadablePostError
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException, ErrorDetail, NotAuthenticated, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
@@ -28,6 +28,9 @@ logger = logging.getLogger("agents.api")
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
+HOW_TO_SIGN_IN = (
+    "Say who asks: `Authorization: Token vel_…`; `vel token create USER` makes a token."
+)
 
 _SERVICE_STATUS: dict[type[ServiceError], int] = {
     InvalidRequest: 400,
@@ -68,6 +71,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         return problem(status, code=error.code, detail=error.message)
     if isinstance(error, ValidationError):
         return _of_validation(error)
+    if isinstance(error, NotAuthenticated):
+        error.detail = ErrorDetail(HOW_TO_SIGN_IN, "not_authenticated")
     if isinstance(error, APIException):
         return _of_api_exception(error)
     if isinstance(error, Http404):

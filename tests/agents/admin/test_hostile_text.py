@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from agents.admin.text import shown, shown_result_json, typed, visible
+from agents.admin.text import shown, shown_result_json, typed
+from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, Run, Thread, Todo
 from agents.states import RunStatus
 from tests.agents.admin import rows

@@ -27,6 +27,7 @@ def assert_refused(client: APIClient) -> None:
 
 def test_nobody_is_asked_for_a_token() -> None:
     assert_refused(APIClient())
+    assert "vel token create" in problem_of(APIClient().get(RUNS))["detail"]
 
 
 def test_a_token_lets_its_user_in() -> None:
