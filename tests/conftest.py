@@ -7,12 +7,25 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from agents.conf import vel_settings
 from tests.support import postgres
 
 REQUIRED = os.environ.get("CI") == "true"
 """In CI nothing that a marker needs may be missing."""
+
+
+# The same examples each time, so that a change is judged by what it changes; `make storm` looks for
+# new ones. How long an example takes says more of the machine than of the code.
+settings.register_profile(
+    "storm", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("test", settings.get_profile("storm"), derandomize=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("storm" if config.option.markexpr == "storm" else "test")
 
 
 def _missing(marker: str) -> str:

@@ -101,7 +101,7 @@ class Display:
         self._tools[data["call_id"]] = data["tool"]
         # The list itself follows as an event.
         given = "" if data["tool"] == TODOS else short_input(data["input"])
-        self.note(f"• {data['tool']}  {given}", "bold cyan")
+        self.note(f"• {data['tool']}  {given}".rstrip(), "bold cyan")
 
     def _on_tool_rejected(self, data: dict[str, Any]) -> None:
         self.note(f"• {data['tool']}  {short_input(data['input'])}", "bold cyan")

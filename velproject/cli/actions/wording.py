@@ -9,42 +9,33 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from velproject.cli.actions.result_text import result_text
 from velproject.cli.terminal import one_line, visible
 
 RESULT_LINES = 6
 LINE_WIDTH = 160
+OTHERS_WIDTH = 40
 
 
 def short_input(given: Any) -> str:
-    """A tool's input as one short line: the value alone where there is one."""
-    if isinstance(given, dict) and len(given) == 1:
-        (value,) = given.values()
-        if isinstance(value, str):
-            return one_line(value)
-    return one_line(json.dumps(given, ensure_ascii=False))
+    """A tool's input as one short line: the first value, then the others by their names."""
+    if not isinstance(given, dict) or not given:
+        return one_line(json.dumps(given, ensure_ascii=False)) if given else ""
+    first, *others = (
+        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in given.items()
+    )
+    named = [f"{name}={one_line(value, OTHERS_WIDTH)}" for name, value in others]
+    return one_line("  ".join([one_line(first[1]), *named]), LINE_WIDTH)
 
 
 def short_output(output: str) -> list[str]:
     """The beginning of a tool's result as safe lines; a command's is what it printed."""
-    text = visible(printed_text(output)).rstrip()
+    text = visible(result_text(output)).rstrip()
     lines = [line[:LINE_WIDTH] for line in text.split("\n")]
     if len(lines) > RESULT_LINES:
         lines[RESULT_LINES:] = [f"… {len(lines) - RESULT_LINES} more lines"]
     return lines
-
-
-def printed_text(output: str) -> str:
-    """The text of a result: of a command's JSON its stdout, stderr and a bad exit code."""
-    try:
-        data = json.loads(output)
-    except ValueError:
-        return output
-    if not isinstance(data, dict) or "exit_code" not in data:
-        return output
-    parts = [str(data.get(name) or "").rstrip("\n") for name in ("stdout", "stderr")]
-    if data["exit_code"]:
-        parts.append(f"exit code {data['exit_code']}")
-    return "\n".join(part for part in parts if part) or "(no output)"
 
 
 def totals(data: dict[str, Any]) -> str:
