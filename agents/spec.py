@@ -35,6 +35,8 @@ class AgentSpec(BaseModel):
     interrupt_on: dict[str, bool | InterruptRule] = Field(default_factory=dict)
     sandbox: bool = True
     network: Literal["none", "allowlist", "full"] = "none"
+    allowed_hosts: tuple[str, ...] = ()
+    toolbox: str = ""
     command_timeout: int | None = None
     max_turns: int = 500
     max_tokens: int | None = None

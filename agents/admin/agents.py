@@ -20,7 +20,7 @@ from agents.models import Agent, AgentVersion, Run
 from agents.services.agents import build_spec, save_agent
 from agents.services.errors import InvalidRequest, ServiceError
 
-SANDBOX_FIELDS = ["sandbox", "network", "command_timeout"]
+SANDBOX_FIELDS = ["sandbox", "network", "allowed_hosts", "toolbox", "command_timeout"]
 VERSIONS_SHOWN = 30
 _OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
 

@@ -73,6 +73,18 @@ class Agent(models.Model):
     network = models.CharField(
         max_length=20, choices=NetworkChoice.choices, default=NetworkChoice.NONE
     )
+    allowed_hosts = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_(
+            'What the allow-list holds, as ["pypi.org", "*.example.org", "api.example.com:8443"].'
+        ),
+    )
+    toolbox = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text=_("A Python environment that the operator built. Empty: the system's Python."),
+    )
     command_timeout = models.PositiveIntegerField(
         null=True,
         blank=True,

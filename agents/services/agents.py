@@ -48,6 +48,8 @@ def build_spec(agent: Agent) -> AgentSpec:
             interrupt_on=agent.interrupt_on,
             sandbox=agent.sandbox,
             network=agent.network,  # type: ignore[arg-type]
+            allowed_hosts=agent.allowed_hosts,
+            toolbox=agent.toolbox,
             command_timeout=agent.command_timeout,
             max_turns=agent.max_turns,
             max_tokens=agent.max_tokens,
