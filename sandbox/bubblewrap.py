@@ -8,14 +8,16 @@ from collections.abc import Callable
 from sandbox.account import Account, account_for
 from sandbox.base import BaseSandbox, Execution
 from sandbox.cancellation import Cancellation
-from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.egress.execution import Egress
+from sandbox.enforcement import Enforcement
+from sandbox.errors import SandboxSetupError
 from sandbox.execution import BubblewrapExecution
 from sandbox.launch import Command, launch
-from sandbox.namespace import PYTHON, SHELL, InjectedFile
-from sandbox.policy import Network, SandboxPolicy
-from sandbox.probe import require_bwrap
+from sandbox.namespace import SHELL, InjectedFile
+from sandbox.policy import SandboxPolicy
+from sandbox.probe import require_bwrap, usable_cgroups
 from sandbox.reach import unreachable_directory
-from sandbox.rlimits import apply_rlimits
+from sandbox.watchdog_disk import Base
 
 _PYTHON_SOURCE = "/run/execute_python"
 """Not importable by this name, so it hides no module of the working directory."""
@@ -30,17 +32,21 @@ class BubblewrapSandbox(BaseSandbox):
 
     Raises `SandboxSetupError` when the policy's commands would run as root, or as an account
     that cannot walk to what they are to see.
+
+    With a network, commands reach the public internet through a proxy of this process. `egress`
+    replaces what it takes for that, for tests. `use_cgroups=False` is for tests too: limits are
+    then kept as on a host without control groups.
     """
 
-    def __init__(self, policy: SandboxPolicy) -> None:
+    def __init__(
+        self, policy: SandboxPolicy, *, egress: Egress | None = None, use_cgroups: bool = True
+    ) -> None:
         super().__init__(policy)
-        if policy.network is not Network.NONE:
-            raise SandboxUnavailable(
-                f"The policy asks for network {policy.network.value!r}, which is not supported "
-                "on this host yet. Use network 'none'."
-            )
+        self._egress = (egress or Egress()).of(policy)
         self._bwrap = require_bwrap()
         self._account = account_for(policy)
+        self._cgroups = usable_cgroups() if use_cgroups else None
+        self._base = Base()
         if self._account.uid != os.geteuid():
             _check_reachable(policy, self._account)
 
@@ -71,7 +77,7 @@ class BubblewrapSandbox(BaseSandbox):
         cancel: Cancellation | None = None,
     ) -> Execution:
         prepared = Command(
-            [PYTHON, _PYTHON_SOURCE],
+            [self.policy.python, _PYTHON_SOURCE],
             files=(InjectedFile(_PYTHON_SOURCE, _encoded(code)),),
             # Modules of the working directory are found as they are for a script beside them.
             environment={"PYTHONPATH": self.working_dir},
@@ -88,19 +94,27 @@ class BubblewrapSandbox(BaseSandbox):
         cancel: Cancellation | None,
     ) -> Execution:
         seconds = self._wall_time(timeout)
-        launched = launch(self._bwrap, self.policy, self._account, command, self._before_it_runs)
-        return BubblewrapExecution(
-            launched,
-            self.policy.limits,
-            seconds,
-            on_output=on_output,
-            marker=command.marker,
-            cancel=cancel,
-        )
 
-    def _before_it_runs(self, pid: int) -> None:
-        """Everything that must hold for the first process, and so for all, before the command."""
-        apply_rlimits(pid, self._account, self.policy.limits)
+        def begin(command: Command) -> Execution:
+            enforcement = Enforcement(self.policy, self._account, self._cgroups, self._base)
+            try:
+                launched = launch(
+                    self._bwrap, self.policy, self._account, command, enforcement.prepare
+                )
+            except BaseException:
+                enforcement.end()
+                raise
+            return BubblewrapExecution(
+                launched,
+                self.policy.limits,
+                seconds,
+                enforcement=enforcement,
+                on_output=on_output,
+                marker=command.marker,
+                cancel=cancel,
+            )
+
+        return begin(command) if self._egress is None else self._egress.start(command, begin)
 
 
 def _check_reachable(policy: SandboxPolicy, account: Account) -> None:

@@ -10,7 +10,8 @@ from sandbox.base import BaseSandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.host_paths import readable_path, writable_directory
-from sandbox.policy import Mount, SandboxPolicy
+from sandbox.policy import Mount, Network, SandboxPolicy
+from sandbox.seatbelt import SeatbeltSandbox
 from sandbox.uids import uid_for
 
 
@@ -24,29 +25,30 @@ def create_sandbox(
 
     All are bound at their own (resolved) paths; `working_dir` is made if it is missing. `timeout`
     is the default wall time of a command in seconds. Commands run as the owner of `working_dir`.
+    With `network` they reach public addresses of the internet through a proxy that checks each
+    connection, and never this host or its local networks.
 
-    Raises `SandboxUnavailable` where this host cannot sandbox (nothing ever runs without), or
-    when `network` is asked for, and `SandboxSetupError` for a path that would give the machine
-    away or that belongs to root.
+    Raises `SandboxUnavailable` where this host cannot sandbox (nothing ever runs without), and
+    `SandboxSetupError` for a path that would give the machine away or that belongs to root.
     """
-    if platform.system() != "Linux":
+    system = platform.system()
+    if system not in ("Linux", "Darwin"):
         raise SandboxUnavailable(
-            f"There is no sandbox for {platform.system()} yet, only for Linux (bubblewrap). "
+            f"There is no sandbox for {system}, only for Linux (bubblewrap) and macOS (Seatbelt). "
             "Run this in a Linux machine or container."
-        )
-    if network:
-        raise SandboxUnavailable(
-            "A sandbox with network access was asked for. It needs the egress proxy, which this "
-            "version does not have; use network=False."
         )
     directory = _working_directory(working_dir)
     readable = [readable_path(path) for path in allowed_paths or []]
     # The working directory comes last: it stays writable inside of an allowed path.
     mounts = [Mount(path, str(path)) for path in readable]
-    mounts.append(Mount(directory, str(directory), writable=True))
-    return BubblewrapSandbox(
-        SandboxPolicy(mounts=tuple(mounts), working_dir=str(directory), timeout=float(timeout))
+    mounts.append(Mount(directory, str(directory), writable=True, foreign=True))
+    policy = SandboxPolicy(
+        mounts=tuple(mounts),
+        working_dir=str(directory),
+        timeout=float(timeout),
+        network=Network.FULL if network else Network.NONE,
     )
+    return SeatbeltSandbox(policy) if system == "Darwin" else BubblewrapSandbox(policy)
 
 
 def _working_directory(given: str) -> Path:

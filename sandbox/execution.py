@@ -10,12 +10,18 @@ from collections.abc import Callable
 
 from sandbox.base import Execution
 from sandbox.cancellation import Cancellation
+from sandbox.enforcement import Enforcement
 from sandbox.errors import SandboxSetupError
 from sandbox.launched import Launched
 from sandbox.output import CapturedStream, LiveOutput
 from sandbox.policy import Limits
 from sandbox.processes import send_kill
-from sandbox.result import CANCELLED_EXIT_CODE, TIMED_OUT_EXIT_CODE, ExecutionResult
+from sandbox.result import (
+    CANCELLED_EXIT_CODE,
+    OVER_LIMIT_EXIT_CODE,
+    TIMED_OUT_EXIT_CODE,
+    ExecutionResult,
+)
 
 _CHUNK = 65536
 
@@ -29,6 +35,7 @@ class BubblewrapExecution(Execution):
         limits: Limits,
         seconds: float,
         *,
+        enforcement: Enforcement,
         on_output: Callable[[str], None] | None = None,
         marker: str = "",
         cancel: Cancellation | None = None,
@@ -38,6 +45,7 @@ class BubblewrapExecution(Execution):
         self._launched = launched
         self._limits = limits
         self._seconds = seconds
+        self._enforcement = enforcement
         self._streams = {
             launched.pipes.stdout: ("stdout", CapturedStream(limits.output)),
             launched.pipes.stderr: ("stderr", CapturedStream(limits.output)),
@@ -47,6 +55,8 @@ class BubblewrapExecution(Execution):
         self._killed = False
         self._ended = False
         self._ending = "gone"
+        self._overstepped: str | None = None
+        self._last_words: list[str] = []
         self._duration = 0.0
         self._result: ExecutionResult | None = None
         self._started = time.monotonic()
@@ -71,17 +81,23 @@ class BubblewrapExecution(Execution):
         return self._result
 
     def _watch(self) -> str:
-        """Take in output until the command has ended or must be: exited, gone, late or flood."""
-        launched = self._launched
+        """Take in output until the command has ended or must be.
+
+        Returns how: exited, gone, late, flood, or over, with `_overstepped` set.
+        """
+        launched, watches = self._launched, self._enforcement.watches
         poll = select.poll()
         for descriptor in (launched.pipes.status, launched.pidfd, *self._streams):
             poll.register(descriptor, select.POLLIN)
         deadline = self._started + self._seconds
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if time.monotonic() >= deadline:
                 return "late"
-            for descriptor, _ in poll.poll(left * 1000):
+            if self._oversteps():
+                return "over"
+            next_look = min((watch.due for watch in watches), default=deadline)
+            pause = max(0.0, min(deadline, next_look) - time.monotonic())
+            for descriptor, _ in poll.poll(pause * 1000):
                 if descriptor in self._streams:
                     if not self._take(descriptor):
                         poll.unregister(descriptor)
@@ -97,8 +113,16 @@ class BubblewrapExecution(Execution):
             if self._printed > self._limits.output_flood:
                 return "flood"
 
+    def _oversteps(self) -> bool:
+        for watch in self._enforcement.watches:
+            if watch.due <= time.monotonic():
+                self._overstepped = watch.look()
+                if self._overstepped is not None:
+                    return True
+        return False
+
     def _end(self) -> None:
-        """Nothing survives: kill the tree, take what it had written, free the descriptors."""
+        """Nothing survives: kill the tree, take what it had written, free what it held."""
         if self._forget_cancel:
             self._forget_cancel()
         with self._lock:
@@ -109,8 +133,11 @@ class BubblewrapExecution(Execution):
         try:
             self._launched.end()
             self._drain()
+            self._overstepped = self._overstepped or self._enforcement.overstepped()
+            self._last_words = self._enforcement.last_words()
         finally:
             self._launched.close()
+            self._enforcement.end()
 
     def _drain(self) -> None:
         # No writer is alive, so what is in the pipes now is all there is. An end of file is not
@@ -144,17 +171,21 @@ class BubblewrapExecution(Execution):
         exit_code = self._launched.exit_code
         if self._killed:
             exit_code = CANCELLED_EXIT_CODE
+        elif self._overstepped is not None:
+            exit_code = OVER_LIMIT_EXIT_CODE
+            errors += f"\n[killed: {self._overstepped}]\n"
         elif ending == "late":
             exit_code = TIMED_OUT_EXIT_CODE
             errors += f"\n[killed: the time limit of {self._seconds:g} s was reached]\n"
         elif ending == "flood":
-            exit_code = 137
+            exit_code = OVER_LIMIT_EXIT_CODE
             errors += f"\n[killed: more than {self._limits.output_flood:,} bytes of output]\n"
         elif exit_code is None:
             raise SandboxSetupError(
                 "The sandbox ended without an exit code of the command: bubblewrap could not "
                 f"start it, or was killed. stderr: {errors.strip() or '(empty)'}"
             )
+        errors += "".join(f"\n[{word}]\n" for word in self._last_words)
         return ExecutionResult(
             stdout=stdout.text(),
             stderr=errors,

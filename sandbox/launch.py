@@ -28,6 +28,8 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     stdin: bytes | None = None
     marker: str = ""
+    descriptors: tuple[int, ...] = ()
+    """What it inherits, by the same numbers."""
 
 
 def launch(
@@ -57,7 +59,7 @@ def launch(
         fcntl.fcntl(arrival, fcntl.F_SETPIPE_SZ, select.PIPE_BUF)  # one page: one byte fills it
         os.write(arrival, b"\0")
 
-        inherited = [their_status, their_arrival, their_gate]
+        inherited = [their_status, their_arrival, their_gate, *command.descriptors]
         arguments = bwrap_arguments(policy, command.environment)
         for file in (*system_files(), *command.files):
             content = theirs.add(sealed_memory("vel-file", file.content))

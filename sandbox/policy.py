@@ -22,27 +22,44 @@ class Network(StrEnum):
 class Mount:
     """A directory or file of the host inside the sandbox. `target` is an absolute path there.
 
-    Links in `source` are followed, so no part of it may lie where a sandbox can write.
+    Links in `source` are followed, so no part of it may lie where a sandbox can write. Of a
+    `foreign` directory, which is the caller's own, only what commands add counts as their use of
+    the disk.
     """
 
     source: Path
     target: str
     writable: bool = False
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Resource limits of one command; bytes and seconds. None means no limit of that kind.
 
-    `memory`, `file_size`, `open_files` and `cpu_seconds` hold for each process. `output` is what
-    is kept of each of stdout and stderr; a command that prints more than `output_flood` in all is
-    killed. `tmp_size` is the size of each file system in memory (/tmp, /dev/shm, the home).
+    `memory`, `file_size`, `open_files` and `cpu_seconds` hold for each process. `processes`
+    (threads count), `memory_total` and `cpus` hold for the command and all it started.
+
+    `memory_total` takes in memory files, /tmp, /dev/shm and the home. `cpus` is a number of
+    processors; without the cpu controller of cgroups commands are only made nice, and a command
+    may use what the host has until its wall time. `HostReport.limits` says what enforces each.
+
+    `disk` is what the writable mounts may hold together, as allocated on disk, and `files` how
+    many names. A command may start over a full tree, to delete, and is killed when the tree
+    grows.
+
+    `output` is what is kept of each of stdout and stderr; a command that prints more than
+    `output_flood` in all is killed. `tmp_size` is the size of each file system in memory (/tmp,
+    /dev/shm, the home).
     """
 
     processes: int | None = 256
     memory: int | None = 2 * 1024**3
+    memory_total: int | None = 2 * 1024**3
+    cpus: float | None = 2.0
     file_size: int | None = 512 * 1024**2
     disk: int | None = 2 * 1024**3
+    files: int | None = 200_000
     open_files: int | None = 1024
     cpu_seconds: int | None = 600
     output: int = 200_000
@@ -56,6 +73,7 @@ class SandboxPolicy:
 
     `mounts` are bound in their order over the read-only system. `working_dir` is the absolute
     path inside the sandbox where commands start. `timeout` is the default wall time in seconds.
+    `allowed_hosts` are what the network ALLOWLIST reaches, written as for `sandbox.egress.rules`.
     `uid` is the unprivileged host account that commands run as; None means the caller's own,
     or, when the caller is root, the owner of the first writable mount.
     """
@@ -64,7 +82,10 @@ class SandboxPolicy:
     working_dir: str
     timeout: float = 30.0
     network: Network = Network.NONE
+    allowed_hosts: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     environment: tuple[tuple[str, str], ...] = ()
     uid: int | None = None
     gid: int | None = None
+    python: str = "/usr/bin/python3"
+    """The interpreter of `execute_python`, as a path inside the sandbox."""

@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.account import account_for
+from sandbox.cgroups import Cgroups
+from sandbox.cgroups_search import find_cgroups, mounted_versions
+from sandbox.enforced_limits import EnforcedLimit, enforced_limits
+from sandbox.enforcement import Enforcement
 from sandbox.errors import SandboxError, SandboxUnavailable
 from sandbox.executables import find_executable
 from sandbox.execution import BubblewrapExecution
 from sandbox.launch import Command, launch
 from sandbox.namespace import PYTHON, SHELL
 from sandbox.policy import Limits, SandboxPolicy
-from sandbox.rlimits import apply_rlimits
 from sandbox.seccomp import host_architecture
 from sandbox.uids import uid_for
 
@@ -29,7 +32,9 @@ OLDEST_BWRAP = (0, 8, 0)
 class HostReport:
     """`problems` are what keeps the sandbox from running, `warnings` what works without.
 
-    Each line says what is wrong and what to do. `cgroups` are the versions that are mounted.
+    Each line says what is wrong and what to do. `cgroups` are the versions that are mounted;
+    `command_cgroups` is where each command gets a control group of its own, None where it does
+    not. `limits` says for each limit what keeps it.
     """
 
     system: str
@@ -39,6 +44,8 @@ class HostReport:
     user_namespaces: bool = False
     seccomp_architecture: str | None = None
     cgroups: tuple[int, ...] = ()
+    command_cgroups: Cgroups | None = None
+    limits: tuple[EnforcedLimit, ...] = ()
     python: Path | None = None
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -93,7 +100,7 @@ def _examine() -> HostReport:
     warnings: list[str] = []
     if python is None:
         warnings.append(f"There is no {PYTHON}: execute_python cannot work. Install python3.")
-    report = replace(report, cgroups=_cgroup_versions(), python=python, warnings=tuple(warnings))
+    report = replace(report, cgroups=mounted_versions(), python=python)
     problems: list[str] = []
     try:
         report = replace(report, seccomp_architecture=host_architecture().name)
@@ -116,9 +123,24 @@ def _examine() -> HostReport:
                 f"{'.'.join(map(str, OLDEST_BWRAP))} or newer is needed. Upgrade bubblewrap."
             )
     if bwrap is not None and not problems:
-        problems += _try_a_sandbox(bwrap)
-        report = replace(report, user_namespaces=not problems)
-    return replace(report, problems=tuple(problems))
+        cgroups = find_cgroups()
+        problems += _try_a_sandbox(bwrap, cgroups)
+        if problems and cgroups is not None and not (without := _try_a_sandbox(bwrap, None)):
+            warnings.append(
+                f"Control groups (version {cgroups.version}) were found but cannot be used: "
+                f"{problems[0]}"
+            )
+            problems, cgroups = without, None
+        if not problems:
+            if cgroups is not None:
+                cgroups.remove_stale()
+            report = replace(
+                report,
+                user_namespaces=True,
+                command_cgroups=cgroups,
+                limits=enforced_limits(cgroups),
+            )
+    return replace(report, problems=tuple(problems), warnings=tuple(warnings))
 
 
 def _version_of(bwrap: Path) -> str:
@@ -133,12 +155,12 @@ def _as_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
-def _cgroup_versions() -> tuple[int, ...]:
-    kinds = {line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
-    return tuple(number for number, kind in ((1, "cgroup"), (2, "cgroup2")) if kind in kinds)
+def usable_cgroups() -> Cgroups | None:
+    """Where commands get control groups on this host; None for nowhere."""
+    return check_host().command_cgroups
 
 
-def _try_a_sandbox(bwrap: Path) -> list[str]:
+def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
     """Run one command that looks at its own confinement; the problems it found."""
     limits = Limits()
     policy = SandboxPolicy(
@@ -147,13 +169,16 @@ def _try_a_sandbox(bwrap: Path) -> list[str]:
         limits=limits,
         uid=uid_for(0) if os.geteuid() == 0 else None,
     )
-    command = Command([SHELL, "-c", "cat /proc/self/status /proc/self/limits"])
+    command = Command([SHELL, "-c", "cat /proc/self/status /proc/self/limits /proc/self/cgroup"])
     try:
         account = account_for(policy)
-        launched = launch(
-            bwrap, policy, account, command, lambda pid: apply_rlimits(pid, account, limits)
-        )
-        result = BubblewrapExecution(launched, limits, 30.0).wait()
+        enforcement = Enforcement(policy, account, cgroups)
+        try:
+            launched = launch(bwrap, policy, account, command, enforcement.prepare)
+        except BaseException:
+            enforcement.end()
+            raise
+        result = BubblewrapExecution(launched, limits, 30.0, enforcement=enforcement).wait()
     except SandboxError as error:
         return [f"A trial sandbox did not start. {error} {_likely_mend()}"]
     expected = {
@@ -163,6 +188,9 @@ def _try_a_sandbox(bwrap: Path) -> list[str]:
         "as an unprivileged user": r"^Uid:\s+65534\s+65534\s+65534\s+65534$",
         "with its process limit": rf"^Max processes\s+{limits.processes}\s+{limits.processes}\s",
     }
+    for kind in cgroups.parents if cgroups is not None else ():
+        name = kind if cgroups is not None and cgroups.version == 1 else ""
+        expected[f"in its {kind} control group"] = rf"^\d+:([^:]+,)?{name}(,[^:]+)?:.*/vel-sandbox-"
     return [
         f"A trial command did not run {what}. Upgrade bubblewrap and the kernel. "
         f"stderr: {result.stderr.strip() or '(empty)'}"

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
+from sandbox.namespace import PYTHON
 from sandbox.paths import AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 from sandbox.reach import unreachable_directory
+from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 from sandbox.uids import uid_for
 
 __all__ = ["Workspace", "own_directory_account", "prepare", "uid_for"]
@@ -54,25 +56,33 @@ class Workspace:
         limits: Limits | None = None,
         environment: tuple[tuple[str, str], ...] = (),
         extra_mounts: tuple[Mount, ...] = (),
+        toolbox: Toolbox | None = None,
     ) -> SandboxPolicy:
         """Commands see the areas below /sandbox, start in /sandbox/workspace, run as the owner.
 
-        `skills` (also at /skills) and `user_uploads` are read-only.
+        `skills` (also at /skills) and `user_uploads` are read-only. With a `toolbox`, which the
+        caller holds as long as commands run, its Python comes first.
         """
         areas = tuple(
-            Mount(directory, f"{SANDBOX_ROOT}/{area}", area not in READ_ONLY_AREAS)
+            Mount(
+                directory,
+                f"{SANDBOX_ROOT}/{area}",
+                writable=area not in READ_ONLY_AREAS,
+                foreign=directory == self.own_directory,
+            )
             for area, directory in self.directories.items()
         )
         skills = Mount(self.root / "skills", "/skills")
         return SandboxPolicy(
-            mounts=(*areas, skills, *extra_mounts),
+            mounts=(*areas, skills, *extra_mounts, *(toolbox.mounts if toolbox else ())),
             working_dir=WORKING_DIR,
             timeout=timeout,
             network=network,
             limits=limits or Limits(),
-            environment=environment,
+            environment=(*(VARIABLES if toolbox else ()), *environment),
             uid=self.uid,
             gid=self.gid,
+            python=PYTHON_IN_IT if toolbox else PYTHON,
         )
 
 

@@ -179,11 +179,20 @@ def check_vel_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Whether commands can run. Tries a real sandbox, so only when asked for (`check --deploy`)."""
+    """Whether commands can run, and under firm limits.
+
+    Tries a real sandbox, so only when asked for (`check --deploy`).
+    """
     # Imported here: every command imports this module, and few try a sandbox.
     from sandbox.probe import check_host  # noqa: PLC0415
 
-    return [Warning(problem, id="vel.W001") for problem in check_host().problems]
+    report = check_host()
+    found: list[CheckMessage] = [Warning(problem, id="vel.W001") for problem in report.problems]
+    for limit in report.limits:
+        if not limit.firm:
+            text = f"The {limit.limit} of commands is kept by {limit.by}: {limit.weakness}"
+            found.append(Warning(text, hint=limit.advice, id="vel.W003"))
+    return found
 
 
 @register(Tags.database)

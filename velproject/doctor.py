@@ -15,7 +15,11 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
+from agents.conf import vel_settings
+from sandbox.errors import SandboxError
 from sandbox.probe import check_host
+from sandbox.toolbox_contents import verify_toolbox
+from sandbox.toolbox_find import find_toolbox, toolbox_names
 from velproject import env
 from velproject.schema import missing_migrations, protect_database_file, unknown_migrations
 
@@ -53,6 +57,7 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     database = check_database()
     yield database
     yield from check_sandbox()
+    yield from check_toolboxes()
     # Imported here: models can be imported once Django is set up, which may fail above.
     from velproject import doctor_running  # noqa: PLC0415
 
@@ -89,7 +94,7 @@ def check_data_directory() -> Finding:
 
 def check_settings() -> Iterator[Finding]:
     """Django's system checks, Vel's own among them."""
-    found = [message for message in run_checks() if message.id != "vel.W001"]
+    found = [message for message in run_checks() if message.id not in ("vel.W001", "vel.W003")]
     for message in found:
         yield Finding(
             "settings",
@@ -137,13 +142,34 @@ def check_sandbox() -> Iterator[Finding]:
     for problem in report.problems:
         yield Finding("sandbox", Level.BROKEN, problem, "Until then: vel --no-sandbox, files only.")
     if report.usable:
-        cgroups = ", ".join(f"cgroup v{number}" for number in report.cgroups) or "no cgroups"
         yield Finding(
             "sandbox",
             Level.OK,
-            f"bubblewrap {report.bwrap_version}, seccomp {report.seccomp_architecture}, {cgroups}",
+            f"bubblewrap {report.bwrap_version}, seccomp {report.seccomp_architecture}",
         )
+        kept = ", ".join(f"{limit.limit} ({limit.by})" for limit in report.limits)
+        yield Finding("its limits", Level.OK, kept)
+        for limit in report.limits:
+            if not limit.firm:
+                yield Finding("its limits", Level.NOTE, limit.weakness, limit.advice)
     for warning in report.warnings:
         yield Finding("sandbox", Level.NOTE, warning)
     if report.python is not None:
         yield Finding("python in it", Level.OK, str(report.python))
+
+
+def check_toolboxes() -> Iterator[Finding]:
+    """Each is what was built, and this host's Python still runs it. Reads every file of them."""
+    base = vel_settings().toolboxes
+    for name in toolbox_names(base):
+        try:
+            toolbox = find_toolbox(base, name)
+            problems = verify_toolbox(toolbox)
+        except SandboxError as error:
+            problems = [str(error)]
+        for problem in problems:
+            # Each says what to do: mostly to build it again.
+            yield Finding(f"toolbox {name}", Level.BROKEN, problem)
+        if not problems:
+            detail = f"{', '.join(toolbox.packages)} for Python {toolbox.python}"
+            yield Finding(f"toolbox {name}", Level.OK, f"{detail}, {toolbox.size / 1e6:.0f} MB")

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.probe import usable_cgroups
 from tests.sandbox.places import reachable_directory, sandbox_in
 
 
@@ -17,3 +18,11 @@ def place() -> Iterator[Path]:
 def box(place: Path) -> BubblewrapSandbox:
     """A sandbox over a fresh workspace below `place`."""
     return sandbox_in(place)
+
+
+@pytest.fixture(params=[True, False], ids=["cgroups", "watchdog"])
+def use_cgroups(request: pytest.FixtureRequest) -> bool:
+    """Each way in which limits are kept, where this host has it."""
+    if request.param and usable_cgroups() is None:
+        pytest.skip("no control groups can be had here")
+    return bool(request.param)

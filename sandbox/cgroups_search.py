@@ -1,0 +1,160 @@
+"""Finding where this process may make control groups, by version."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from sandbox.cgroups import CONTROLLERS, MEMORY, Cgroups
+
+_HOST_LEAF = "vel-host"
+"""Where the processes of a delegated group go: in version 2 a group whose children are limited
+holds none itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """A mounted hierarchy. `root` is the group that is seen at `point`."""
+
+    version: int
+    root: str
+    point: Path
+    controllers: frozenset[str]
+
+
+def find_cgroups() -> Cgroups | None:
+    """The version that can limit memory, else the one with more controllers; None for neither.
+
+    In version 2 this may move processes of a group that was delegated to this program (systemd:
+    `Delegate=yes`; a container: its topmost group) into a group below it.
+    """
+    mounts = _mounts()
+    found = [groups for groups in (_find_v2(mounts), _find_v1(mounts)) if groups is not None]
+    found.sort(key=lambda groups: (MEMORY in groups.parents, len(groups.parents)))
+    return found[-1] if found else None
+
+
+def mounted_versions() -> tuple[int, ...]:
+    return tuple(sorted({mount.version for mount in _mounts()}))
+
+
+def _find_v1(mounts: list[_Mount]) -> Cgroups | None:
+    """The own group of each hierarchy, where a child can be made in it."""
+    parents: dict[str, Path] = {}
+    own = _own_groups()
+    for mount in mounts:
+        for kind in mount.controllers.intersection(CONTROLLERS) if mount.version == 1 else ():
+            directory = _place_of(own.get(kind), mount)
+            if directory is not None and os.access(directory, os.W_OK | os.X_OK):
+                parents[kind] = directory
+    return Cgroups(1, parents) if parents else None
+
+
+def _find_v2(mounts: list[_Mount]) -> Cgroups | None:
+    """The nearest group around the own one that is ours to divide."""
+    for mount in mounts:
+        own = _place_of(_own_groups().get(""), mount) if mount.version == 2 else None
+        if own is None:
+            continue
+        for directory in (own, *own.parents):
+            if _is_ours(directory, mount.point):
+                enabled = _enable_controllers(directory)
+                parents = dict.fromkeys(enabled, directory)
+                return Cgroups(2, parents) if parents else None
+            if directory == mount.point:
+                break
+    return None
+
+
+def _is_ours(directory: Path, top: Path) -> bool:
+    """Whether it was handed over: systemd marks what it delegates; a container has its top."""
+    if not all(
+        os.access(path, os.W_OK)
+        for path in (directory, directory / "cgroup.procs", directory / "cgroup.subtree_control")
+    ):
+        return False
+    if directory == top:
+        return True
+    for mark in ("user.delegate", "trusted.delegate"):
+        try:
+            if os.getxattr(directory, mark) == b"1":
+                return True
+        except OSError:
+            continue  # no such mark, or not for this account to see
+    return False
+
+
+def _enable_controllers(directory: Path) -> list[str]:
+    available = (directory / "cgroup.controllers").read_text().split()
+    control = directory / "cgroup.subtree_control"
+    for kind in CONTROLLERS:
+        if kind in available and kind not in control.read_text().split():
+            _enable(kind, directory)
+    return [kind for kind in CONTROLLERS if kind in control.read_text().split()]
+
+
+def _enable(kind: str, directory: Path) -> None:
+    for _ in range(10):
+        try:
+            (directory / "cgroup.subtree_control").write_text(f"+{kind}")
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                return  # not allowed here: the report says what is then missing
+            if not _move_processes(directory):
+                return
+        else:
+            return
+
+
+def _move_processes(directory: Path) -> bool:
+    """Into a group below; again when new ones were started meanwhile."""
+    leaf = directory / _HOST_LEAF
+    try:
+        leaf.mkdir(exist_ok=True)
+        for pid in (directory / "cgroup.procs").read_text().split():
+            try:
+                (leaf / "cgroup.procs").write_text(pid)
+            except ProcessLookupError:
+                continue
+    except OSError:
+        return False
+    return True
+
+
+def _place_of(group: str | None, mount: _Mount) -> Path | None:
+    if group is None:
+        return None
+    path, root = PurePosixPath(group), PurePosixPath(mount.root)
+    if not path.is_relative_to(root) or ".." in path.parts:
+        return None  # outside of what this process sees
+    directory = mount.point / path.relative_to(root)
+    return directory if directory.is_dir() else None
+
+
+def _own_groups() -> dict[str, str]:
+    """The own group by controller, as in /proc/self/cgroup; "" is version 2."""
+    found: dict[str, str] = {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kinds, group = line.split(":", 2)
+        for kind in kinds.split(","):
+            found[kind] = group
+    return found
+
+
+def _mounts() -> list[_Mount]:
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            fields = before.split(" ")
+            version = 2 if kind == "cgroup2" else 1
+            names = frozenset(options.split(",")) if version == 1 else frozenset[str]()
+            found.append(_Mount(version, _unescaped(fields[3]), Path(_unescaped(fields[4])), names))
+    return found
+
+
+def _unescaped(field: str) -> str:
+    return field.encode().decode("unicode_escape") if "\\" in field else field

@@ -1,0 +1,175 @@
+"""What the directories that commands can write hold, in allocated bytes and in names.
+
+Their contents belong to somebody hostile: no link is followed, a hard link counts once, a hole
+in a file not at all, and what cannot be measured is said.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.errors import StorageFull
+from sandbox.policy import Limits
+from sandbox.watchdog import in_units
+
+MAX_DEPTH = 256
+"""Directories that lie deeper are not measured."""
+
+_BATCH = 64
+"""Names between two looks at the clock."""
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Usage:
+    """`complete` is false where a part of the tree lies too deep to be measured."""
+
+    size: int = 0
+    files: int = 0
+    complete: bool = True
+
+
+class TreeScan:
+    """Measures `directories` in slices, since a large tree takes seconds. Close it after use."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self.usage = Usage()
+        self.seconds = 0.0
+        """Time spent so far."""
+        self._linked: set[tuple[int, int]] = set()
+        self._walk = self._walk_all(directories)
+
+    def run(self, seconds: float) -> bool:
+        """Go on for about so long; whether the end was reached."""
+        started = time.monotonic()
+        try:
+            while time.monotonic() - started < seconds:
+                if next(self._walk, True):
+                    return True
+            return False
+        finally:
+            self.seconds += time.monotonic() - started
+
+    def close(self) -> None:
+        self._walk.close()
+
+    def _walk_all(self, directories: Sequence[Path]) -> Generator[bool, None, None]:
+        """False after each batch."""
+        for directory in directories:
+            try:
+                root = os.open(directory, _DIRECTORY)
+            except FileNotFoundError:
+                continue
+            try:
+                yield from self._walk_tree(root)
+            finally:
+                os.close(root)
+
+    def _walk_tree(self, root: int) -> Generator[bool, None, None]:
+        pending: list[tuple[bytes, ...]] = [()]
+        while pending:
+            names = pending.pop()
+            yield False
+            try:
+                directory = _open_below(root, names)
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                continue  # gone or replaced meanwhile; or another's, where commands cannot write
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+                continue
+            try:
+                yield from self._measure(directory, names, pending)
+            finally:
+                os.close(directory)
+
+    def _measure(
+        self, directory: int, names: tuple[bytes, ...], pending: list[tuple[bytes, ...]]
+    ) -> Generator[bool, None, None]:
+        with os.scandir(directory) as scan:
+            for number, entry in enumerate(scan):
+                if number % _BATCH == 0:
+                    yield False
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except (FileNotFoundError, PermissionError):
+                    self.usage.files += 1
+                    continue
+                self._count(status)
+                if not entry.is_dir(follow_symlinks=False):
+                    continue
+                if len(names) < MAX_DEPTH:
+                    pending.append((*names, os.fsencode(entry.name)))
+                else:
+                    self.usage.complete = False
+
+    def _count(self, status: os.stat_result) -> None:
+        self.usage.files += 1
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            key = (status.st_dev, status.st_ino)
+            if key in self._linked:
+                return
+            self._linked.add(key)
+        self.usage.size += status.st_blocks * 512
+
+
+def _open_below(root: int, names: tuple[bytes, ...]) -> int:
+    """The directory, entered name by name: whoever owns the tree may swap any of them."""
+    directory = os.dup(root)
+    for name in names:
+        try:
+            below = _open_directory(name, directory)
+        finally:
+            os.close(directory)
+        directory = below
+    return directory
+
+
+def _open_directory(name: bytes, parent: int) -> int:
+    try:
+        descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+        if os.access(b".", os.X_OK, dir_fd=descriptor, effective_ids=True):
+            return descriptor
+        os.close(descriptor)
+    except PermissionError:
+        pass
+    # Its owner, who is this account, closed it. Room must not be hidden so: it is opened again.
+    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{found}", 0o700)
+    finally:
+        os.close(found)
+    return os.open(name, _DIRECTORY, dir_fd=parent)
+
+
+def require_room(directories: Sequence[Path], limits: Limits, size: int, path: str) -> None:
+    """For tools on the host, before they write `size` bytes to `path`, an agent's path.
+
+    Raises `StorageFull` when `directories` would then hold more than the limits allow. A tree
+    that takes longer than a second to measure passes: the watch on commands will find it.
+    """
+    if limits.disk is None and limits.files is None:
+        return
+    scan = TreeScan(directories)
+    try:
+        scan.run(1.0)
+    finally:
+        scan.close()
+    if limits.disk is not None and scan.usage.size + size > limits.disk:
+        raise StorageFull(
+            f"no room left: the workspace may hold {in_units(limits.disk)}. "
+            "Delete files that are not needed.",
+            path,
+        )
+    if limits.files is not None and scan.usage.files >= limits.files:
+        raise StorageFull(
+            f"no room left: the workspace may hold {limits.files:,} files. "
+            "Delete files that are not needed.",
+            path,
+        )

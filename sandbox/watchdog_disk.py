@@ -1,0 +1,239 @@
+"""Keeping what commands can write within its quota.
+
+Counting a large tree takes seconds. So the file system's free room is looked at often, which
+costs nothing but is everybody's, and the tree is counted in slices: now and then, and at once
+when the room that went could mean that the quota is used up.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sandbox.policy import Limits, Mount
+from sandbox.quota import MAX_DEPTH, TreeScan, Usage
+from sandbox.watchdog import Watch, in_units, open_files_of, processes_of
+
+_FIRST_COUNT = 0.25
+_LAST_COUNT = 2.0
+"""Seconds that counting may take before a command runs, and after it."""
+_SLICE = 0.02
+_SHORTEST, _LONGEST = 0.05, 0.5
+"""Seconds between two looks."""
+_FASTEST_WRITE = 2 * 1024**3
+"""Bytes per second."""
+_SUSPECT = 0.9
+_SLACK = Usage(1024**2, 100)
+"""What a tree over its quota may still grow by: a command that deletes writes a little too."""
+_UNSEEN_GROWTH = 64 * 1024**2
+"""Bytes that may vanish while something cannot be measured."""
+_HOST_RESERVE = 1024**3
+_HOST_RESERVE_PART = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Bytes and names on the file systems; of names only what they tell."""
+
+    free: int
+    free_files: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    size: int | None
+    files: int | None
+
+
+@dataclass(slots=True)
+class Base:
+    """What lay in the caller's own directories before the first command, once that is known.
+
+    It is not the commands'. Shared by the commands of one sandbox.
+    """
+
+    usage: Usage | None = None
+
+
+class DiskWatch(Watch):
+    """Counts the writable `mounts` for the command whose first process is `first`.
+
+    Made before the command runs: a tree that is over its quota then must only not grow.
+    """
+
+    def __init__(
+        self, first: int, mounts: Sequence[Mount], limits: Limits, base: Base | None = None
+    ) -> None:
+        self._first = first
+        self._limits = limits
+        sources = {mount.source for mount in mounts if mount.writable}
+        self._directories = [
+            path for path in sources if path.is_dir() and sources.isdisjoint(path.parents)
+        ]
+        foreign = any(mount.foreign and mount.writable for mount in mounts)
+        self._base = (base or Base()) if foreign else Base(Usage())
+        self._devices = {path.stat().st_dev: path for path in self._directories}
+        self._room_before = self._room()
+        self._before: Usage | None = None
+        self._known = Usage()
+        self._known_drop = 0
+        self._counted_at = time.monotonic()
+        self._count_seconds = 0.0
+        self._scan: TreeScan | None = TreeScan(self._directories)
+        self._scan_drop = 0
+        self._go_on_counting(_FIRST_COUNT, Usage())
+        self.due = time.monotonic() + self._pause(Usage())
+
+    def look(self) -> str | None:
+        dropped = self._dropped()
+        reason = self._host_is_full(dropped) or self._grows_unseen(dropped)
+        if reason is None:
+            suspect = self._is_suspect(dropped)
+            if self._scan is None and self._should_count(suspect):
+                self._scan, self._scan_drop = TreeScan(self._directories), dropped.size
+            if self._scan is not None:
+                reason = self._go_on_counting(_SLICE * 2 if suspect else _SLICE, dropped)
+            # Others may free what the command takes: so not only on suspicion.
+            counted = self._scan is None
+            if reason is None and (suspect or counted) and self._before is not None:
+                reason = self._over(Usage(self._known.size + self._deleted(), self._known.files))
+        self.due = time.monotonic() + self._pause(dropped)
+        return reason
+
+    def last_word(self) -> str | None:
+        """Whether the tree is over its quota now, where that can be found out soon."""
+        dropped = self._dropped()
+        changed = dropped.size > _SLACK.size or dropped.files > _SLACK.files
+        if changed or self._before is None or self._over_quota(self._before):
+            self.close()
+            self._scan = TreeScan(self._directories)
+            if not self._scan.run(_LAST_COUNT):
+                return None
+            if found := self._over_quota(self._scan.usage):
+                return f"{found}: delete some, a command that adds to them is killed"
+        return None
+
+    def close(self) -> None:
+        if self._scan is not None:
+            self._scan.close()
+            self._scan = None
+
+    def _go_on_counting(self, seconds: float, dropped: Usage) -> str | None:
+        """Count for so long; the reason to kill that it found."""
+        scan = self._scan
+        assert scan is not None
+        done = scan.run(seconds)
+        if done:
+            if self._before is None:
+                # What went from the disk since the start is taken for the command's.
+                grown = min(scan.usage.size, dropped.size), min(scan.usage.files, dropped.files)
+                self._before = Usage(
+                    scan.usage.size - grown[0], scan.usage.files - grown[1], scan.usage.complete
+                )
+                self._base.usage = self._base.usage or self._before
+            self._known, self._known_drop = scan.usage, self._scan_drop
+            self._counted_at, self._count_seconds = time.monotonic(), scan.seconds
+            self.close()
+        if self._before is None:
+            return None
+        if done and not scan.usage.complete and self._before.complete:
+            return f"directories nested deeper than {MAX_DEPTH}"
+        return self._over(scan.usage)
+
+    def _over(self, usage: Usage) -> str | None:
+        return self._exceeds(usage, self._ceiling())
+
+    def _over_quota(self, usage: Usage) -> str | None:
+        base = self._base.usage or Usage()
+        return self._exceeds(usage, _plus(base, self._limits, Usage()))
+
+    def _ceiling(self) -> _Bounds:
+        """What the tree may hold at most while this command runs."""
+        return _plus(self._base.usage or Usage(), self._limits, self._before or Usage())
+
+    def _exceeds(self, usage: Usage, bounds: _Bounds) -> str | None:
+        if bounds.size is not None and usage.size > bounds.size:
+            return f"more than {in_units(self._limits.disk or 0)} of files in the workspace"
+        if bounds.files is not None and usage.files > bounds.files:
+            return f"more than {self._limits.files:,} files in the workspace"
+        return None
+
+    def _is_suspect(self, dropped: Usage) -> bool:
+        """Whether the quota may be nearly used up, as far as free room tells."""
+        guessed = Usage(
+            self._known.size + max(0, dropped.size - self._known_drop),
+            self._known.files + dropped.files,
+        )
+        bounds = self._ceiling()
+        return (bounds.size is not None and guessed.size > bounds.size * _SUSPECT) or (
+            bounds.files is not None and guessed.files > bounds.files * _SUSPECT
+        )
+
+    def _should_count(self, suspect: bool) -> bool:
+        shortest, factor = (0.0, 3) if suspect else (0.5, 20)
+        since = time.monotonic() - self._counted_at
+        return since >= max(shortest, self._count_seconds * factor)
+
+    def _pause(self, dropped: Usage) -> float:
+        if self._scan is not None:
+            return _SHORTEST
+        size = self._ceiling().size
+        if size is None:
+            return _LONGEST
+        left = size - self._known.size - max(0, dropped.size - self._known_drop)
+        return min(_LONGEST, max(_SHORTEST, left / _FASTEST_WRITE))
+
+    def _deleted(self) -> int:
+        """Bytes of files that are open and have no name any more: no count of the tree has them."""
+        return sum(
+            {
+                (status.st_dev, status.st_ino): status.st_blocks * 512
+                for status in open_files_of(processes_of(self._first))
+                if status.st_nlink == 0
+                and status.st_dev in self._devices
+                and stat.S_ISREG(status.st_mode)
+            }.values()
+        )
+
+    def _host_is_full(self, dropped: Usage) -> str | None:
+        room = self._room()
+        if dropped.size > _UNSEEN_GROWTH and room.free < min(
+            _HOST_RESERVE, int(room.total * _HOST_RESERVE_PART)
+        ):
+            return f"the host's disk has only {in_units(room.free)} left"
+        return None
+
+    def _grows_unseen(self, dropped: Usage) -> str | None:
+        hidden = self._before is not None and not self._before.complete
+        if hidden and dropped.size > _UNSEEN_GROWTH:
+            return f"directories nested deeper than {MAX_DEPTH}: delete them"
+        return None
+
+    def _dropped(self) -> Usage:
+        """What went from the file systems since the start, whoever took it."""
+        room = self._room()
+        return Usage(
+            max(0, self._room_before.free - room.free),
+            max(0, self._room_before.free_files - room.free_files),
+        )
+
+    def _room(self) -> _Room:
+        found = [os.statvfs(path) for path in self._devices.values()]
+        return _Room(
+            sum(status.f_bfree * status.f_frsize for status in found),
+            sum(status.f_ffree for status in found),
+            sum(status.f_blocks * status.f_frsize for status in found),
+        )
+
+
+def _plus(base: Usage, limits: Limits, before: Usage) -> _Bounds:
+    return _Bounds(
+        None if limits.disk is None else max(base.size + limits.disk, before.size + _SLACK.size),
+        None
+        if limits.files is None
+        else max(base.files + limits.files, before.files + _SLACK.files),
+    )

@@ -1,0 +1,41 @@
+"""Sandboxes with tight limits, for the tests that try to break them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.policy import Limits
+from sandbox.probe import usable_cgroups
+from tests.sandbox.places import processes_with, workspace_in
+
+MIB = 1024**2
+
+
+def limited(
+    place: Path,
+    use_cgroups: bool,
+    *,
+    key: str = "thread",
+    timeout: float = 20.0,
+    **limits: float | None,
+) -> BubblewrapSandbox:
+    policy = workspace_in(place, key).policy(timeout=timeout)
+    return BubblewrapSandbox(
+        replace(policy, limits=replace(Limits(), **limits)),  # type: ignore[arg-type]
+        use_cgroups=use_cgroups,
+    )
+
+
+def own_groups() -> list[Path]:
+    """The control groups of this process's commands that are there now."""
+    cgroups = usable_cgroups()
+    parents = set(cgroups.parents.values()) if cgroups is not None else set()
+    return [path for parent in parents for path in parent.glob(f"vel-sandbox-*-{os.getpid()}-*-*")]
+
+
+def assert_nothing_is_left(marker: str) -> None:
+    assert processes_with(marker) == []
+    assert own_groups() == []
