@@ -10,10 +10,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from agents.admin.json_input import parse_json
+from agents.conf import vel_settings
 from agents.models import Agent
 from agents.services.agents import build_spec
 from agents.services.errors import InvalidRequest
 from agents.states import Decision
+from sandbox.toolbox_find import toolbox_names
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _RULE = (
@@ -50,11 +52,30 @@ class JsonText(forms.CharField):
         """Those of a text do not apply to what it means."""
 
 
+class ToolboxChoice(forms.ChoiceField):
+    """The toolboxes of this host, and the one that the agent has, wherever that may be."""
+
+    default_error_messages = {
+        "invalid_choice": "There is no toolbox “%(value)s” on this host. The operator builds it "
+        "with: vel toolbox create NAME PACKAGE…",
+    }
+
+    def __init__(self, present: str) -> None:
+        here = toolbox_names(vel_settings().toolboxes)
+        choices = [("", "the system's Python"), *((name, name) for name in here)]
+        if present and present not in here:
+            choices.append((present, f"{present} (not on this host)"))
+        help_text = Agent._meta.get_field("toolbox").help_text
+        super().__init__(required=False, choices=choices, help_text=help_text)
+
+
 class AgentForm(forms.ModelForm):
     """Checks what `save_agent` would refuse while the form can still say at which field."""
 
     tools = JsonText(empty=None, help_text=Agent._meta.get_field("tools").help_text)
     interrupt_on = JsonText(empty={}, help_text=Agent._meta.get_field("interrupt_on").help_text)
+
+    allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)
 
     class Meta:
         model = Agent
@@ -63,6 +84,11 @@ class AgentForm(forms.ModelForm):
             "system_prompt": forms.Textarea(attrs={"rows": 16, "class": "vLargeTextField"}),
             "description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "toolbox" in self.fields:  # it is not, for people who may only look at it
+            self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
 
     def clean_tools(self) -> list[str] | None:
         tools = self.cleaned_data["tools"]

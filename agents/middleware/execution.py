@@ -6,15 +6,19 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
+from agents.conf import vel_settings
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
 from agents.middleware.filesystem import LAYOUT
+from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Effect
 from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
 from sandbox.policy import MAX_TIMEOUT
 from sandbox.result import ExecutionResult
+from sandbox.toolbox_find import find_toolbox
 
+_PACKAGES_NAMED = 12
 _TIMEOUT = Field(default=None, gt=0, le=MAX_TIMEOUT)
 
 
@@ -58,10 +62,10 @@ async def _run(context: ToolContext, source: str, *, python: bool) -> ExecutionR
         )
         return execution.wait()
 
-    return await context.in_thread(blocking, on_cancel=cancel.cancel)
+    return with_refusals(await context.in_thread(blocking, on_cancel=cancel.cancel))
 
 
-def _as_result(result: ExecutionResult) -> ToolResult:
+def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:
     content: dict[str, Any] = {"exit_code": result.exit_code, "stdout": result.stdout}
     if result.stderr:
         content["stderr"] = result.stderr
@@ -72,19 +76,20 @@ def _as_result(result: ExecutionResult) -> ToolResult:
         # A command that ran and failed is an answer; only one that was stopped is an error.
         is_error=result.timed_out,
         code="timeout" if result.timed_out else "",
+        events=connection_events(context.call_id, result),
     )
 
 
 async def execute(context: ToolContext, given: ExecuteInput) -> ToolResult:
     try:
-        return _as_result(await _run(context, given.command, python=False))
+        return _as_result(context, await _run(context, given.command, python=False))
     except SandboxError as problem:
         return error(str(problem), "sandbox")
 
 
 async def execute_python(context: ToolContext, given: ExecutePythonInput) -> ToolResult:
     try:
-        return _as_result(await _run(context, given.code, python=True))
+        return _as_result(context, await _run(context, given.code, python=True))
     except SandboxError as problem:
         return error(str(problem), "sandbox")
 
@@ -105,6 +110,7 @@ async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput)
         # A command that ran and failed is an answer; only one that was stopped is an error.
         is_error=result.timed_out,
         code="timeout" if result.timed_out else "",
+        events=connection_events(context.call_id, result),
     )
 
 
@@ -157,7 +163,8 @@ class ExecutionMiddleware(Middleware):
             return (
                 "## Sandbox\n"
                 "You work in a persistent sandbox through `execute_in_sandbox`; each call is a new "
-                f"bash process. {_network(context)}\n\n```\n{LAYOUT}\n```\n\n"
+                f"bash process. {network_sentence(context.spec)}{_toolbox(context)}\n\n"
+                f"```\n{LAYOUT}\n```\n\n"
                 "All work with files goes through commands (`ls`, `cat`, `python3`, "
                 "here-documents). Look into /sandbox/user_uploads for what the user sent, and put "
                 "deliverables into /sandbox/outputs."
@@ -166,11 +173,20 @@ class ExecutionMiddleware(Middleware):
             return (
                 "## Execution\n"
                 "Commands and Python run in a sandbox over the same files; each call is a new "
-                f"process, and nothing keeps running after it. {_network(context)} Compute with "
-                "code rather than in your head, and check results before you rely on them."
+                f"process, and nothing keeps running after it. {network_sentence(context.spec)}"
+                f"{_toolbox(context)} Compute with code rather than in your head, and check "
+                "results before you rely on them."
             )
         return ""
 
 
-def _network(context: PromptContext) -> str:
-    return "There is no network." if context.spec.network == "none" else ""
+def _toolbox(context: PromptContext) -> str:
+    """What Python can import. Nothing is promised of a toolbox that this host does not have."""
+    if not context.spec.toolbox:
+        return ""
+    try:
+        packages = find_toolbox(vel_settings().toolboxes, context.spec.toolbox).packages
+    except SandboxError:
+        return ""
+    more = ", … (`pip list`)" if len(packages) > _PACKAGES_NAMED else ""
+    return f" Python has {', '.join(packages[:_PACKAGES_NAMED])}{more}."

@@ -10,6 +10,7 @@ from agents.models import Agent, AgentVersion
 from agents.providers import registry
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
+from sandbox.egress.rules import RuleError, parse_allowlist
 
 SCRIPTED = "scripted"
 
@@ -33,6 +34,7 @@ def build_spec(agent: Agent) -> AgentSpec:
     Raises `InvalidRequest` that names the field which does not fit.
     """
     provider = agent.provider or default_provider()
+    _check_allowed_hosts(agent)
     try:
         return AgentSpec(
             name=agent.name,
@@ -60,6 +62,15 @@ def build_spec(agent: Agent) -> AgentSpec:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest(f"{place}: {first['msg']}", code="invalid_agent") from None
+
+
+def _check_allowed_hosts(agent: Agent) -> None:
+    try:
+        if not isinstance(agent.allowed_hosts, list | tuple):
+            raise RuleError('Give a list of hosts, as ["pypi.org", "*.example.org"].')
+        parse_allowlist(agent.allowed_hosts)
+    except RuleError as error:
+        raise InvalidRequest(f"allowed_hosts: {error}", code="invalid_agent") from None
 
 
 @transaction.atomic
