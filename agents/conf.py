@@ -43,12 +43,34 @@ class VelSettings:
     """The longest message that a person may send."""
     RESULT_BYTES: int = 400_000
     """The longest tool result that is kept; more is cut, and the result says so."""
+    WORKSPACE_RETENTION_DAYS: int = 90
+    """`vel workspaces prune` removes files of threads that have been quiet for so long."""
+    SNAPSHOT_TURNS: int = 50
+    """So many turns of a thread that changed its files can be looked at and restored."""
+    SNAPSHOT_BYTES: int = 1024**3
+    """What the snapshots of one thread may take on disk; the oldest go first."""
+    UPLOAD_BYTES: int = 50_000_000
+    """What people may upload into one thread, in all."""
+    UPLOAD_FILES: int = 100
+    """How many files they may upload into one thread."""
     ALLOW_UNSANDBOXED: bool = False
     """Allows a bare shell in the command line tool. Never as root, never in workers."""
 
     @property
     def workspaces(self) -> Path:
         return self.DATA_DIR / "workspaces"
+
+    @property
+    def archives(self) -> Path:
+        return self.DATA_DIR / "archives"
+
+    @property
+    def snapshots(self) -> Path:
+        return self.DATA_DIR / "snapshots"
+
+    @property
+    def toolboxes(self) -> Path:
+        return self.DATA_DIR / "toolboxes"
 
 
 @lru_cache(maxsize=1)

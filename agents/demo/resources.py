@@ -7,7 +7,15 @@ from typing import Literal
 
 from agents.demo.task import DATA_NAME
 
-Program = Literal["analyse.py", "chart.py", "check.sh", "report.py"]
+Program = Literal[
+    "analyse.py",
+    "analyse_pandas.py",
+    "chart.py",
+    "check.sh",
+    "figures.py",
+    "heatmap.py",
+    "report.py",
+]
 
 
 def data_bytes() -> bytes:

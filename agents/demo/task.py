@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 DATA_NAME = "seattle-weather.csv"
 DATA_PATH = f"/sandbox/user_uploads/{DATA_NAME}"
 OUTPUTS = "/sandbox/outputs"
-OUTPUT_NAMES = ("report.md", "chart.svg")
-"""What a finished demo has left in `OUTPUTS`."""
+TOOLBOX = "demo"
+TOOLBOX_PACKAGES = ("pandas", "matplotlib")
 
 SYSTEM_PROMPT = """\
 You are a careful data analyst. You answer questions about data with figures that you computed in \
@@ -19,7 +21,7 @@ the sandbox, never from memory.
 - A chart has a title that says the finding, named axes with units, and text that can be read; an \
 SVG also has a <title> and a <desc> for those who cannot see it."""
 
-TASK = f"""\
+_QUESTION = f"""\
 {DATA_PATH} holds the weather of Seattle, one row a day for 2012 to 2015: date, precipitation \
 (mm), temp_max and temp_min (°C), wind (m/s) and weather (one word for the day).
 
@@ -29,10 +31,50 @@ When is Seattle dry, and how far can one rely on it? Find out
 - how the rain is spread over the days: wet days, long dry and wet spells, what today says about \
 tomorrow;
 - whether the word in the column `weather` agrees with what was measured.
+"""
+_CHART = (
+    f"- {OUTPUTS}/chart.svg: one labelled chart of the months, drawn without a plotting library;"
+)
+_REPORT = f"""\
+- {OUTPUTS}/report.md: the findings first, then tables, what to be careful about, and how it was \
+made, with"""
 
+
+@dataclass(frozen=True)
+class DemoTask:
+    """What is asked. `outputs` are the names of what a finished run has left in `OUTPUTS`."""
+
+    text: str
+    outputs: tuple[str, ...]
+    with_toolbox: bool
+
+
+PLAIN = DemoTask(
+    text=f"""\
+{_QUESTION}
 Compute with Python in the sandbox (standard library only) and check the figures a second way. \
 Then leave two files:
 
-- {OUTPUTS}/chart.svg: one labelled chart of the months, drawn without a plotting library;
-- {OUTPUTS}/report.md: the findings first, then tables, what to be careful about, and how it was \
-made, with the chart embedded."""
+{_CHART}
+{_REPORT} the chart embedded.""",
+    outputs=("report.md", "chart.svg"),
+    with_toolbox=False,
+)
+WITH_TOOLBOX = DemoTask(
+    text=f"""\
+{_QUESTION}
+Compute with pandas in the sandbox and check the figures a second way. Then leave three files:
+
+{_CHART}
+- {OUTPUTS}/rain.png: the rain of each month in each year as a heat map, drawn with matplotlib;
+{_REPORT} both pictures embedded.""",
+    outputs=("report.md", "chart.svg", "rain.png"),
+    with_toolbox=True,
+)
+TASKS = (PLAIN, WITH_TOOLBOX)
+
+
+def task_in(message: str) -> DemoTask | None:
+    """The task that a message asks for, however its lines are broken."""
+    said = " ".join(message.split())
+    return next((task for task in TASKS if " ".join(task.text.split()) in said), None)

@@ -7,9 +7,20 @@ from decimal import Decimal
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
+from agents.conf import vel_settings
 from agents.demo.resources import data_bytes
-from agents.demo.task import DATA_NAME, OUTPUT_NAMES, OUTPUTS, SYSTEM_PROMPT, TASK
-from agents.models import POOL, Agent, Run
+from agents.demo.task import (
+    DATA_NAME,
+    OUTPUTS,
+    PLAIN,
+    SYSTEM_PROMPT,
+    TOOLBOX,
+    TOOLBOX_PACKAGES,
+    WITH_TOOLBOX,
+    DemoTask,
+    task_in,
+)
+from agents.models import POOL, Agent, Message, Run
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict
 from agents.services.runs import RunRequest, create_run
@@ -20,7 +31,8 @@ from agents.services.workspaces import (
     workspace_location,
 )
 from sandbox.backends import TreeBackend
-from sandbox.errors import FileMissing
+from sandbox.errors import FileMissing, SandboxError
+from sandbox.toolbox_find import hold_toolbox
 from sandbox.workspace import Workspace
 
 DEMO_SLUG = "demo"
@@ -64,12 +76,14 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
     The file is written before the run can be claimed: run and thread commit afterwards. Raises
     `ServiceError`, and `SandboxError` where the workspace cannot be made; then there is no run.
     """
-    if ensure_demo_agent().owner_id is not None:
+    agent = ensure_demo_agent()
+    if agent.owner_id is not None:
         raise Conflict(
             f"The agent {DEMO_SLUG!r} belongs to a user: give it another slug in the admin, and "
             "the demo makes its own."
         )
-    request = RunRequest(agent=DEMO_SLUG, message=TASK, executor=executor, source=source)
+    task = _task_for(agent)
+    request = RunRequest(agent=DEMO_SLUG, message=task.text, executor=executor, source=source)
     try:
         with transaction.atomic():
             run = create_run(request, owner=owner).run
@@ -80,6 +94,35 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
         raise Conflict("Another thread was begun at the same moment: try again.") from None
 
 
+def demo_task(run: Run) -> DemoTask:
+    """Which of the demo's tasks `run` was given."""
+    asked = Message.objects.filter(run=run, role="user").order_by("turn").first()
+    return (asked and task_in(asked.text)) or PLAIN
+
+
+def _task_for(agent: Agent) -> DemoTask:
+    """The task that fits the agent's toolbox.
+
+    The demo's own toolbox is taken where this host has it, and left where it does not any more:
+    then the standard library does. Another one that the operator chose stays.
+    """
+    if agent.toolbox in ("", TOOLBOX):
+        wanted = TOOLBOX if _has_packages(TOOLBOX) else ""
+        if agent.toolbox != wanted:
+            agent.toolbox = wanted
+            save_agent(agent)
+    return WITH_TOOLBOX if agent.toolbox and _has_packages(agent.toolbox) else PLAIN
+
+
+def _has_packages(toolbox: str) -> bool:
+    try:
+        held = hold_toolbox(vel_settings().toolboxes, toolbox)
+    except SandboxError:
+        return False
+    held.release()
+    return set(TOOLBOX_PACKAGES) <= {name for name, _ in held.toolbox.distributions}
+
+
 def read_demo_outputs(run: Run) -> dict[str, bytes]:
     """The files that the run was to make, by name; those that are missing or empty are left out.
 
@@ -87,7 +130,7 @@ def read_demo_outputs(run: Run) -> dict[str, bytes]:
     """
     files = workspace_backend(_workspace(run))
     found: dict[str, bytes] = {}
-    for name in OUTPUT_NAMES:
+    for name in demo_task(run).outputs:
         try:
             data = files.read_bytes(f"{OUTPUTS}/{name}", OUTPUT_BYTES)
         except FileMissing:

@@ -18,7 +18,10 @@ PROVIDERS = ["anthropic", "openai", "google", "scripted"]
 TASK_BYTES = 10_000_000
 """What is read from standard input at most; the message's own limit is checked afterwards."""
 
-_OF_THE_AGENT = ("provider", "model", "no_sandbox", "approve", "max_turns", "max_cost", "timeout")
+_OF_THE_AGENT = (
+    *("provider", "model", "no_sandbox", "toolbox", "approve"),
+    *("max_turns", "max_cost", "timeout"),
+)
 
 
 class Dollars(click.ParamType):
@@ -71,6 +74,7 @@ def check_database(ctx: click.Context, param: click.Parameter, values: tuple[str
     expose_value=False,
     help="A database for the agent (not in this version).",
 )
+@click.option("--toolbox", metavar="NAME", help="Its Python has what this toolbox holds.")
 @click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
 @click.option("--session", metavar="KEY", help="Go on with the session of this name, or begin it.")
 @persist_option
@@ -92,6 +96,8 @@ def run(
     if agent is not None and (given := [name for name in _OF_THE_AGENT if options[name]]):
         flags = ", ".join("--" + name.replace("_", "-") for name in given)
         raise click.UsageError(f"{flags}: with --agent its own settings count; leave them out.")
+    if options["toolbox"] and options["no_sandbox"]:
+        raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
     if workspace is not None and workspace.exists() and not workspace.is_dir():
         raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
     if session is not None and not 0 < len(session) <= 200:

@@ -1,4 +1,4 @@
-"""Computes the figures from the daily records: summary.json for the report, figures.csv to check.
+"""Computes summary.json, with all that the report says, from the daily records.
 
 Runs in the sandbox with any Python 3 and the standard library alone.
 """
@@ -116,6 +116,7 @@ def summarise(days):
     months = list(by_month(days, years))
     span = (days[-1]["date"] - days[0]["date"]).days + 1
     return {
+        "made_with": "Python (standard library)",
         "days": len(days),
         "first": str(days[0]["date"]),
         "last": str(days[-1]["date"]),
@@ -133,39 +134,10 @@ def summarise(days):
     }
 
 
-def figures(summary):
-    """What check.sh computes again, as (key, value)."""
-    for number, month in enumerate(summary["months"], start=1):
-        for field in ("rain_mm", "wet_days_pct", "high", "low"):
-            yield f"month {number:02d} {field}", month[field]
-    for year in summary["by_year"]:
-        for field in ("rain_mm", "wet_days", "mean_temp", "hot_days"):
-            yield f"year {year['year']} {field}", year[field]
-    for label in summary["labels"]:
-        yield f"label {label['label']} days", label["days"]
-        yield f"label {label['label']} wet_days", label["wet_days"]
-
-
 def main():
     days = sorted(read_days(), key=lambda day: day["date"])
-    summary = summarise(days)
     with open("summary.json", "w", encoding="utf-8") as file:
-        json.dump(summary, file, indent=1)
-    with open("figures.csv", "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(figures(summary))
-    months = sorted(summary["months"], key=lambda month: month["rain_mm"])
-    headline = {
-        "days": summary["days"],
-        "missing_dates": summary["missing_dates"],
-        "driest_month": months[0]["name"],
-        "driest_rain_mm": round(months[0]["rain_mm"], 1),
-        "wettest_month": months[-1]["name"],
-        "wettest_rain_mm": round(months[-1]["rain_mm"], 1),
-        "wet_half": summary["wet_half"]["months"],
-        "wet_half_share_pct": round(summary["wet_half"]["share_pct"], 1),
-        "half_of_rain_days": summary["half_of_rain_days"],
-    }
-    print(json.dumps(headline))
+        json.dump(summarise(days), file, indent=1)
 
 
 if __name__ == "__main__":

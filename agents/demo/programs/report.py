@@ -1,8 +1,10 @@
 """Writes report.md. Every number in it is taken from summary.json."""
 
 import json
+import os
 
 OUTPUT = "/sandbox/outputs/report.md"
+HEAT_MAP = "rain.png"
 RARELY_WET_PCT = 20
 
 
@@ -111,6 +113,11 @@ def label_table(summary):
     )
 
 
+def second_picture():
+    if os.path.exists(os.path.join(os.path.dirname(OUTPUT), HEAT_MAP)):
+        yield from (f"![Rain of each month in each year]({HEAT_MAP})", "")
+
+
 def report(summary):
     return [
         f"# When is Seattle dry? {summary['years'][0]} to {summary['years'][-1]}",
@@ -124,6 +131,7 @@ def report(summary):
         "",
         "![Rain and temperature by month](chart.svg)",
         "",
+        *second_picture(),
         "## Month by month",
         "",
         "Rain is the mean of the monthly totals. A day is wet when any rain was measured.",
@@ -146,7 +154,7 @@ def report(summary):
         "",
         f"- `seattle-weather.csv`, {summary['days']:,} days from {summary['first']} to",
         f"  {summary['last']}, {summary['missing_dates']} dates missing (NOAA, public domain).",
-        "- Figures by Python (standard library); those of the months, years and labels were",
+        f"- Figures by {summary['made_with']}; those of the months, years and labels were",
         "  computed a second time with awk and agreed before they were used.",
         "",
     ]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents.demo.resources import program
-from agents.demo.task import DATA_PATH, OUTPUT_NAMES, OUTPUTS, TASK
+from agents.demo.task import DATA_PATH, OUTPUTS, DemoTask, task_in
 from agents.providers.base import Block
 from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request, text_of
 
@@ -52,13 +52,14 @@ class Unexpected(Exception):
 def script(messages: list[Message]) -> ScriptTurn:
     """The demo's next turn, or, for any other request, what this model is and can do."""
     request, played = _request_and_replies(messages)
-    if " ".join(TASK.split()) not in " ".join(request.split()):
+    task = task_in(request)
+    if task is None:
         return ScriptTurn(OTHERWISE + request)
     if played >= len(TURNS):
         return ScriptTurn(ENDED)
     try:
         results = _results(messages[-1]) if played else []
-        turn = TURNS[played](results)
+        turn = TURNS[played](results, task)
     except Unexpected as problem:
         return ScriptTurn(_gave_up(str(problem)))
     except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
@@ -73,7 +74,7 @@ def _request_and_replies(messages: list[Message]) -> tuple[str, int]:
     for message in reversed(messages):
         if message["role"] == "assistant":
             played += 1
-        elif is_request(message) or TASK in text_of(message):
+        elif is_request(message) or task_in(text_of(message)):
             # A request after a run that was stopped stands in one message with its last results.
             return text_of(message), played
     return "", played
@@ -114,14 +115,14 @@ def _todos(done: int) -> tuple[str, Block]:
     return "write_todos", {"todos": todos}
 
 
-def _plan(results: list[Any]) -> ScriptTurn:
+def _plan(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"{INTRODUCTION}\n\nFirst a plan, and a look at what was uploaded.",
         [_todos(0), ("ls", {"path": "/sandbox/user_uploads"})],
     )
 
 
-def _look(results: list[Any]) -> ScriptTurn:
+def _look(results: list[Any], task: DemoTask) -> ScriptTurn:
     if DATA_PATH not in [entry["path"] for entry in results[1]["entries"]]:
         raise Unexpected(f"{DATA_PATH} is not there")
     return ScriptTurn(
@@ -133,17 +134,23 @@ def _look(results: list[Any]) -> ScriptTurn:
     )
 
 
-def _compute(results: list[Any]) -> ScriptTurn:
+def _compute(results: list[Any], task: DemoTask) -> ScriptTurn:
     head, empty = results
+    means = "pandas" if task.with_toolbox else "Python"
+    analysis = program("analyse_pandas.py" if task.with_toolbox else "analyse.py")
     return ScriptTurn(
         f"{head['total_lines'] - 1:,} days, and {empty['total_matches']} lines with an empty "
-        "field. Now the figures, with Python in the sandbox.",
-        [_todos(1), ("execute_python", {"code": program("analyse.py")})],
+        f"field. Now the figures, with {means} in the sandbox.",
+        [
+            _todos(1),
+            ("execute_python", {"code": analysis}),
+            ("execute_python", {"code": program("figures.py")}),
+        ],
     )
 
 
-def _check(results: list[Any]) -> ScriptTurn:
-    found = json.loads(results[1]["stdout"])
+def _check(results: list[Any], task: DemoTask) -> ScriptTurn:
+    found = json.loads(results[2]["stdout"])
     return ScriptTurn(
         f"{found['driest_month']} is the driest month with {found['driest_rain_mm']} mm, "
         f"{found['wettest_month']} the wettest with {found['wettest_rain_mm']} mm. Before I use "
@@ -152,7 +159,7 @@ def _check(results: list[Any]) -> ScriptTurn:
     )
 
 
-def _draw(results: list[Any]) -> ScriptTurn:
+def _draw(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"The second way agrees: {results[1]['stdout'].strip()}. Now the chart.",
         [
@@ -163,25 +170,30 @@ def _draw(results: list[Any]) -> ScriptTurn:
     )
 
 
-def _retitle(results: list[Any]) -> ScriptTurn:
+def _retitle(results: list[Any], task: DemoTask) -> ScriptTurn:
     edit = {"path": "chart.py", "old_text": _FIRST_TITLE, "new_text": _BETTER_TITLE}
-    return ScriptTurn(
+    words = (
         "Its title only names the subject. A title should say the finding, with the figure from "
-        "the results, so I change that and draw again.",
-        [("edit_file", edit), _DRAW],
+        "the results, so I change that and draw again."
     )
+    calls: list[tuple[str, Block]] = [("edit_file", edit), _DRAW]
+    if task.with_toolbox:
+        words += " The single months of each year become a heat map, with matplotlib."
+        calls.append(("execute_python", {"code": program("heatmap.py")}))
+    return ScriptTurn(words, calls)
 
 
-def _report(results: list[Any]) -> ScriptTurn:
+def _report(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
-        "The chart is done. The report takes every number from the computed results.",
+        f"{'The pictures are' if task.with_toolbox else 'The chart is'} done. The report takes "
+        "every number from the computed results.",
         [_todos(4), ("execute_python", {"code": program("report.py")})],
     )
 
 
-def _look_over(results: list[Any]) -> ScriptTurn:
+def _look_over(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
-        "I look the results over: are both files there, and is a value missing in them?",
+        "I look the results over: are all files there, and is a value missing in them?",
         [
             _todos(5),
             ("ls", {"path": OUTPUTS}),
@@ -190,27 +202,27 @@ def _look_over(results: list[Any]) -> ScriptTurn:
     )
 
 
-def _tick_off(results: list[Any]) -> ScriptTurn:
+def _tick_off(results: list[Any], task: DemoTask) -> ScriptTurn:
     _, listing, gaps = results
     sizes = {entry["name"]: entry.get("size", 0) for entry in listing["entries"]}
-    if missing := [name for name in OUTPUT_NAMES if not sizes.get(name)]:
+    if missing := [name for name in task.outputs if not sizes.get(name)]:
         raise Unexpected(f"{' and '.join(missing)} did not come to be")
     if gaps["total_matches"]:
         raise Unexpected(f"a number is missing: {gaps['matches'][0]['content']}")
     return ScriptTurn(
         "All there: "
-        + ", ".join(f"{name} ({sizes[name]:,} bytes)" for name in OUTPUT_NAMES)
+        + ", ".join(f"{name} ({sizes[name]:,} bytes)" for name in task.outputs)
         + ". I read the findings for my answer.",
         [_todos(6), ("read_file", {"path": f"{OUTPUTS}/report.md", "limit": 16})],
     )
 
 
-def _answer(results: list[Any]) -> ScriptTurn:
+def _answer(results: list[Any], task: DemoTask) -> ScriptTurn:
     lines = [line.partition(" | ")[2] for line in results[1]["content"].splitlines()]
     findings = [line for line in lines if line.startswith("- **")]
     if not findings:
         raise Unexpected("the report has no findings")
-    files = [f"- {OUTPUTS}/{name}" for name in OUTPUT_NAMES]
+    files = [f"- {OUTPUTS}/{name}" for name in task.outputs]
     return ScriptTurn(
         "\n".join(["Done. When Seattle is dry:", "", *findings, "", "The files:", "", *files])
         + "\n\nThis was the offline scripted model. With ANTHROPIC_API_KEY set, Claude does the "
@@ -218,7 +230,7 @@ def _answer(results: list[Any]) -> ScriptTurn:
     )
 
 
-TURNS: tuple[Callable[[list[Any]], ScriptTurn], ...] = (
+TURNS: tuple[Callable[[list[Any], DemoTask], ScriptTurn], ...] = (
     _plan,
     _look,
     _compute,

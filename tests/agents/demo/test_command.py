@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from django.test import override_settings
 
-from agents.demo.task import OUTPUT_NAMES
+from agents.demo.task import PLAIN
 from agents.engine.workspaces import ThreadFiles
 from agents.models import Run
 from agents.services.demo import read_demo_outputs
 from sandbox.errors import SandboxUnavailable
 from tests.agents.demo.played import play_at_once
+from tests.sandbox.places import reachable_directory
+from tests.support.wheels import NO_INDEX
 from velproject.cli.actions.demo import demo
 from velproject.cli.errors import FAILED, OK
 
@@ -24,12 +27,12 @@ def test_it_copies_the_report_and_the_chart_and_says_where(
 ) -> None:
     play_at_once(monkeypatch)
     output = tmp_path / "new" / "directory"
-    assert demo(output=output) == OK
+    assert demo(output=output, build_toolbox=False) == OK
     made = {path.name: path.read_bytes() for path in output.iterdir()}
     assert made == read_demo_outputs(Run.objects.get())
     shown = capsys.readouterr()
     assert "I am the offline scripted model" in shown.out
-    for name in OUTPUT_NAMES:
+    for name in PLAIN.outputs:
         assert str(output / name) in shown.err
 
 
@@ -41,7 +44,22 @@ def test_it_fails_when_the_files_did_not_come_to_be(
 
     play_at_once(monkeypatch)
     monkeypatch.setattr(ThreadFiles, "sandbox", unavailable)
-    assert demo(output=tmp_path) == FAILED
+    assert demo(output=tmp_path, build_toolbox=False) == FAILED
     assert Run.objects.get().status == "completed"
     assert list(tmp_path.iterdir()) == []
     assert "ended without report.md and chart.svg" in capsys.readouterr().err
+
+
+@pytest.mark.bubblewrap
+def test_where_no_packages_can_be_had_it_says_so_in_one_line_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play_at_once(monkeypatch)
+    for name, value in NO_INDEX.items():
+        monkeypatch.setenv(name, value)
+    with reachable_directory() as data, override_settings(VEL={"DATA_DIR": data}):
+        assert demo(output=tmp_path, build_toolbox=True) == OK
+    said = [line for line in capsys.readouterr().err.splitlines() if "No toolbox" in line]
+    assert len(said) == 1
+    assert "standard library" in said[0]
+    assert {path.name for path in tmp_path.iterdir()} == set(PLAIN.outputs)

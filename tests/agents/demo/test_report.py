@@ -50,6 +50,12 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
 
 
 def test_every_number_of_the_report_is_right(reader: Reader) -> None:
+    assert "Figures by Python (standard library)" in reader.report
+    compare_every_number(reader)
+
+
+def compare_every_number(reader: Reader) -> None:
+    """Fails for a number that is wrong, and for one that was compared with nothing."""
     weather = Weather()
     read_tables(reader, weather)
     read_rain(reader, weather)

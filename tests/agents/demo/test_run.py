@@ -8,7 +8,7 @@ import pytest
 from django.test import override_settings
 
 from agents.demo.resources import Program
-from agents.demo.task import DATA_NAME, DATA_PATH, OUTPUT_NAMES, OUTPUTS
+from agents.demo.task import DATA_NAME, DATA_PATH, OUTPUTS, PLAIN
 from agents.engine.workspaces import ThreadFiles
 from agents.models import Agent, Message, Run, ToolCall
 from agents.providers.scripts import demo
@@ -54,8 +54,8 @@ def test_the_demo_plans_works_and_ticks_everything_off(monkeypatch: pytest.Monke
     assert done == list(range(len(demo.STEPS) + 1)), "one step after another"
     assert {todo.status for todo in run.thread.todos.all()} == {"completed"}
     assert answer(run).startswith("Done.")
-    assert all(name in answer(run) for name in OUTPUT_NAMES)
-    assert set(read_demo_outputs(run)) == set(OUTPUT_NAMES)
+    assert all(name in answer(run) for name in PLAIN.outputs)
+    assert set(read_demo_outputs(run)) == set(PLAIN.outputs)
 
 
 @pytest.mark.bubblewrap
@@ -145,7 +145,7 @@ def test_an_empty_file_is_no_output() -> None:
 def test_without_its_data_it_stops_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     play_at_once(monkeypatch)
     ensure_demo_agent()
-    run = drive_to_end(start_run(make_user(), demo.TASK, agent="demo"))
+    run = drive_to_end(start_run(make_user(), PLAIN.text, agent="demo"))
     assert "the task is not done" in answer(run)
     assert DATA_PATH in answer(run)
 

@@ -20,6 +20,7 @@ class AgentOptions(TypedDict):
     provider: str | None
     model: str | None
     no_sandbox: bool
+    toolbox: str | None
     approve: tuple[str, ...]
     max_turns: int | None
     max_cost: Decimal | None
@@ -52,6 +53,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     agent.provider = options["provider"] or ""
     agent.model = options["model"] or ""
     agent.sandbox = not options["no_sandbox"]
+    agent.toolbox = options["toolbox"] or ""
     agent.interrupt_on = dict.fromkeys(options["approve"], True)
     agent.max_turns = options["max_turns"] or defaults.max_turns
     agent.max_cost = options["max_cost"]

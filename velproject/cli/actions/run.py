@@ -22,6 +22,7 @@ from agents.states import ACTIVE_RUNS
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.probe import check_host
+from sandbox.toolbox_find import hold_toolbox
 from sandbox.workspace import own_directory_account
 from velproject.cli.actions.agent import AgentOptions, agent_slug, start_run
 from velproject.cli.actions.display import new_console
@@ -149,6 +150,8 @@ def check_options(options: AgentOptions) -> None:
             f"the tools are {', '.join(sorted(known_tool_names()))}."
         )
     settings = vel_settings()
+    if options["toolbox"]:
+        hold_toolbox(settings.toolboxes, options["toolbox"]).release()  # ToolboxError if it cannot
     # Raises ProviderError for a missing key and for a provider that is not installed.
     get_provider(
         options["provider"] or default_provider(),

@@ -1,0 +1,139 @@
+"""The environment of a toolbox while it is being built, and pip at work in it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from sandbox.namespace import PYTHON
+from sandbox.toolbox import TARGET, ToolboxError
+from sandbox.toolbox_python import PythonFacts
+
+_NOT_FOR_PIP = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_EDITABLE")
+"""Of the operator's pip settings, those that would install somewhere else."""
+_QUIETLY = (
+    *("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--no-compile"),
+    *("--no-warn-script-location", "--root-user-action=ignore"),
+)
+_SHOWN_LINES = 15
+
+
+class PipFailed(ToolboxError):
+    """`output` is the end of what pip said."""
+
+    def __init__(self, message: str, output: str) -> None:
+        super().__init__(message)
+        self.output = output
+
+
+class Environment:
+    """A Python environment in `directory`, which is made.
+
+    Processes that work in it inherit the descriptor `lock`: if this process is killed they may
+    go on for a while, and until then the lock keeps everybody else out.
+    """
+
+    def __init__(self, directory: Path, facts: PythonFacts, lock: int) -> None:
+        self.directory = directory
+        self.site = directory / f"lib/python{facts.short}/site-packages"
+        self._python = directory / "bin/python3"
+        self._lock = lock
+        self._make(facts)
+        if not self._copy_pip() and self._run(self._python, "-m", "ensurepip").returncode != 0:
+            raise ToolboxError(
+                "There is no pip to build a toolbox with: install it beside Vel "
+                "(python -m ensurepip, or uv pip install pip), or the package python3-venv."
+            )
+
+    def install(
+        self, wanted: Sequence[str], listed: Path | None, *, index_url: str, allow_source: bool
+    ) -> None:
+        """Let pip install requirements that were checked, and those of the file `listed`.
+
+        Raises `PipFailed`.
+        """
+        options = [] if allow_source else ["--only-binary=:all:"]
+        if listed is not None:
+            options.append(f"--requirement={listed}")
+        # In the environment and not among the arguments, which every account can list.
+        index = {"PIP_INDEX_URL": index_url} if index_url else {}
+        arguments = ("-m", "pip", "install", *_QUIETLY, *options, "--", *wanted)
+        pip = self._run(self._python, *arguments, **index)
+        if pip.returncode != 0:
+            lines = [line[:300] for line in pip.stdout.splitlines() if line.strip()]
+            raise PipFailed(
+                f"pip could not install this (exit code {pip.returncode}); nothing was changed.",
+                "\n".join(lines[-_SHOWN_LINES:]),
+            )
+
+    def complete(self) -> None:
+        """Make it one that lies at `TARGET`, where nothing of it can be written.
+
+        Its own Python is not started any more: that alone would run the code of a package that
+        has brought a .pth file.
+        """
+        here = os.fsencode(self.directory)
+        for script in (self.directory / "bin").iterdir():
+            if not script.is_symlink() and script.is_file():
+                content = script.read_bytes()
+                if content.startswith(b"#!"):
+                    script.write_bytes(content.replace(here, TARGET.encode()))
+        for record in self.site.glob("*.dist-info/direct_url.json"):
+            record.unlink()  # paths of this host, nobody's business in the sandbox
+        # Commands write no bytecode, so that without this each of them would compile it all.
+        # A package may hold files for another Python, whose errors mean nothing.
+        arguments = ("-q", "-j0", "-s", str(self.directory), "-p", TARGET, "lib")
+        self._run(Path(PYTHON), "-S", "-m", "compileall", *arguments)
+
+    def _make(self, facts: PythonFacts) -> None:
+        """What PEP 405 asks for. The module venv, which may be missing, does no more than this."""
+        self.site.mkdir(parents=True)
+        (self.directory / "bin").mkdir()
+        self._python.symlink_to(PYTHON)
+        (self.directory / "bin/python").symlink_to("python3")
+        (self.directory / "lib64").symlink_to("lib")
+        (self.directory / "pyvenv.cfg").write_text(
+            f"home = {os.path.dirname(PYTHON)}\ninclude-system-site-packages = false\n"
+            f"version = {facts.version}\n"
+        )
+
+    def _copy_pip(self) -> bool:
+        """Vel's own: no index is asked for it, and `pip list` works for agents."""
+        try:
+            pip = importlib.metadata.distribution("pip")
+        except importlib.metadata.PackageNotFoundError:
+            return False
+        for file in pip.files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                copy = self.site / file
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(str(pip.locate_file(file)), copy)
+        script = self.directory / "bin/pip"
+        script.write_text(
+            f"#!{TARGET}/bin/python3\nimport sys\nfrom pip._internal.cli.main import main\n"
+            "sys.exit(main())\n"
+        )
+        script.chmod(0o755)
+        return bool(pip.files)
+
+    def _run(
+        self, python: Path, *arguments: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        kept = {name: value for name, value in os.environ.items() if name not in _NOT_FOR_PIP}
+        return subprocess.run(
+            [python, "-I", "-B", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            env={**kept, **variables},
+            cwd=self.directory,
+            pass_fds=[self._lock],
+            umask=0o022,
+            check=False,
+        )
