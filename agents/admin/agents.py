@@ -19,6 +19,7 @@ from agents.hidden_text import visible
 from agents.models import Agent, AgentVersion, Run
 from agents.services.agents import build_spec, save_agent
 from agents.services.errors import InvalidRequest, ServiceError
+from sandbox.probe import check_host
 
 SANDBOX_FIELDS = ["sandbox", "network", "allowed_hosts", "toolbox", "command_timeout"]
 VERSIONS_SHOWN = 30
@@ -95,7 +96,7 @@ class AgentAdmin(admin.ModelAdmin):
     prepopulated_fields = {"slug": ["name"]}
     raw_id_fields = ["owner"]
     filter_horizontal = ["groups"]
-    readonly_fields = ["version", "created_at", "updated_at"]
+    readonly_fields = ["version", "created_at", "updated_at", "limits_of_commands"]
     save_on_top = True
     show_full_result_count = False
     actions = ["duplicate_selected"]
@@ -105,7 +106,7 @@ class AgentAdmin(admin.ModelAdmin):
         ("Model", {"fields": ["provider", "model", "max_output_tokens", "thinking", "effort"]}),
         ("Tools", {"fields": ["profile", "tools"]}),
         ("Approval", {"fields": ["interrupt_on"]}),
-        ("Sandbox and network", {"fields": [*SANDBOX_FIELDS]}),
+        ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
@@ -125,6 +126,13 @@ class AgentAdmin(admin.ModelAdmin):
     @admin.display(description="model", ordering="model")
     def model_in_force(self, agent: Agent) -> str:
         return _in_force(agent, "model")
+
+    @admin.display(description="limits of commands")
+    def limits_of_commands(self, agent: Agent) -> str:
+        """What keeps them on this host, which is not always the workers'."""
+        report = check_host()
+        kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
+        return "On this host: " + ("; ".join(kept) or "no commands can run")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
         fixed = list(super().get_readonly_fields(request, obj))

@@ -6,12 +6,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from agents.admin.journal import JournalAdmin
+from agents.admin.journal import JournalAdmin, person
 from agents.admin.runs import run_tag
 from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
@@ -20,8 +21,13 @@ from agents.hidden_text import visible
 from agents.models import Run, Thread
 from agents.selectors.visible import VIEW_ALL, threads_for
 from agents.services.agents import SCRIPTED
+from agents.services.errors import ServiceError
+from agents.services.restoring import restore_workspace
+from sandbox.tree_size import tree_size
 
 RUNS_PER_PAGE = 10
+SHOWN_STEPS = 50
+RESTORE = "agents.restore_workspace"
 
 
 @admin.register(Thread)
@@ -76,6 +82,9 @@ class ThreadAdmin(JournalAdmin):
             "thread_title": shown(row.title),
             "key": shown(row.key or ""),
             "workspace": shown(row.workspace_path or str(vel_settings().workspaces / row.pk)),
+            "workspace_size": tree_size(vel_settings().workspaces / row.pk, seconds=1.0),
+            "steps": _shown_steps(row),
+            "may_restore": request.user.has_perm(RESTORE),
             "can_see_runs": self.admin_site.get_model_admin(Run).has_view_permission(request),
             "todos": [(todo, shown(todo.content), shown(todo.note)) for todo in row.todos.all()],
             "page": page,
@@ -83,6 +92,37 @@ class ThreadAdmin(JournalAdmin):
             "runs": shown_runs,
             "is_scripted": any(run["is_scripted"] for run in shown_runs),
         }
+
+    def act_on_row(self, request: HttpRequest, row: Thread) -> HttpResponse | dict[str, Any]:
+        """Restore the files: asked once more before it is done."""
+        if "step" not in request.POST or not request.user.has_perm(RESTORE):
+            raise PermissionDenied
+        step = row.snapshots.filter(pk=_number(request.POST.get("step"))).first()
+        side = request.POST.get("to")
+        if step is None or side not in ("before", "after"):
+            self.report(request, "There is no such snapshot any more.", failed=True)
+            return HttpResponseRedirect(request.path)
+        if request.POST.get("confirmed") != "yes":
+            return {"confirm": step, "confirm_side": side}
+        try:
+            state = step.base if side == "before" else step.manifest
+            done = restore_workspace(row, state, by=person(request))
+        except ServiceError as error:
+            self.report(request, error.message, failed=True)
+        else:
+            left = f" {len(done.failed)} could not be restored." if done.failed else ""
+            text = f"The files were restored: {done.written} written, {done.deleted} deleted.{left}"
+            self.report(request, text, failed=bool(done.failed))
+        return HttpResponseRedirect(request.path)
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 16 else 0
+
+
+def _shown_steps(thread: Thread) -> list[dict[str, Any]]:
+    rows = thread.snapshots.select_related("run", "by").order_by("-pk")[:SHOWN_STEPS]
+    return [{"row": row, "by": visible(str(row.by or ""))} for row in rows]
 
 
 def _shown_run(run: Run, turns: list[Turn]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from agents.api.agents import Agents
 from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.base import UnknownUrl
 from agents.api.events import RunEvents
+from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.runs import CancelRun, OneRun, Runs
 
 
@@ -37,5 +38,9 @@ urlpatterns = [
     path(
         "approvals/<opaque_id:approval_id>/decide", DecideApproval.as_view(), name="approval-decide"
     ),
+    path("threads/<opaque_id:thread_id>/files", Files.as_view(), name="files"),
+    path("threads/<opaque_id:thread_id>/files/content", FileContent.as_view(), name="file-content"),
+    path("threads/<opaque_id:thread_id>/changes", Changes.as_view(), name="changes"),
+    path("threads/<opaque_id:thread_id>/restore", Restore.as_view(), name="restore"),
     re_path("", UnknownUrl.as_view(), name="unknown"),
 ]

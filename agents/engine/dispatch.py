@@ -24,6 +24,7 @@ from agents.engine.history import INTERRUPTED
 from agents.engine.journal import Call, Outcome, Writer, write_results, write_started
 from agents.engine.results import finished_event, render_result
 from agents.engine.session import Session
+from agents.engine.snapshots import add_changes, begin_changes
 from agents.events.append import EventDraft, dump
 from agents.middleware.base import Tool, ToolResult
 from agents.models import Effect
@@ -210,6 +211,7 @@ async def _run_one(session: Session, item: Ready) -> Outcome:
     context = session.context(call, limit)
     try:
         async with asyncio.timeout(limit + BACKSTOP_SECONDS):
+            await begin_changes(session, context, tool.effect)
             result = await tool.run(context, item.given)
     except TimeoutError:
         result = ToolResult(
@@ -224,7 +226,9 @@ async def _run_one(session: Session, item: Ready) -> Outcome:
         result = ToolResult(
             f"{call.tool} failed: {type(error).__name__}: {error}", is_error=True, code="exception"
         )
-    return outcome_of(call, result)
+    outcome = outcome_of(call, result)
+    await add_changes(session, tool.effect, outcome)
+    return outcome
 
 
 def outcome_of(call: Call, result: ToolResult) -> Outcome:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from agents.conf import vel_settings
 from agents.engine.database import Database
 from agents.engine.journal import Writer, check_fence
+from agents.engine.snapshots import CallSnapshots
+from agents.services.seen_files import DatabaseSeenFiles
+from agents.services.snapshots import write_lock
 from agents.services.state_files import DatabaseFileStore
 from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_backend
 from agents.spec import AgentSpec
-from sandbox.backends import StateFilesystemBackend
+from sandbox.backends import RememberingBackend, StateFilesystemBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxUnavailable
 from sandbox.policy import Network
+from sandbox.toolbox import Toolbox
+from sandbox.toolbox_find import HeldToolbox, hold_toolbox
 from sandbox.workspace import Workspace
 
 
@@ -41,28 +48,48 @@ class ThreadFiles:
         self._lock = threading.Lock()
         self._backend: FileBackend | None = None
         self._workspace: Workspace | None = None
+        self.snapshots = CallSnapshots(
+            writer, self._open_workspace, self._call, has_sandbox=spec.sandbox
+        )
+        self._toolbox: HeldToolbox | None = None
 
     def backend(self) -> FileBackend:
         """The file tools' backend: rows without a sandbox, else the workspace's directories."""
         with self._lock:
             if self._backend is None:
+                thread_id = self._location.thread_id
+                check = partial(check_fence, self._writer)
+                files: FileBackend
                 if self._spec.sandbox:
-                    self._backend = workspace_backend(self._open())
+                    files = workspace_backend(self._open())
                 else:
-                    check = partial(check_fence, self._writer)
-                    self._backend = StateFilesystemBackend(
-                        DatabaseFileStore(self._location.thread_id, self._call, check)
-                    )
+                    files = StateFilesystemBackend(DatabaseFileStore(thread_id, self._call, check))
+                seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
+                self._backend = RememberingBackend(files, seen, write_lock(thread_id))
             return self._backend
 
     def sandbox(self, timeout: float) -> BaseSandbox:
-        """A sandbox over the workspace. Raises `SandboxUnavailable` and `SandboxSetupError`."""
+        """A sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""
         if not self._spec.sandbox:
             raise SandboxUnavailable("This agent has no sandbox: nothing can be executed.")
         with self._lock:
             workspace = self._open()
+            toolbox = self._hold_toolbox()
         network = Network(self._spec.network)
-        return BubblewrapSandbox(workspace.policy(timeout=timeout, network=network))
+        policy = workspace.policy(timeout=timeout, network=network, toolbox=toolbox)
+        return BubblewrapSandbox(replace(policy, allowed_hosts=self._spec.allowed_hosts))
+
+    def _hold_toolbox(self) -> Toolbox | None:
+        """The same generation for all commands of this driver; it goes when this object goes."""
+        if not self._spec.toolbox:
+            return None
+        if self._toolbox is None:
+            self._toolbox = hold_toolbox(vel_settings().toolboxes, self._spec.toolbox)
+        return self._toolbox.toolbox
+
+    def _open_workspace(self) -> Workspace:
+        with self._lock:
+            return self._open()
 
     def _open(self) -> Workspace:
         if self._workspace is None:

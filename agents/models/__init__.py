@@ -9,6 +9,8 @@ from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.event import RunEvent
 from agents.models.message import Message, MessageRole
 from agents.models.run import POOL, IdempotencyKey, Run, RunClock
+from agents.models.seen_file import SeenFile
+from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
 from agents.models.state_file import StateFile
 from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
@@ -31,6 +33,8 @@ __all__ = [
     "Run",
     "RunClock",
     "RunEvent",
+    "SeenFile",
+    "SnapshotCause",
     "StateFile",
     "Thread",
     "Todo",
@@ -38,4 +42,5 @@ __all__ = [
     "TokenScope",
     "ToolCall",
     "ToolProfile",
+    "WorkspaceSnapshot",
 ]

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
-from asgiref.sync import sync_to_async
-from django.db import transaction
 from django.http import Http404, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
-from agents.conf import vel_settings
+from agents.downloads import attachment
 from agents.models import Run
 from agents.selectors.visible import runs_for
-from agents.services.state_files import DatabaseFileStore
+from agents.services.thread_files import readable_files
 from agents.web.pages import PersonRequest, page
-from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
+from sandbox.backends import FileBackend
 from sandbox.backends.budget import Budget, FileLimits
-from sandbox.backends.protocol import OpenedFile
-from sandbox.errors import FileError, ReadOnlyPath
+from sandbox.errors import FileError
 from sandbox.paths import SANDBOX_ROOT, is_within
 
 OUTPUTS = f"{SANDBOX_ROOT}/outputs"
 MAX_DEPTH = 8
 MAX_FILES = 200
-CHUNK_BYTES = 256 * 1024
 LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
-
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def list_files(run: Run) -> dict[str, Any]:
@@ -69,50 +60,14 @@ def download(request: PersonRequest, run_id: str, path: str) -> StreamingHttpRes
         opened = backend.open_file(full)
     except FileError as error:
         raise Http404(str(error)) from None
-    name = _CONTROLS.sub("_", full.rpartition("/")[2])
-    return StreamingHttpResponse(
-        Chunks(opened),
-        content_type="application/octet-stream",
-        headers={
-            "Content-Disposition": content_disposition_header(True, name),
-            "Content-Length": str(opened.stat.size),
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "X-Content-Type-Options": "nosniff",
-        },
-    )
-
-
-class Chunks:
-    """A file's bytes, as many as it had when it was opened. Django closes it after the answer."""
-
-    def __init__(self, opened: OpenedFile) -> None:
-        self._opened = opened
-        self.close = opened.stream.close
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._opened.stat.size
-        read = sync_to_async(self._opened.stream.read)
-        while left > 0 and (chunk := await read(min(CHUNK_BYTES, left))):
-            left -= len(chunk)
-            yield chunk
+    return attachment(opened, full)
 
 
 def _backend_of(run: Run) -> tuple[FileBackend, str]:
     """The thread's files and the directory in it that holds deliverables."""
-    if run.agent_version.spec["sandbox"]:
-        # Not `open_workspace`, which makes what is missing: looking makes nothing.
-        return WorkspaceBackend(vel_settings().workspaces / run.thread_id), OUTPUTS
-    store = DatabaseFileStore(run.thread_id, _in_transaction, _refuse_writing)
-    return StateFilesystemBackend(store), "/"
-
-
-def _in_transaction(function: Any, *arguments: Any) -> Any:
-    with transaction.atomic():
-        return function(*arguments)
-
-
-def _refuse_writing() -> None:
-    raise ReadOnlyPath("only the run's own tools write here.")
+    in_workspace = bool(run.agent_version.spec["sandbox"])
+    files = readable_files(run.thread, in_workspace=in_workspace)
+    return files, OUTPUTS if in_workspace else "/"
 
 
 def _url(run: Run, path: str) -> str | None:

@@ -3,6 +3,7 @@
 from sandbox.backends.composite import CompositeBackend
 from sandbox.backends.protocol import Entry, ExecutingBackend, FileBackend, FileStat
 from sandbox.backends.readonly import ReadOnly
+from sandbox.backends.remembering import RememberingBackend, SeenFiles
 from sandbox.backends.state import (
     FileStore,
     MemoryFileStore,
@@ -21,6 +22,8 @@ __all__ = [
     "FileStore",
     "MemoryFileStore",
     "ReadOnly",
+    "RememberingBackend",
+    "SeenFiles",
     "StateFilesystemBackend",
     "StoredFile",
     "TreeBackend",

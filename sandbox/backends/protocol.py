@@ -17,6 +17,8 @@ from typing import Any, Literal, Protocol
 from sandbox.backends.budget import Budget
 
 FileType = Literal["file", "directory", "link", "other"]
+ABSENT = ""
+"""As a version or an expected hash: there must be no file."""
 Result = dict[str, Any]
 """What a tool gives to the model: JSON values only."""
 
@@ -134,7 +136,8 @@ class FileBackend(Protocol):
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
         """Create or replace a file in one step, with its parents.
 
-        With `if_version`, only when the file still is that version; else FileChanged.
+        With `if_version`, only when the file still is that version (ABSENT: when there is none);
+        else FileChanged.
         """
         ...
 

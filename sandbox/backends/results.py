@@ -83,3 +83,7 @@ def encoded(content: str, limit: int) -> bytes:
 
 def changed(path: str) -> FileChanged:
     return FileChanged("changed since you read it. Read it again, then repeat the change.", path)
+
+
+def appeared(path: str) -> FileChanged:
+    return FileChanged("made since you looked, when there was no such file. Read it first.", path)

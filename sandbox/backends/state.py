@@ -11,8 +11,8 @@ from io import BytesIO
 from typing import Protocol
 
 from sandbox.backends.budget import Budget
-from sandbox.backends.protocol import Entry, FileStat, Listing, OpenedFile
-from sandbox.backends.results import changed
+from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile
+from sandbox.backends.results import appeared, changed
 from sandbox.backends.tools import FileTools
 from sandbox.errors import FileChanged, FileMissing, IsDirectory, NotDirectory, StorageFull
 
@@ -167,9 +167,11 @@ class StateFilesystemBackend(FileTools):
             self._require_directories_above(path)
             if if_version is not None:
                 found = self.stat(path)
-                if found is None:
+                if found is not None and if_version == ABSENT:
+                    raise appeared(path)
+                if found is None and if_version != ABSENT:
                     raise FileChanged("deleted since you read it. Read it again.", path)
-                if found.version != if_version:
+                if found is not None and found.version != if_version:
                     raise changed(path)
             self.store[path] = data
 

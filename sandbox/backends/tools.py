@@ -11,7 +11,7 @@ from dataclasses import asdict
 from sandbox import paths
 from sandbox.backends.budget import MAX_DEPTH, Budget, FileLimits
 from sandbox.backends.editing import replace_text
-from sandbox.backends.protocol import Entry, FileStat, Listing, OpenedFile, Result
+from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile, Result
 from sandbox.backends.regex import LinePattern
 from sandbox.backends.results import (
     changed,
@@ -105,7 +105,7 @@ class FileTools(ABC):
         """Create or replace a text file in one step, with its parent directories.
 
         With `expected_hash`, the SHA-256 of what the agent last read, a file that has changed or
-        gone since is left alone.
+        gone since is left alone; with ABSENT one that has come.
         """
         path = self.resolve(path)
         with located(path):
@@ -113,7 +113,9 @@ class FileTools(ABC):
         with self._lock:
             version = None
             if expected_hash is not None:
-                version = self._require_hash(path, expected_hash)
+                version = (
+                    self._require_hash(path, expected_hash) if expected_hash != ABSENT else ABSENT
+                )
             self.write_bytes(path, data, if_version=version)
         lines = content.count("\n") + (not content.endswith("\n") and content != "")
         return {"status": "ok", "path": path, "lines": lines, "size_bytes": len(data)}
@@ -255,7 +257,7 @@ class FileTools(ABC):
             found, version = self._hash_and_version(path)
         except FileMissing:
             raise FileChanged(
-                "deleted since you read it. Write it without having read it to create it anew.",
+                "deleted since you read it. Read it again; if it is still missing, write it anew.",
                 path,
             ) from None
         if found != expected:

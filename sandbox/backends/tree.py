@@ -12,8 +12,8 @@ from pathlib import Path
 
 from sandbox.backends.beneath import DIRECTORY, READ, Resolver, default_resolver
 from sandbox.backends.oserrors import as_file_errors, not_a_file
-from sandbox.backends.protocol import Entry, FileStat, FileType, Listing, OpenedFile
-from sandbox.backends.results import changed
+from sandbox.backends.protocol import ABSENT, Entry, FileStat, FileType, Listing, OpenedFile
+from sandbox.backends.results import appeared, changed
 from sandbox.backends.tools import FileTools
 from sandbox.errors import (
     FileAccessFailed,
@@ -104,7 +104,10 @@ class TreeBackend(FileTools):
                 try:
                     # Again, since writing takes a while: what was checked is what is replaced.
                     _require_replaceable(parent, target, path, if_version)
-                    os.rename(temporary, target, src_dir_fd=parent, dst_dir_fd=parent)
+                    if if_version == ABSENT:
+                        _put_where_nothing_is(parent, temporary, target, path)
+                    else:
+                        os.rename(temporary, target, src_dir_fd=parent, dst_dir_fd=parent)
                 except BaseException:
                     with suppress(FileNotFoundError):
                         os.unlink(temporary, dir_fd=parent)
@@ -198,18 +201,29 @@ def _write_temporary(
     return name
 
 
+def _put_where_nothing_is(parent: int, temporary: bytes, target: bytes, path: str) -> None:
+    """A link never replaces: a file that a command makes in this moment is not lost."""
+    try:
+        os.link(temporary, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+    except FileExistsError:
+        raise appeared(path) from None
+    os.unlink(temporary, dir_fd=parent)
+
+
 def _require_replaceable(parent: int, name: bytes, path: str, version: str | None) -> int | None:
     """The permissions of the file that a write will replace, None for a new one."""
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
-        if version is not None:
+        if version not in (None, ABSENT):
             raise FileChanged("deleted since you read it. Read it again.", path) from None
         return None
     if modes.S_ISLNK(found.st_mode):
         raise NotRegularFile("a link, which is not written through. Write to its target.", path)
     if not modes.S_ISREG(found.st_mode):
         raise not_a_file(found.st_mode, path)
+    if version == ABSENT:
+        raise appeared(path)
     if version is not None and _file_stat(found).version != version:
         raise changed(path)
     return found.st_mode & _PERMISSIONS

@@ -20,9 +20,11 @@ from velproject.cli.run import run
 from velproject.cli.runs import runs
 from velproject.cli.terminal import use_tolerant_streams, visible
 from velproject.cli.token import token
+from velproject.cli.toolbox import toolbox
 from velproject.cli.up import up
 from velproject.cli.user import user
 from velproject.cli.worker import worker
+from velproject.cli.workspaces import workspaces
 
 
 def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -53,7 +55,20 @@ class TaskOrCommand(click.Group):
 
 @click.group(
     cls=TaskOrCommand,
-    commands=[run, demo, runs, approvals, up, worker, doctor, migrate, token, user],
+    commands=[
+        run,
+        demo,
+        runs,
+        approvals,
+        up,
+        worker,
+        doctor,
+        migrate,
+        token,
+        toolbox,
+        user,
+        workspaces,
+    ],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
@@ -122,7 +137,8 @@ def _routed(arguments: list[str]) -> list[str]:
     first = arguments[0] if arguments else ""
     if first in vel.commands or first in ("-h", "--help", "--version"):
         return arguments
-    if " " not in first and (near := get_close_matches(first, vel.commands, cutoff=0.75)):
+    word = " " not in first and not first.startswith("-")
+    if word and (near := get_close_matches(first, vel.commands, cutoff=0.75)):
         raise click.UsageError(
             f"There is no command {first!r}: did you mean `vel {near[0]}`? "
             f"As a task it is `vel run {first}`."

@@ -1,0 +1,169 @@
+"""A thread's files: listed, downloaded, uploaded, what changed them, and restored."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import RequestDataTooBig
+from django.http import StreamingHttpResponse
+from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.pages import page_of
+from agents.api.serializers.files import (
+    ChangesQuery,
+    ContentQuery,
+    FilesQuery,
+    RestoreBody,
+    show_changed_file,
+    show_step,
+)
+from agents.api.serializers.strict import PageQuery, read_body, read_query
+from agents.conf import vel_settings
+from agents.downloads import attachment
+from agents.models import Thread, TokenScope, WorkspaceSnapshot
+from agents.selectors.visible import threads_for
+from agents.services.errors import Conflict, NotFound
+from agents.services.file_changes import changes_between, shown_path, steps_of_turn
+from agents.services.restoring import restore_workspace
+from agents.services.thread_files import has_workspace, readable_files
+from agents.services.uploads import store_uploads
+from sandbox.backends.budget import Budget, FileLimits
+from sandbox.errors import FileError, SandboxError
+
+MAX_FILES = 1_000
+LIMITS = FileLimits(search_entries=5_000, search_seconds=2.0)
+FORM_BYTES = 1_000_000
+"""What a form may have beside its files."""
+
+
+class Files(ApiView):
+    """`GET /threads/{id}/files?path=`, `POST /threads/{id}/files` (multipart, `file` repeated)"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
+    parser_classes = (MultiPartParser,)  # type: ignore[assignment]  # a form, not JSON
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Before authentication, which looks for a CSRF token in the form and so reads all of it.
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > vel_settings().UPLOAD_BYTES + FORM_BYTES:
+            raise RequestDataTooBig("The upload is larger than a thread takes.")
+        super().initial(request, *args, **kwargs)
+
+    def get(self, request: Request, thread_id: str) -> Response:
+        query = read_query(FilesQuery, request)
+        thread = thread_of(person(request), thread_id)
+        backend = readable_files(thread, in_workspace=has_workspace(thread))
+        budget = Budget(LIMITS)
+        found: list[dict[str, Any]] = []
+        try:
+            top = backend.resolve(query["path"]) if query.get("path") else "/"
+            for entry in backend.walk(top, budget):
+                if entry.type == "directory" or not entry.addressable:
+                    continue
+                if len(found) == MAX_FILES:
+                    budget.cut_short("too many files")
+                    break
+                stat = backend.stat(entry.path) if entry.type == "file" else None
+                size = stat.size if stat else None
+                found.append({"path": entry.path, "type": entry.type, "size": size})
+        except FileError as error:
+            if query.get("path"):
+                raise NotFound(str(error), code="unknown_file") from error
+        return Response({"results": found, "truncated": budget.cut is not None})
+
+    def post(self, request: Request, thread_id: str) -> Response:
+        thread = thread_of(person(request), thread_id)
+        files = request.FILES.getlist("file")
+        if not files or set(request.data) - {"file"}:
+            raise ValidationError({"file": ["Send one file or several, and nothing else."]})
+        try:
+            stored = store_uploads(thread, files)
+        except SandboxError as error:
+            raise Conflict(str(error), code="upload_failed") from error
+        shown = [{"path": upload.path, "size": upload.size} for upload in stored]
+        return Response({"results": shown}, status=201)
+
+
+class FileContent(ApiView):
+    """`GET /threads/{id}/files/content?path=`: the bytes, as an attachment."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    def get(self, request: Request, thread_id: str) -> StreamingHttpResponse:
+        query = read_query(ContentQuery, request)
+        thread = thread_of(person(request), thread_id)
+        backend = readable_files(thread, in_workspace=has_workspace(thread))
+        try:
+            path = backend.resolve(query["path"])
+            return attachment(backend.open_file(path), path)
+        except FileError as error:
+            raise NotFound(str(error), code="unknown_file") from error
+
+
+class Changes(ApiView):
+    """`GET /threads/{id}/changes`: the steps; with `run` and `turn`, or `step`, their files."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    def get(self, request: Request, thread_id: str) -> Response:
+        thread = thread_of(person(request), thread_id)
+        if {"run", "step"}.isdisjoint(request.query_params):
+            page = read_query(PageQuery, request)
+            rows = WorkspaceSnapshot.objects.filter(thread=thread)
+            return page_of(
+                rows,
+                show_step,
+                by="id",
+                descending=True,
+                cursor=page.get("cursor"),
+                limit=page["limit"],
+            )
+        base, manifest = states_of(thread, read_query(ChangesQuery, request))
+        changes = changes_between(thread.pk, base, manifest)
+        return Response(
+            {"results": [show_changed_file(file) for file in changes.files], "total": changes.total}
+        )
+
+
+class Restore(ApiView):
+    """`POST /threads/{id}/restore`: to the state before or after a turn or a step."""
+
+    scopes: ClassVar = {"POST": TokenScope.RUN}
+
+    def post(self, request: Request, thread_id: str) -> Response:
+        user = person(request)
+        thread = thread_of(user, thread_id)
+        body = read_body(RestoreBody, request)
+        before, after = states_of(thread, body)
+        done = restore_workspace(thread, before if body["to"] == "before" else after, by=user)
+        return Response(
+            {
+                "written": done.written,
+                "deleted": done.deleted,
+                "failed": [
+                    {"path": shown_path(path), "reason": reason} for path, reason in done.failed
+                ],
+            }
+        )
+
+
+def thread_of(user: AbstractBaseUser, thread_id: str) -> Thread:
+    """A thread of `user`'s own: nobody else sees its files."""
+    thread = threads_for(user).filter(pk=thread_id).first()
+    if thread is None:
+        raise NotFound(f"You have no thread {thread_id!r}.", code="unknown_thread")
+    return thread
+
+
+def states_of(thread: Thread, asked: dict[str, Any]) -> tuple[str, str]:
+    if "turn" in asked:
+        return steps_of_turn(thread.pk, asked["run"], asked["turn"])
+    row = WorkspaceSnapshot.objects.filter(thread=thread, pk=asked["step"]).first()
+    if row is None:
+        raise NotFound("This thread has no such step.", code="unknown_snapshot")
+    return row.base, row.manifest

@@ -1,0 +1,179 @@
+"""Which files a call has changed: a snapshot after it, whose row commits with its result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agents.conf import vel_settings
+from agents.engine.journal import Call, Outcome, Writer, check_fence
+from agents.middleware.base import ToolContext
+from agents.models import Effect, SnapshotCause
+from agents.services.snapshots import (
+    forget_old_snapshots,
+    latest_manifest,
+    record_snapshot,
+    snapshot_store,
+    watched_areas,
+)
+from sandbox.errors import SandboxError
+from sandbox.file_lock import LockTimeout
+from sandbox.snapshots import SnapshotLost, SnapshotStore, count_changes
+from sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agents.engine.session import Session
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+PRUNE_EVERY = 50
+"""Snapshots after which a long run looks whether some are over the policy."""
+PRUNE_SHARE = 4
+"""It looks as well when it has stored the fourth part of what a thread may."""
+
+
+class WorkspaceBusy(SandboxError):
+    """Somebody restores the workspace at this moment."""
+
+
+class CallSnapshots:
+    """The snapshots of one driver's calls. All methods are for tool threads: they block.
+
+    A store that fails, such as a full disk, costs the history of changes and no call.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        open_workspace: Callable[[], Workspace],
+        call: Callable[..., Any],
+        *,
+        has_sandbox: bool,
+    ) -> None:
+        self.is_on = has_sandbox and vel_settings().SNAPSHOT_TURNS > 0
+        self.has_begun = False
+        self._writer = writer
+        self._open_workspace = open_workspace
+        self._call = call
+        self._store: SnapshotStore | None = None
+        self._lock = threading.Lock()
+        self._taken = 0
+        self._stored = 0
+
+    def begin(self) -> None:
+        """Before this driver's first call that may change files: keep what is there already.
+
+        Waits for a restore to end. Raises `WorkspaceBusy` when that takes too long.
+        """
+        with self._lock:
+            if self.has_begun:
+                return
+            thread_id = self._writer.thread_id
+            store = self._store = snapshot_store(thread_id)
+            try:
+                taken = store.take(watched_areas(self._open_workspace()))
+                last = self._call(latest_manifest, thread_id)
+                if last is not None and last != taken.manifest:
+                    # A person, an upload, or a call whose result was lost with its driver.
+                    changes = count_changes(store.load(last), store.load(taken.manifest))
+                    outside = replace(taken, base=last, changes=changes)
+                    self._call(self._record_outside, outside)
+                self._prune()
+            except LockTimeout:
+                raise WorkspaceBusy(
+                    "The files are being restored by a person. Try again in a moment."
+                ) from None
+            except SnapshotLost as error:
+                logger.warning("%s", error, extra={"run_id": self._writer.run_id})
+            except (OSError, SandboxError):
+                # A workspace that cannot be opened is told by the tool itself.
+                self._failed()
+                return
+            self.has_begun = True
+
+    def after(self, call: Call) -> Callable[[], object] | None:
+        """What to commit with the result of `call`; None when it has changed nothing."""
+        with self._lock:
+            if not self.has_begun or self._store is None:
+                return None
+            try:
+                taken = self._store.take(watched_areas(self._open_workspace()))
+                self._taken += taken.has_changed
+                self._stored += taken.stored_bytes
+                enough = self._stored * PRUNE_SHARE > vel_settings().SNAPSHOT_BYTES
+                if enough or self._taken >= PRUNE_EVERY:
+                    self._prune()
+            except (OSError, SandboxError, LockTimeout):
+                self._failed()
+                return None
+        if not taken.has_changed or not taken.base:
+            return None
+        return partial(
+            record_snapshot,
+            self._writer.thread_id,
+            taken,
+            SnapshotCause.CALL,
+            run_id=self._writer.run_id,
+            turn=call.turn,
+            position=call.position,
+        )
+
+    def _record_outside(self, taken: Any) -> None:
+        check_fence(self._writer)
+        record_snapshot(self._writer.thread_id, taken, SnapshotCause.OUTSIDE)
+
+    def _prune(self) -> None:
+        assert self._store is not None
+        self._taken = self._stored = 0
+        kept = self._call(self._forget)
+        if kept is not None:
+            self._store.prune(kept)
+
+    def _forget(self) -> set[str] | None:
+        check_fence(self._writer)
+        return forget_old_snapshots(self._writer.thread_id)
+
+    def _failed(self) -> None:
+        logger.exception("no snapshot was taken", extra={"run_id": self._writer.run_id})
+
+
+async def begin_changes(session: Session, context: ToolContext, effect: str) -> None:
+    """Before a call of this effect runs. Costs nothing but for the first that may write."""
+    snapshots = session.files.snapshots
+    if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
+        await context.in_thread(snapshots.begin)
+
+
+async def add_changes(session: Session, effect: str, outcome: Outcome) -> None:
+    """After a call: let its outcome commit what it has changed."""
+    if effect != Effect.WRITE or not session.files.snapshots.is_on:
+        return
+    record = await _to_its_end(session, partial(session.files.snapshots.after, outcome.call))
+    if record is None:
+        return
+    own = outcome.commit
+
+    def commit() -> None:
+        if own is not None:
+            own()
+        record()
+
+    outcome.commit = commit
+
+
+async def _to_its_end(session: Session, function: Callable[[], T]) -> T:
+    """Even if the call is cancelled meanwhile: this is bounded, and a call that has ended keeps
+    its outcome."""
+    future = asyncio.get_running_loop().run_in_executor(session.threads, function)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        return future.result()

@@ -1,0 +1,36 @@
+"""Which content of a file an agent has last seen, so that it overwrites nothing else."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH
+from agents.models.thread import Thread
+
+
+class SeenFile(models.Model):
+    """One path that one agent of a thread has read or written. Both are kept as SHA-256 in hex.
+
+    `reader` is empty for the thread's own agent, whose runs follow one another in one
+    conversation; a subagent's is the id of its run.
+    """
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="seen_files")
+    reader = models.CharField(max_length=ID_LENGTH, blank=True)
+    path_hash = models.CharField(max_length=64)
+    content_hash = models.CharField(
+        max_length=64, blank=True, help_text=_("Empty: there was no such file.")
+    )
+    seen_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["thread", "reader", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["thread", "reader", "path_hash"], name="seen_file_path"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path_hash[:12]} of {self.thread_id}"

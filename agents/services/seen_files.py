@@ -1,0 +1,76 @@
+"""What each agent of a thread has seen of its files, as rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from agents.models import Run, SeenFile
+
+MAX_FILES = 2_000
+"""Files that are remembered for one agent; the ones seen longest ago are forgotten first."""
+
+
+class DatabaseSeenFiles:
+    """`sandbox.backends.SeenFiles` of the agent that has the run.
+
+    `call` runs a function in a transaction; writing begins with `check`, which raises when the
+    writer may no longer write. An agent has one run at a time, so that what was read once stays
+    true until this object changes it.
+    """
+
+    def __init__(
+        self, thread_id: str, run_id: str, call: Callable[..., Any], check: Callable[[], object]
+    ) -> None:
+        self._thread_id = thread_id
+        self._run_id = run_id
+        self._call = call
+        self._check = check
+        self._reader = ""
+        self._known: dict[str, str] | None = None
+
+    def get(self, path: str) -> str | None:
+        return self._loaded().get(_hash(path))
+
+    def put(self, path: str, content_hash: str | None) -> None:
+        known, path_hash = self._loaded(), _hash(path)
+        if known.get(path_hash) == content_hash:
+            return
+        self._call(self._write, path_hash, content_hash)
+        if content_hash is None:
+            known.pop(path_hash, None)
+        else:
+            known[path_hash] = content_hash
+
+    def _loaded(self) -> dict[str, str]:
+        if self._known is None:
+            self._reader, self._known = self._call(_read, self._thread_id, self._run_id)
+        return self._known
+
+    def _write(self, path_hash: str, content_hash: str | None) -> None:
+        self._check()
+        mine = SeenFile.objects.filter(thread_id=self._thread_id, reader=self._reader)
+        if content_hash is None:
+            mine.filter(path_hash=path_hash).delete()
+            return
+        SeenFile.objects.update_or_create(
+            thread_id=self._thread_id,
+            reader=self._reader,
+            path_hash=path_hash,
+            defaults={"content_hash": content_hash},
+        )
+        if self._known is not None and len(self._known) >= MAX_FILES:
+            kept = mine.order_by("-seen_at", "-pk").values_list("pk", flat=True)[:MAX_FILES]
+            mine.exclude(pk__in=list(kept)).delete()
+
+
+def _read(thread_id: str, run_id: str) -> tuple[str, dict[str, str]]:
+    parent = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
+    reader = run_id if parent else ""
+    rows = SeenFile.objects.filter(thread_id=thread_id, reader=reader)
+    return reader, dict(rows.values_list("path_hash", "content_hash"))
+
+
+def _hash(path: str) -> str:
+    return hashlib.sha256(path.encode()).hexdigest()

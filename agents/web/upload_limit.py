@@ -1,0 +1,35 @@
+"""A limit on forms with files that holds before the form is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+
+from agents.conf import vel_settings
+
+FORM_BYTES = 5_000_000
+"""What a form may have beside its files: the message, whose own limit comes later."""
+
+
+def limited_upload(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """413 for a body that is larger than a thread's uploads, or of unknown length.
+
+    Django's check of the CSRF token reads the whole form to find it, and so comes after this.
+    """
+    protected = csrf_protect(view)
+
+    @wraps(view)
+    def limited(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if "Transfer-Encoding" in request.headers or not length.isdecimal():
+            return HttpResponse("Send the form with a Content-Length.", status=411)
+        if int(length) > vel_settings().UPLOAD_BYTES + FORM_BYTES:
+            text = f"The files are too large: {vel_settings().UPLOAD_BYTES:,} bytes are taken."
+            return HttpResponse(text, status=413, content_type="text/plain")
+        return protected(request, *args, **kwargs)
+
+    return csrf_exempt(limited)

@@ -1,0 +1,123 @@
+"""Compare-and-swap for agents: nobody overwrites what has changed since it was read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from sandbox.backends.budget import Budget
+from sandbox.backends.protocol import (
+    ABSENT,
+    Entry,
+    FileBackend,
+    FileStat,
+    Listing,
+    OpenedFile,
+    Result,
+)
+from sandbox.backends.results import reports_errors
+from sandbox.backends.tools import FileTools
+from sandbox.errors import FileAccessFailed, FileError, FileMissing
+from sandbox.file_lock import FileLock, LockTimeout
+
+
+class SeenFiles(Protocol):
+    """What one agent knows of the files: the SHA-256 of what it last read or wrote, by path."""
+
+    def get(self, path: str) -> str | None:
+        """The hash, ABSENT for a file that was not there, None for one never read."""
+        ...
+
+    def put(self, path: str, content_hash: str | None) -> None: ...
+
+
+class RememberingBackend(FileTools):
+    """`backend`, where write_file and edit_file refuse a file that has changed since it was read.
+
+    Reading counts for the whole file, whichever lines were asked for. A file that was never read
+    is overwritten. What the agent writes counts as read. Check and write are one step for all who
+    hold the same `lock`; against commands they are as close as `write_bytes` with a version.
+    """
+
+    def __init__(self, backend: FileBackend, seen: SeenFiles, lock: FileLock) -> None:
+        super().__init__()
+        self._backend = backend
+        self._seen = seen
+        self._shared_lock = lock
+        self.cwd = backend.cwd
+        self.supports_write = backend.supports_write
+
+    @reports_errors
+    def read_file(self, path: str, offset: int = 0, limit: int = 100) -> Result:
+        path = self.resolve(path)
+        # Before the content: a change in between is then found by the next write, not missed.
+        known = self._current_hash(path)
+        result = self._backend.read_file(path, offset, limit)
+        if "error" not in result or known == ABSENT:
+            self._seen.put(path, known)
+        return result
+
+    @reports_errors
+    def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
+        path = self.resolve(path)
+        with self._exclusive(path):
+            expected = self._seen.get(path) if expected_hash is None else expected_hash
+            return super().write_file(path, content, expected_hash=expected)
+
+    @reports_errors
+    def edit_file(
+        self,
+        path: str,
+        old_text: str,
+        new_text: str,
+        replace_all: bool = False,
+        *,
+        expected_hash: str | None = None,
+    ) -> Result:
+        path = self.resolve(path)
+        with self._exclusive(path):
+            expected = self._seen.get(path) if expected_hash is None else expected_hash
+            return super().edit_file(path, old_text, new_text, replace_all, expected_hash=expected)
+
+    def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
+        path = self.resolve(path)
+        with self._exclusive(path):
+            self._backend.write_bytes(path, data, if_version=if_version)
+            self._seen.put(path, hashlib.sha256(data).hexdigest())
+
+    def resolve(self, path: str) -> str:
+        return self._backend.resolve(path)
+
+    def stat(self, path: str) -> FileStat | None:
+        return self._backend.stat(path)
+
+    def open_file(self, path: str) -> OpenedFile:
+        return self._backend.open_file(path)
+
+    def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
+        return self._backend.list_directory(path, sizes=sizes)
+
+    def walk(
+        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+    ) -> Iterator[Entry]:
+        return self._backend.walk(path, budget, skip=skip, depth=depth)
+
+    def _current_hash(self, path: str) -> str | None:
+        try:
+            return self._backend.content_hash(path)
+        except FileMissing:
+            return ABSENT
+        except FileError:
+            return None  # too large to compare, or reading it fails and says why
+
+    @contextmanager
+    def _exclusive(self, path: str) -> Iterator[None]:
+        try:
+            with self._shared_lock:
+                yield
+        except LockTimeout:
+            raise FileAccessFailed(
+                "in use by another agent of this session. Try again.", path
+            ) from None

@@ -1,0 +1,61 @@
+"""Deleting a hostile tree: any depth, any modes, no link followed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from sandbox.backends.beneath import DIRECTORY
+
+
+def remove_tree(path: Path) -> None:
+    """Delete the directory `path` with all that is in it, while nothing runs in it.
+
+    Directories are emptied one at a time and what is nested moves up first, so that a tree of any
+    depth needs one descriptor and no recursion. A link in the place of `path` is refused with
+    OSError, as is what this account may not delete. A path that is not there is fine.
+    """
+    try:
+        top = os.open(path, DIRECTORY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fchmod(top, 0o700)
+        _clear_files(top)
+        while names := os.listdir(top):
+            for name in names:
+                _empty(top, name)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _empty(top: int, name: str) -> None:
+    """Remove one directory of `top`; the directories in it come up beside it."""
+    # Of another account's directories only root deletes any, and root needs no mode.
+    if os.geteuid() != 0:
+        os.chmod(name, 0o700, dir_fd=top)
+    directory = os.open(name, DIRECTORY, dir_fd=top)
+    try:
+        for nested in _clear_files(directory):
+            # Its own `..` changes, which needs the right to write in it.
+            if os.geteuid() != 0:
+                os.chmod(nested, 0o700, dir_fd=directory)
+            os.rename(nested, f"d-{secrets.token_hex(12)}", src_dir_fd=directory, dst_dir_fd=top)
+    finally:
+        os.close(directory)
+    os.rmdir(name, dir_fd=top)
+
+
+def _clear_files(directory: int) -> list[str]:
+    """Unlink what is no directory; the names of those that are."""
+    nested = []
+    with os.scandir(directory) as found:
+        entries = list(found)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            nested.append(entry.name)
+        else:
+            os.unlink(entry.name, dir_fd=directory)
+    return nested

@@ -1,0 +1,80 @@
+"""What differs between two snapshots."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from sandbox.snapshots.manifest import Manifest, Node
+
+DIFF_BYTES = 200_000
+"""Files over this are not compared line by line."""
+DIFF_LINES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that was added, changed or deleted; `before` and `after` are None where it is not.
+
+    `path` may hold anything, line breaks and surrogates for bytes that are not UTF-8 too.
+    """
+
+    path: str
+    before: Node | None
+    after: Node | None
+
+    @property
+    def what(self) -> str:
+        if self.before is None:
+            return "added"
+        return "deleted" if self.after is None else "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    added: int = 0
+    changed: int = 0
+    deleted: int = 0
+
+
+def compare(before: Manifest, after: Manifest) -> list[Change]:
+    """The changes by path. What one of the two did not look at has not changed for all we know."""
+    changes = []
+    for path in sorted(before.nodes.keys() | after.nodes.keys()):
+        old, new = before.nodes.get(path), after.nodes.get(path)
+        if old == new:
+            continue
+        if old is None and before.cut_above(path):
+            continue
+        if new is None and after.cut_above(path):
+            continue
+        if old is not None and new is not None and _only_kept_differently(old, new):
+            continue
+        changes.append(Change(path, old, new))
+    return changes
+
+
+def count_changes(before: Manifest, after: Manifest) -> ChangeCounts:
+    found = [change.what for change in compare(before, after)]
+    return ChangeCounts(found.count("added"), found.count("changed"), found.count("deleted"))
+
+
+def _only_kept_differently(old: Node, new: Node) -> bool:
+    """The same file or directory, once within the limits and once not."""
+    if old.kind != new.kind or bool(old.reason) == bool(new.reason):
+        return False
+    return old.size == new.size and old.mode == new.mode
+
+
+def text_diff(before: bytes, after: bytes) -> str | None:
+    """A unified diff without a header; None for what is no small text."""
+    if max(len(before), len(after)) > DIFF_BYTES or b"\0" in before + after:
+        return None
+    try:
+        old, new = before.decode().splitlines(), after.decode().splitlines()
+    except UnicodeDecodeError:
+        return None
+    if max(len(old), len(new)) > DIFF_LINES:
+        return None
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=3))
+    return "\n".join(lines[2:])

@@ -1,0 +1,86 @@
+"""The list of a snapshot's files, which is the snapshot: contents are named by their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+MAX_ENCODED_BYTES = 64 * 1024**2
+"""No manifest within the limits is longer; a longer one is damaged."""
+
+
+class Node(NamedTuple):
+    """One name in the tree.
+
+    `kind` is file, directory, link or other (FIFO, socket, device). `mode` holds the permission
+    bits, `size` the bytes of a file. `content` is a file's SHA-256 in hex, or a link's target.
+    `reason` says why the content, or what lies in the directory, was not kept; then `content` of
+    a file is a stamp that changes with it.
+    """
+
+    kind: str
+    mode: int
+    size: int = 0
+    content: str = ""
+    reason: str = ""
+
+
+class Manifest:
+    """`nodes` by path: the area, a slash, and the path in it. No path begins with a slash.
+
+    Names that are not UTF-8 hold surrogates, as `os.fsdecode` makes them.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self.nodes = nodes
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The JSON of it: the same nodes give the same bytes."""
+        rows = [[path, *self.nodes[path]] for path in sorted(self.nodes)]
+        return json.dumps(rows, separators=(",", ":")).encode()
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.encoded).hexdigest()
+
+    def packed(self) -> bytes:
+        return zlib.compress(self.encoded, 1)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Manifest:
+        """Raises ValueError for what `packed` did not make."""
+        unpacker = zlib.decompressobj()
+        try:
+            encoded = unpacker.decompress(data, MAX_ENCODED_BYTES)
+            rows = json.loads(encoded)
+            found = cls({path: Node(*fields) for path, *fields in rows})
+        except (zlib.error, TypeError, UnicodeDecodeError) as error:
+            raise ValueError(str(error)) from error
+        found.encoded = encoded
+        return found
+
+    def contents(self) -> set[str]:
+        """The hashes of all kept files."""
+        return {node.content for node in self.nodes.values() if is_kept_file(node)}
+
+    @property
+    def is_complete(self) -> bool:
+        return not any(node.reason for node in self.nodes.values())
+
+    def cut_above(self, path: str) -> bool:
+        """Whether a directory above `path` was not looked into, so that nothing is known of it."""
+        parts = path.split("/")
+        for end in range(1, len(parts)):
+            above = self.nodes.get("/".join(parts[:end]))
+            if above is not None and above.kind == "directory" and above.reason:
+                return True
+        return False
+
+
+def is_kept_file(node: Node) -> bool:
+    return node.kind == "file" and not node.reason

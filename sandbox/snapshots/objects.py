@@ -1,0 +1,157 @@
+"""Contents of files by their SHA-256, each kept once."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Collection
+from pathlib import Path
+
+_FICLONE = 0x40049409
+_CANNOT_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
+_SMALL = 256 * 1024
+_BLOCK = 1024 * 1024
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class ObjectStore:
+    """Files `ab/cdef…` below `directory`, which only Vel's own account can enter."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.added_bytes = 0
+        """What `add` has stored that was not there before."""
+
+    def path_of(self, digest: str) -> Path:
+        if not _DIGEST.fullmatch(digest):
+            raise ValueError(f"{digest!r} is no SHA-256.")
+        return self.directory / digest[:2] / digest[2:]
+
+    def add(self, source: int, size: int, limit: int) -> str | None:
+        """Keep the content of the open file `source`, which had `size` bytes; returns its hash.
+
+        None, and nothing kept, when it has more than `limit` bytes by now. Raises OSError when
+        the store cannot be written.
+        """
+        if size > _SMALL:
+            return self._add_large(source, limit)
+        data = _read_at_most(source, limit + 1)
+        if len(data) > limit:
+            return None
+        digest = hashlib.sha256(data).hexdigest()
+        if not os.path.exists(self.path_of(digest)):
+            name, descriptor = self._temporary()
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(data)
+                self._settle(name, digest, len(data))
+            finally:
+                name.unlink(missing_ok=True)
+        return digest
+
+    def _add_large(self, source: int, limit: int) -> str | None:
+        name, descriptor = self._temporary()
+        try:
+            with os.fdopen(descriptor, "w+b") as stream:
+                # A clone shares the blocks and stands still, whatever happens to the source.
+                if clone(source, descriptor):
+                    source = descriptor
+                    os.lseek(descriptor, 0, os.SEEK_SET)
+                digest, length = hashlib.sha256(), 0
+                while block := os.read(source, min(_BLOCK, limit + 1 - length)):
+                    length += len(block)
+                    if length > limit:
+                        return None
+                    digest.update(block)
+                    if source != descriptor:
+                        stream.write(block)
+            self._settle(name, digest.hexdigest(), length)
+            return digest.hexdigest()
+        finally:
+            name.unlink(missing_ok=True)
+
+    def _temporary(self) -> tuple[Path, int]:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = self.directory / f"new-{secrets.token_hex(8)}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return name, os.open(name, flags, 0o600)
+
+    def _settle(self, name: Path, digest: str, size: int) -> None:
+        place = self.path_of(digest)
+        if place.exists():
+            return
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        os.rename(name, place)
+        self.added_bytes += size
+
+    def read(self, digest: str, max_bytes: int) -> bytes | None:
+        """The first `max_bytes` of a content; None when it is not kept any more."""
+        try:
+            with open(self.path_of(digest), "rb") as stream:
+                return stream.read(max_bytes)
+        except FileNotFoundError:
+            return None
+
+    def copy_to(self, digest: str, target: int) -> bool:
+        """Write a content into the open, empty file `target`. False when it is lost or damaged."""
+        try:
+            source = os.open(self.path_of(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            cloned = clone(source, target)
+            found = hashlib.sha256()
+            while block := os.read(source, _BLOCK):
+                found.update(block)
+                if not cloned:
+                    _write_all(target, block)
+            return found.hexdigest() == digest
+        finally:
+            os.close(source)
+
+    def remove_all_but(self, kept: Collection[str]) -> int:
+        """Delete what is in no snapshot any more; returns the bytes that this gave back."""
+        freed = 0
+        if not self.directory.is_dir():
+            return 0
+        with os.scandir(self.directory) as found:
+            entries = list(found)
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)  # a copy that was never finished; the lock is ours
+                continue
+            with os.scandir(entry.path) as inner:
+                for item in list(inner):
+                    if entry.name + item.name not in kept:
+                        freed += item.stat(follow_symlinks=False).st_size
+                        os.unlink(item.path)
+        return freed
+
+
+def clone(source: int, target: int) -> bool:
+    """Let `target` share the blocks of `source`, where the file system can. Else False."""
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError as error:
+        if error.errno in _CANNOT_CLONE:
+            return False
+        raise
+    return True
+
+
+def _read_at_most(descriptor: int, limit: int) -> bytes:
+    parts, left = [], limit
+    while left > 0 and (part := os.read(descriptor, min(_BLOCK, left))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,181 @@
+"""One walk over the areas of a workspace, which finds what is there and keeps what is new."""
+
+from __future__ import annotations
+
+import os
+import stat as modes
+import time
+from collections.abc import Callable, Mapping
+from itertools import islice
+from pathlib import Path
+
+from sandbox.backends.beneath import DIRECTORY, READ
+from sandbox.snapshots.limits import LEFT_OUT, SnapshotLimits
+from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
+
+Stamp = tuple[int, int, int, int]
+"""Inode, size, time of change of the content and of the inode, in nanoseconds."""
+
+RACY_NS = 50_000_000
+"""A file that changed so shortly before the walk may change again under the same stamp: clocks of
+file systems tick in milliseconds. It is read again the next time."""
+
+_PERMISSIONS = 0o777
+
+
+class Scan:
+    """`nodes` and `stamps` are the result of `run`; `read` counts the bytes that were read.
+
+    `keep(descriptor, size)` stores an open file and returns its hash, or None when it grew past
+    what may be kept.
+    """
+
+    def __init__(
+        self,
+        last: Manifest,
+        stamps: Mapping[str, Stamp],
+        keep: Callable[[int, int], str | None],
+        limits: SnapshotLimits,
+    ) -> None:
+        self._last = last.nodes
+        self._last_stamps = stamps
+        self._keep = keep
+        self._limits = limits
+        self._entries = 0
+        self._name_length = 0
+        self._deadline = time.monotonic() + limits.seconds
+        self._trusted_before = time.time_ns() - RACY_NS
+        self.read = 0
+        self.nodes: dict[str, Node] = {}
+        self.stamps: dict[str, Stamp] = {}
+
+    def run(self, areas: Mapping[str, Path]) -> None:
+        """Look at each area. An area that cannot be opened is listed as not kept."""
+        for name in sorted(areas):
+            try:
+                descriptor = os.open(areas[name], DIRECTORY)
+            except OSError as error:
+                self.nodes[name] = Node(
+                    "directory", 0, reason=f"cannot be opened: {error.strerror}"
+                )
+                continue
+            try:
+                self._directory(descriptor, name, 1)
+            finally:
+                os.close(descriptor)
+
+    def _directory(self, descriptor: int, path: str, depth: int) -> None:
+        mode = os.fstat(descriptor).st_mode & _PERMISSIONS
+        try:
+            found = self._names(descriptor, path, depth)
+        except OSError as error:
+            found = f"cannot be read: {error.strerror}"
+        if isinstance(found, str):
+            self.nodes[path] = Node("directory", mode, reason=found)
+            return
+        self.nodes[path] = Node("directory", mode)
+        self._entries += len(found)
+        for entry in found:
+            self._entry(descriptor, entry, f"{path}/{entry.name}", depth)
+
+    def _names(self, descriptor: int, path: str, depth: int) -> list[os.DirEntry[str]] | str:
+        """The names in a directory, sorted, or why it is not looked into."""
+        limits = self._limits
+        if depth > limits.depth:
+            return f"nested deeper than {limits.depth} directories"
+        if time.monotonic() > self._deadline:
+            return f"not looked at within {limits.seconds:g} s"
+        with os.scandir(descriptor) as names:
+            found = list(islice(names, limits.directory + 1))
+        if len(found) > limits.directory:
+            return f"holds more than {limits.directory} names"
+        if self._entries + len(found) > limits.entries:
+            return f"the files before it were {limits.entries} already"
+        length = sum(len(path) + 1 + len(entry.name) for entry in found)
+        if self._name_length + length > limits.names:
+            return f"the paths before it were {limits.names} characters long already"
+        self._name_length += length
+        return sorted(found, key=lambda entry: entry.name)
+
+    def _entry(self, parent: int, entry: os.DirEntry[str], path: str, depth: int) -> None:
+        try:
+            status = entry.stat(follow_symlinks=False)
+            mode = status.st_mode
+            if modes.S_ISDIR(mode) and entry.name in LEFT_OUT:
+                reason = "directories of this name are left out"
+                self.nodes[path] = Node("directory", mode & _PERMISSIONS, reason=reason)
+            elif modes.S_ISDIR(mode):
+                descriptor = os.open(entry.name, DIRECTORY, dir_fd=parent)
+                try:
+                    self._directory(descriptor, path, depth + 1)
+                finally:
+                    os.close(descriptor)
+            elif modes.S_ISREG(mode):
+                self.nodes[path] = self._file(parent, entry.name, path, status)
+            elif modes.S_ISLNK(mode):
+                self.nodes[path] = self._link(os.readlink(entry.name, dir_fd=parent))
+            else:
+                self.nodes[path] = _special(mode)
+        except FileNotFoundError:
+            return  # gone since it was listed
+        except OSError as error:
+            kind = "directory" if entry.is_dir(follow_symlinks=False) else "file"
+            self.nodes[path] = Node(kind, 0, reason=f"cannot be read: {error.strerror}")
+
+    def _file(self, parent: int, name: str, path: str, status: os.stat_result) -> Node:
+        stamp = stamp_of(status)
+        last = self._last.get(path)
+        if last is not None and is_kept_file(last) and self._last_stamps.get(path) == stamp:
+            self.stamps[path] = stamp
+            return last
+        refused = self._refusal(status.st_size)
+        if refused:
+            return _unkept(status, refused)
+        descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            status = os.fstat(descriptor)
+            if not modes.S_ISREG(status.st_mode):
+                return _special(status.st_mode)
+            refused = self._refusal(status.st_size)
+            if refused:
+                return _unkept(status, refused)
+            self.read += status.st_size
+            content = self._keep(descriptor, status.st_size)
+            if content is None:
+                return _unkept(status, "it grew while it was read")
+            after = stamp_of(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+        if after == stamp_of(status) and status.st_ctime_ns < self._trusted_before:
+            self.stamps[path] = after
+        return Node("file", status.st_mode & _PERMISSIONS, status.st_size, content)
+
+    def _link(self, target: str) -> Node:
+        if self._name_length + len(target) > self._limits.names:
+            return Node("link", 0, reason="paths and links before it were too long already")
+        self._name_length += len(target)
+        return Node("link", 0, content=target)
+
+    def _refusal(self, size: int) -> str:
+        limits = self._limits
+        if size > limits.file_bytes:
+            return f"larger than {limits.file_bytes} bytes"
+        if self.read + size > limits.read_bytes:
+            return f"the files before it had {limits.read_bytes} new bytes already"
+        if time.monotonic() > self._deadline:
+            return f"not reached within {limits.seconds:g} s"
+        return ""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _unkept(status: os.stat_result, reason: str) -> Node:
+    mark = f"{status.st_ino}:{status.st_mtime_ns}"
+    return Node("file", status.st_mode & _PERMISSIONS, status.st_size, mark, reason)
+
+
+def _special(mode: int) -> Node:
+    name = "a FIFO" if modes.S_ISFIFO(mode) else "a socket" if modes.S_ISSOCK(mode) else "a device"
+    return Node("other", mode & _PERMISSIONS, reason=f"{name}, no file")

@@ -1,0 +1,60 @@
+"""How much a hostile tree takes on disk, within bounds of time."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.backends.beneath import DIRECTORY
+
+MAX_DEPTH = 60
+MAX_ENTRIES = 500_000
+
+
+@dataclass(slots=True)
+class TreeSize:
+    """`size` in bytes on disk. Not `is_complete`: there is more, or some cannot be read."""
+
+    size: int = 0
+    files: int = 0
+    is_complete: bool = True
+
+
+def tree_size(path: Path, seconds: float = 10.0) -> TreeSize:
+    """The size of what lies below `path`, whose links are not followed. Raises nothing."""
+    total = TreeSize()
+    try:
+        descriptor = os.open(path, DIRECTORY)
+    except OSError:
+        total.is_complete = False
+        return total
+    try:
+        _add(descriptor, total, 1, time.monotonic() + seconds)
+    finally:
+        os.close(descriptor)
+    return total
+
+
+def _add(directory: int, total: TreeSize, depth: int, deadline: float) -> None:
+    if depth > MAX_DEPTH:
+        total.is_complete = False
+        return
+    try:
+        with os.scandir(directory) as names:
+            for entry in names:
+                if total.files > MAX_ENTRIES or time.monotonic() > deadline:
+                    total.is_complete = False
+                    return
+                total.size += entry.stat(follow_symlinks=False).st_blocks * 512
+                if not entry.is_dir(follow_symlinks=False):
+                    total.files += 1
+                    continue
+                below = os.open(entry.name, DIRECTORY, dir_fd=directory)
+                try:
+                    _add(below, total, depth + 1, deadline)
+                finally:
+                    os.close(below)
+    except OSError:
+        total.is_complete = False

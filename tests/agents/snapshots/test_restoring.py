@@ -1,0 +1,131 @@
+"""A person restores the workspace, undoes that, and never while a run is at work."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from agents.models import ApprovalRequest, Run, SnapshotCause, WorkspaceSnapshot
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.errors import Conflict, NotFound
+from agents.services.file_changes import steps_of_turn
+from agents.services.restoring import restore_workspace
+from agents.services.snapshots import snapshot_store
+from agents.states import RunStatus
+from tests.agents.snapshots.driven import area, calls, command, play, write
+from tests.support.runs import drive_to_end, start_run, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+
+def ada() -> User:
+    return User.objects.get(username="ada")
+
+
+def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
+    run = play(
+        tmp_path,
+        write("a", "first"),
+        write("a", "second"),
+        command("mv a b; echo '#!/bin/sh' > tool; chmod 755 tool"),
+    )
+    before, after = steps_of_turn(run.thread_id, run.id, 2)
+    assert restore_workspace(run.thread, before, by=ada()).failed == []
+    assert sorted(os.listdir(area(run))) == ["a"]
+    assert (area(run) / "a").read_text() == "first"
+    restore_workspace(run.thread, after, by=ada())
+    assert (area(run) / "a").read_text() == "second"
+    # Undone by the restore's own row.
+    row = WorkspaceSnapshot.objects.filter(cause=SnapshotCause.RESTORE).earliest("pk")
+    assert row.by == ada()
+    restore_workspace(run.thread, row.base, by=ada())
+    assert sorted(os.listdir(area(run))) == ["b", "tool"]
+    assert (area(run) / "tool").stat().st_mode & 0o777 == 0o755
+    owner = area(run).stat().st_uid
+    assert {path.stat().st_uid for path in area(run).iterdir()} == {owner}
+    # And the agent can go on with what was restored.
+    later = play(tmp_path, command("echo more >> b; cat b"), thread=run.thread)
+    assert "second" in calls(later)[0].result
+
+
+def test_changes_that_nobody_has_recorded_are_kept_before_a_restore(tmp_path: Path) -> None:
+    run = play(tmp_path, write("a", "first"), write("a", "second"))
+    (area(run) / "mine").write_text("a person's")
+    before, _ = steps_of_turn(run.thread_id, run.id, 2)
+    restore_workspace(run.thread, before, by=ada())
+    assert not (area(run) / "mine").exists()
+    row = WorkspaceSnapshot.objects.latest("pk")
+    restore_workspace(run.thread, row.base, by=ada())
+    assert (area(run) / "mine").read_text() == "a person's"
+
+
+@pytest.mark.parametrize("status", [RunStatus.QUEUED, RunStatus.RUNNING])
+def test_nothing_is_restored_while_a_run_is_at_work(tmp_path: Path, status: str) -> None:
+    run = play(tmp_path, write("a", "first"), write("a", "second"))
+    before, _ = steps_of_turn(run.thread_id, run.id, 2)
+    other = start_run(ada(), thread=run.thread_id)
+    Run.objects.filter(pk=other.pk).update(status=status)
+    with pytest.raises(Conflict, match="at work"):
+        restore_workspace(run.thread, before, by=ada())
+    assert (area(run) / "a").read_text() == "second"
+
+
+def test_an_approval_from_before_a_restore_is_asked_anew(tmp_path: Path) -> None:
+    run = play(tmp_path, write("a", "first"), write("a", "second"))
+    before, _ = steps_of_turn(run.thread_id, run.id, 2)
+    waiting = play(
+        tmp_path,
+        command("cat a"),
+        thread=run.thread,
+        ends="waiting",
+        interrupt_on={"execute": True},
+    )
+    request = ApprovalRequest.objects.get(run=waiting)
+    restore_workspace(run.thread, before, by=ada())
+    decide_approval(
+        request.pk, DecisionRequest(decision="approve", digest=request.digest), by=ada()
+    )
+    drive_to_end(waiting, until=("waiting",))
+    asked = ApprovalRequest.objects.filter(run=waiting, status="pending").get()
+    assert asked.pk != request.pk
+    assert "changed since" in asked.prompt
+
+
+def test_a_driver_waits_for_a_restore_to_end(tmp_path: Path) -> None:
+    """The first call that may write begins only when the lock of the restore is free."""
+    run = play(tmp_path, write("a", "first"))
+    order: list[str] = []
+    store = snapshot_store(run.thread_id)
+
+    def drive() -> None:
+        try:
+            play(tmp_path, command("echo x > b"), thread=run.thread)
+            order.append("run")
+        finally:
+            connection.close()
+
+    with store.lock:
+        thread = threading.Thread(target=drive)
+        thread.start()
+        wait_until(
+            lambda: Run.objects.filter(thread=run.thread, tool_calls__status="started").exists(),
+            "the call",
+        )
+        assert not (area(run) / "b").exists()
+        order.append("restore")
+    thread.join()
+    assert order == ["restore", "run"]
+    assert (area(run) / "b").exists()
+
+
+def test_a_state_that_is_no_longer_kept_changes_nothing(tmp_path: Path) -> None:
+    run = play(tmp_path, write("a", "first"))
+    for state in ("0" * 64, "../../etc/passwd", "head"):
+        with pytest.raises(NotFound):
+            restore_workspace(run.thread, state, by=ada())
+    assert (area(run) / "a").read_text() == "first"

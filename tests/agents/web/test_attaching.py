@@ -1,0 +1,66 @@
+"""Files that a person attaches are in place before the run begins."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client, override_settings
+
+from agents.conf import vel_settings
+from agents.models import Agent, Message, Run, Thread
+from tests.agents.web.conftest import SignIn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def olga(sign_in: SignIn, run: str) -> Client:
+    """Signed in; the fixture's run has made the agent."""
+    Run.objects.all().delete()
+    return sign_in("olga")
+
+
+def slug() -> str:
+    return Agent.objects.get().slug
+
+
+def test_the_agent_is_told_where_its_files_are(olga: Client) -> None:
+    form = {
+        "agent": slug(),
+        "message": "Look at these",
+        "key": "k1",
+        "files": [SimpleUploadedFile("d.csv", b"1"), SimpleUploadedFile("d.csv", b"22")],
+    }
+    for _ in range(2):  # sent twice, it is one run with one set of files
+        for file in form["files"]:
+            file.seek(0)
+        assert olga.post("/", form).status_code == 302
+    (run,) = Run.objects.all()
+    assert Message.objects.get(run=run).text == (
+        "Look at these\n\nAttached files:\n"
+        "- /sandbox/user_uploads/d.csv\n- /sandbox/user_uploads/d-2.csv"
+    )
+    directory = vel_settings().workspaces / run.thread_id / "user_uploads"
+    found = {path.name: path.read_bytes() for path in directory.iterdir()}
+    assert found == {"d.csv": b"1", "d-2.csv": b"22"}
+
+
+def test_too_much_begins_no_run(olga: Client) -> None:
+    threads = Thread.objects.count()
+    form = {"agent": slug(), "message": "x", "key": "k"}
+    with override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 100}):
+        over = olga.post("/", {**form, "files": SimpleUploadedFile("a", b"x" * 101)})
+        assert over.status_code == 400
+        assert "100 bytes in all" in over.content.decode()
+        huge = olga.post("/", {**form, "files": SimpleUploadedFile("a", b"x" * 5_100_000)})
+        assert huge.status_code == 413
+    assert (Run.objects.count(), Thread.objects.count()) == (0, threads)
+
+
+def test_the_form_needs_its_csrf_token(olga: Client) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = olga.cookies
+    form = {"agent": slug(), "message": "x", "files": SimpleUploadedFile("a", b"x")}
+    assert strict.post("/", form).status_code == 403
+    assert not Run.objects.exists()

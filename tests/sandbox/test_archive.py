@@ -1,0 +1,112 @@
+"""An archive holds the workspace, nothing of the host, and nothing that would escape."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from sandbox.archive import write_archive
+
+needs_filter = pytest.mark.skipif(
+    not hasattr(tarfile, "data_filter"), reason="this Python cannot extract with filter='data'"
+)
+SECRET = b"the host's own secret"
+
+
+def archived(tmp_path: Path, work: Path) -> tuple[tarfile.TarFile, dict[str, str]]:
+    target = tmp_path / "out.tar.gz"
+    done = write_archive({"workspace": work}, target)
+    return tarfile.open(target), dict(done.left_out)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@needs_filter
+def test_what_goes_in_comes_out(tmp_path: Path, work: Path) -> None:
+    (work / "d").mkdir()
+    (work / "d" / "a\nb").write_text("odd name")
+    with open(os.path.join(os.fsencode(work), b"\xff"), "wb") as stream:
+        stream.write(b"not UTF-8")
+    (work / "tool").write_text("#!/bin/sh")
+    (work / "tool").chmod(0o6755)
+    (work / "link").symlink_to("d/a")
+    archive, left_out = archived(tmp_path, work)
+    out = tmp_path / "out"
+    with archive:
+        archive.extractall(out, filter="data")
+    assert left_out == {}
+    assert (out / "workspace" / "d" / "a\nb").read_text() == "odd name"
+    assert os.path.exists(os.path.join(os.fsencode(out), b"workspace/\xff"))
+    assert (out / "workspace" / "tool").stat().st_mode & 0o7777 == 0o755
+    assert os.readlink(out / "workspace" / "link") == "d/a"
+    assert (tmp_path / "out.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+@needs_filter
+@pytest.mark.parametrize(
+    "target", ["/etc/passwd", "../../../etc/passwd", "..", "d/../../../x", "here/.."]
+)
+def test_links_that_could_escape_are_left_out(tmp_path: Path, work: Path, target: str) -> None:
+    (work / "here").symlink_to(".")
+    (work / "link").symlink_to(target)
+    archive, left_out = archived(tmp_path, work)
+    with archive:
+        assert left_out == {"workspace/link": "a link that could lead out"}
+        archive.extractall(tmp_path / "out", filter="data")
+
+
+def test_pipes_and_huge_files_are_left_out(tmp_path: Path, work: Path) -> None:
+    os.mkfifo(work / "pipe")
+    with open(work / "sparse", "wb") as stream:
+        stream.truncate(1 << 40)
+    archive, left_out = archived(tmp_path, work)
+    archive.close()
+    assert set(left_out) == {"workspace/pipe", "workspace/sparse"}
+
+
+def test_a_tree_that_changes_meanwhile_gives_a_whole_archive(tmp_path: Path, work: Path) -> None:
+    (tmp_path / "secret").write_bytes(SECRET)
+    (work / "shrinks").write_bytes(b"x" * 3_000_000)
+    stop = threading.Event()
+
+    def change() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            spare = work / "spare"
+            if number % 2:
+                spare.symlink_to(tmp_path / "secret")
+            else:
+                spare.write_text("fine")
+            os.replace(spare, work / "victim")
+            os.truncate(work / "shrinks", 0 if number % 2 else 3_000_000)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for number in range(30):
+            target = tmp_path / f"{number}.tar.gz"
+            write_archive({"workspace": work}, target)
+            with tarfile.open(target) as archive:
+                for member in archive:
+                    stream = archive.extractfile(member) if member.isreg() else None
+                    assert stream is None or SECRET not in stream.read()
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_an_archive_that_is_there_stays(tmp_path: Path, work: Path) -> None:
+    (tmp_path / "out.tar.gz").write_text("mine")
+    with pytest.raises(FileExistsError):
+        write_archive({"workspace": work}, tmp_path / "out.tar.gz")
+    assert (tmp_path / "out.tar.gz").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tar.gz", "work"]
