@@ -59,7 +59,7 @@ class Enforcement:
             if self._group is not None and MEMORY in self._group.directories:
                 self.watches.append(CgroupWatch(self._group, limits.memory_total))
             else:
-                self.watches.append(MemoryWatch(pid, limits.memory_total))
+                self.watches.append(MemoryWatch(pid, limits.memory_total, self._policy.mounts))
         if limits.disk is not None or limits.files is not None:
             self.watches.append(DiskWatch(pid, self._policy.mounts, limits, self._base))
 

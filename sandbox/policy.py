@@ -22,7 +22,9 @@ class Network(StrEnum):
 class Mount:
     """A directory or file of the host inside the sandbox. `target` is an absolute path there.
 
-    Links in `source` are followed, so no part of it may lie where a sandbox can write. Of a
+    Links in `source` are followed, so no part of it may lie where a sandbox can write. Nor may
+    `target` lie below a writable mount: bubblewrap makes the way to it while it still sees the
+    host, and follows what links a command has left there. Of a
     `foreign` directory, which is the caller's own, only what commands add counts as their use of
     the disk.
     """

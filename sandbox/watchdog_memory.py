@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from sandbox.namespace import HOME
+from sandbox.policy import Mount
 from sandbox.watchdog import Watch, in_units, open_files_of, over_memory, processes_of
 
 _FILE_SYSTEMS = ("/tmp", "/dev/shm", HOME)  # noqa: S108 - the sandbox's own
@@ -30,8 +31,10 @@ _HOST_RESERVE = 0.03
 class MemoryWatch(Watch):
     """`first` is the first process of the command, `limit` is in bytes."""
 
-    def __init__(self, first: int, limit: int) -> None:
+    def __init__(self, first: int, limit: int, mounts: tuple[Mount, ...] = ()) -> None:
         self._first = first
+        # A mount of the policy lies over the one in memory, and the disk watch counts it.
+        self._in_memory = [at for at in _FILE_SYSTEMS if at not in {m.target for m in mounts}]
         self._limit = limit
         self._files_device = _device_of_memory_files()
         self._host_total, self._host_free_before = _host_memory()
@@ -83,7 +86,7 @@ class MemoryWatch(Watch):
 
     def _file_systems(self) -> int:
         total = 0
-        for path in _FILE_SYSTEMS:
+        for path in self._in_memory:
             try:
                 status = os.statvfs(f"/proc/{self._first}/root{path}")
             except OSError:
