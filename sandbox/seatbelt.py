@@ -1,0 +1,209 @@
+"""The macOS sandbox: one `sandbox-exec` per command, from the same policy as on Linux.
+
+What macOS has no means for is not enforced: see docs/sandbox.md. Before its first command each
+process tries the sandbox out for real, and refuses to use one that leaks.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from sandbox.account import account_for
+from sandbox.base import BaseSandbox, Execution
+from sandbox.cancellation import Cancellation
+from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.markers import marked_argument
+from sandbox.policy import Mount, Network, SandboxPolicy
+from sandbox.seatbelt_command import (
+    SANDBOX_EXEC,
+    count_own_processes,
+    limit_options,
+    seatbelt_argv,
+    with_report,
+)
+from sandbox.seatbelt_execution import GroupExecution
+from sandbox.seatbelt_paths import shown_paths
+from sandbox.seatbelt_profile import render_profile
+from sandbox.seatbelt_trial import leaks
+
+ENVIRONMENT = {
+    "LANG": "en_US.UTF-8",
+    "LOGNAME": "nobody",
+    # The command line tools first: /usr/bin has only stand-ins for Python and git.
+    "PATH": (
+        "/Library/Developer/CommandLineTools/usr/bin:/opt/homebrew/bin:/usr/local/bin:"
+        "/usr/bin:/bin:/usr/sbin:/sbin"
+    ),
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONUNBUFFERED": "1",
+    "SHELL": "/bin/bash",
+    "TERM": "dumb",
+    "USER": "nobody",
+}
+
+_trial_lock = threading.Lock()
+_trial_passed = False
+
+
+class SeatbeltSandbox(BaseSandbox):
+    """Raises `SandboxUnavailable` where there is no Seatbelt, as root, for a policy with network
+    and no `egress_socket`, and when the trial finds a leak. Nothing ever runs without.
+
+    Raises `SandboxSetupError` for a policy that macOS cannot show or that would give the machine
+    or an account away. `egress_socket` is a unix socket, where a proxy of the caller listens:
+    all that commands may connect to.
+    """
+
+    def __init__(self, policy: SandboxPolicy, *, egress_socket: Path | None = None) -> None:
+        super().__init__(policy)
+        _require_seatbelt()
+        if policy.network is not Network.NONE and egress_socket is None:
+            raise SandboxUnavailable(
+                f"The policy asks for network {policy.network.value!r}. On macOS this needs a "
+                "proxy behind a unix socket (egress_socket). Use network 'none'."
+            )
+        account_for(policy)
+        self._shown = shown_paths(policy, Path.home())
+        self._egress_socket = egress_socket.resolve() if egress_socket else None
+        self._directory = str(Path(policy.working_dir).resolve())
+        self._require_trial()
+
+    def start(
+        self,
+        command: str | list[str],
+        *,
+        timeout: float | None = None,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
+        marker: str = "",
+        cancel: Cancellation | None = None,
+    ) -> Execution:
+        if command == []:
+            raise SandboxSetupError("An empty command was given; give a program.")
+        if isinstance(command, list):
+            return self._start(command, None, {}, timeout, stdin, on_output, marker, cancel)
+        shell = ["/bin/bash", "--noprofile", "--norc"]
+        return self._start(shell, command, {}, timeout, stdin, on_output, marker, cancel)
+
+    def start_python(
+        self,
+        code: str,
+        *,
+        timeout: float | None = None,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
+        marker: str = "",
+        cancel: Cancellation | None = None,
+    ) -> Execution:
+        path = {"PYTHONPATH": self._directory}
+        python = [self.policy.python]
+        return self._start(python, code, path, timeout, stdin, on_output, marker, cancel)
+
+    def argv(
+        self, command: list[str], temporary: Path, environment: dict[str, str], processes_now: int
+    ) -> list[str]:
+        """The whole command line but for the descriptor of its report."""
+        profile = render_profile(self._shown, temporary, self._egress_socket)
+        own = {"HOME": str(temporary), "TMPDIR": str(temporary)}
+        variables = ENVIRONMENT | own | dict(self.policy.environment) | environment
+        options = limit_options(self.policy.limits, processes_now)
+        return seatbelt_argv(profile, variables, options, command)
+
+    def _require_trial(self) -> None:
+        _require_no_leak()
+
+    def _start(
+        self,
+        program: list[str],
+        source: str | None,
+        environment: dict[str, str],
+        timeout: float | None,
+        stdin: bytes | None,
+        on_output: Callable[[str], None] | None,
+        marker: str,
+        cancel: Cancellation | None,
+    ) -> Execution:
+        """`source`, if any, becomes a file of the command's own directory, the last argument."""
+        seconds = self._wall_time(timeout)
+        mark = [marked_argument(marker)] if marker else []
+        temporary = Path(tempfile.mkdtemp(prefix="vel-sandbox-")).resolve()
+        remove = partial(shutil.rmtree, temporary, ignore_errors=True)
+        try:
+            command = list(program)
+            if source is not None:
+                file = temporary / "command"
+                file.write_bytes(_encoded(source))
+                command.append(str(file))
+            # Shown by ps; nothing else reads it.
+            variables = environment | ({"VEL_SANDBOX": mark[0]} if mark else {})
+            argv = self.argv(command, temporary, variables, count_own_processes())
+        except BaseException:
+            remove()
+            raise
+        return GroupExecution(
+            partial(with_report, argv),
+            self._directory,
+            self.policy.limits,
+            seconds,
+            stdin=stdin,
+            on_output=on_output,
+            marker=marker,
+            cancel=cancel,
+            clean_up=remove,
+        )
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise SandboxSetupError(
+            f"The command holds {text[error.start]!r} at {error.start}, which is half a "
+            "character and has no UTF-8 form. Remove it."
+        ) from error
+
+
+def _require_seatbelt() -> None:
+    system = platform.system()
+    if system != "Darwin" or not os.access(SANDBOX_EXEC, os.X_OK):
+        raise SandboxUnavailable(
+            f"There is no Seatbelt here ({system}): {SANDBOX_EXEC} is missing, or this is not "
+            "macOS. On Linux Vel uses bubblewrap."
+        )
+    if os.geteuid() == 0:
+        raise SandboxUnavailable(
+            "This process is root, and on macOS commands run as its own account. Start it as an "
+            "ordinary user."
+        )
+
+
+class _OnTrial(SeatbeltSandbox):
+    def _require_trial(self) -> None:
+        """It is this one's commands that the trial consists of."""
+
+
+def _require_no_leak() -> None:
+    """Raises `SandboxUnavailable` unless a sandbox of this process refused what it must."""
+    global _trial_passed
+    with _trial_lock:
+        if _trial_passed:
+            return
+        with tempfile.TemporaryDirectory(prefix="vel-trial-") as place:
+            inside, outside = (Path(place).resolve() / name for name in ("inside", "outside"))
+            inside.mkdir()
+            outside.mkdir()
+            mounts = (Mount(inside, str(inside), writable=True),)
+            found = leaks(_OnTrial(SandboxPolicy(mounts, str(inside))), inside, outside)
+        if found:
+            raise SandboxUnavailable(
+                f"Seatbelt does not confine commands as it must on this Mac: {'; '.join(found)}. "
+                "Nothing is run. Please report this with the version of macOS."
+            )
+        _trial_passed = True
