@@ -1,0 +1,261 @@
+"""Vel's sandbox as a sandbox backend of deepagents."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from sandbox.cancellation import Cancellation
+from sandbox.create import create_sandbox
+from sandbox.errors import FileError, SandboxSetupError
+from sandbox.interop.output import combined_output, in_one_stream
+from sandbox.interop.places import Places
+from sandbox.interop.transfers import read_file, transfer_error, write_file
+
+try:
+    from deepagents.backends.protocol import (
+        DeleteResult,
+        EditResult,
+        ExecuteResponse,
+        FileDownloadResponse,
+        FileUploadResponse,
+        GlobResult,
+        GrepResult,
+        LsResult,
+        ReadResult,
+        WriteResult,
+    )
+    from deepagents.backends.sandbox import BaseSandbox
+except ImportError as error:
+    raise ImportError(
+        "sandbox.interop.deepagents needs deepagents 0.7, which is an optional extra: "
+        "pip install 'vel[deepagents]'"
+    ) from error
+
+DEFAULT_TIMEOUT = 120
+"""Seconds; deepagents' own default."""
+
+DEFAULT_MAX_OUTPUT_CHARS = 1_000_000
+"""deepagents moves an output that is too long for the model into a file by itself."""
+
+COULD_NOT_RUN_EXIT_CODE = 126
+"""As a shell has it for a program that it cannot start."""
+
+_FILE_OPERATION_CHARS = 8 * 1024**2
+"""The most that one of deepagents' own scripts prints is a page of 500 KiB, escaped as JSON."""
+
+
+class _FileOperations(BaseSandbox):
+    """deepagents' ls, read, write, edit, delete, grep and glob: scripts that run in the sandbox.
+
+    Apart from the backend, because what they print is data: `max_output_chars` must not cut it.
+    """
+
+    def __init__(self, backend: LocalExecutionBackend) -> None:
+        self._backend = backend
+
+    @property
+    def id(self) -> str:
+        return self._backend.id
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        return self._backend.run(command, timeout, _FILE_OPERATION_CHARS)
+
+    async def aexecute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,  # noqa: ASYNC109 - deepagents' signature
+    ) -> ExecuteResponse:
+        return await self._backend.arun(command, timeout, _FILE_OPERATION_CHARS)
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        return self._backend.upload_files(files)
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        return self._backend.download_files(paths)
+
+
+class LocalExecutionBackend(BaseSandbox):
+    """`root_dir` as the working directory of an agent whose commands run in Vel's sandbox.
+
+    Paths are those of the sandbox, the same in every tool and command: `root_dir` under its own
+    (resolved) name on the host, and a /tmp that is private to this backend. `skills_dir` is
+    /skills, read-only. Nothing else of the host can be written; there is no network.
+
+    `root_dir` is made if it is missing. `timeout` is the wall time of a command in seconds, 600
+    at most; `max_output_chars` bounds the text of one command. Raises `SandboxUnavailable` where
+    this host cannot sandbox (nothing ever runs bare) and `SandboxSetupError` for a directory that
+    must not be given away: /, homes, system directories, root's.
+
+    Thread-safe. A cancelled `aexecute` kills its command. `close` removes /tmp, as does the end
+    of the object or of the process.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | Path,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_output_chars: int = DEFAULT_MAX_OUTPUT_CHARS,
+        skills_dir: str | Path | None = None,
+    ) -> None:
+        if max_output_chars < 1:
+            raise ValueError(f"max_output_chars must be 1 or more, got {max_output_chars}")
+        if not timeout > 0:
+            raise ValueError(f"timeout must be more than 0 seconds, got {timeout}")
+        base = create_sandbox(str(root_dir), timeout=timeout)
+        self._places = Places(base.policy, skills_dir)
+        policy = self._places.policy
+        kept = min(max(_FILE_OPERATION_CHARS, 4 * max_output_chars), policy.limits.output_flood)
+        # create_sandbox chose what this platform has; the same, for more places.
+        self._sandbox = type(base)(replace(policy, limits=replace(policy.limits, output=kept)))
+        self._max_output_chars = max_output_chars
+        self._files = _FileOperations(self)
+        digest = hashlib.sha256(str(self.root_dir).encode("utf-8", "surrogateescape"))
+        self._id = f"vel-{digest.hexdigest()[:16]}"
+
+    @property
+    def id(self) -> str:
+        """The same for the same `root_dir`, in every process."""
+        return self._id
+
+    @property
+    def root_dir(self) -> Path:
+        """Where commands start, without links."""
+        return self._places.root
+
+    def close(self) -> None:
+        """Remove this backend's /tmp. Call it when no command runs; the backend is then spent."""
+        self._places.close()
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run a shell command (bash) and wait for it.
+
+        The exit code is the command's own, 124 at the time limit (`timeout` in seconds, 600 at
+        most), 126 when it could not be run, for the reason that is then the output.
+        """
+        return self.run(command, timeout, self._max_output_chars)
+
+    async def aexecute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,  # noqa: ASYNC109 - deepagents' signature
+    ) -> ExecuteResponse:
+        return await self.arun(command, timeout, self._max_output_chars)
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Write each file, with the directories on its way, beneath one of the places.
+
+        No link that a command planted is written through or leads out of them.
+        """
+        return [
+            FileUploadResponse(path=path, error=self._upload_error(path, content))
+            for path, content in files
+        ]
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read each file. Only regular ones of 64 MiB at most, reached without leaving a place."""
+        return [self._download(path) for path in paths]
+
+    def ls(self, path: str) -> LsResult:
+        return self._files.ls(path)
+
+    async def als(self, path: str) -> LsResult:
+        return await self._files.als(path)
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        return self._files.read(file_path, offset, limit)
+
+    async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        return await self._files.aread(file_path, offset, limit)
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        return self._files.write(file_path, content)
+
+    async def awrite(self, file_path: str, content: str) -> WriteResult:
+        return await self._files.awrite(file_path, content)
+
+    def edit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> EditResult:
+        return self._files.edit(file_path, old_string, new_string, replace_all)
+
+    async def aedit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> EditResult:
+        return await self._files.aedit(file_path, old_string, new_string, replace_all)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        return self._files.delete(file_path)
+
+    async def adelete(self, file_path: str) -> DeleteResult:
+        return await self._files.adelete(file_path)
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+    ) -> GrepResult:
+        return self._files.grep(pattern, path, glob, max_count=max_count)
+
+    async def agrep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+    ) -> GrepResult:
+        return await self._files.agrep(pattern, path, glob, max_count=max_count)
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        return self._files.glob(pattern, path)
+
+    async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
+        return await self._files.aglob(pattern, path)
+
+    def run(
+        self,
+        command: str,
+        timeout: float | None,
+        max_chars: int,
+        cancel: Cancellation | None = None,
+    ) -> ExecuteResponse:
+        """`execute` with another bound of the output, and with a switch that kills the command."""
+        try:
+            running = self._sandbox.start(in_one_stream(command), timeout=timeout, cancel=cancel)
+            result = running.wait()
+        except SandboxSetupError as error:
+            return ExecuteResponse(output=f"Error: {error}", exit_code=COULD_NOT_RUN_EXIT_CODE)
+        output, cut = combined_output(result, max_chars)
+        return ExecuteResponse(output=output, exit_code=result.exit_code, truncated=cut)
+
+    async def arun(self, command: str, seconds: float | None, max_chars: int) -> ExecuteResponse:
+        """`run` in a thread; cancelling this kills the command."""
+        cancel = Cancellation()
+        try:
+            return await asyncio.to_thread(self.run, command, seconds, max_chars, cancel)
+        except asyncio.CancelledError:
+            cancel.cancel()
+            raise
+
+    def _upload_error(self, path: str, content: bytes) -> str | None:
+        try:
+            write_file(self._places, path, content)
+        except FileError as error:
+            return transfer_error(error)
+        return None
+
+    def _download(self, path: str) -> FileDownloadResponse:
+        try:
+            content = read_file(self._places, path)
+        except FileError as error:
+            return FileDownloadResponse(path=path, error=transfer_error(error))
+        return FileDownloadResponse(path=path, content=content)

@@ -1,0 +1,135 @@
+"""The directories that a foreign framework's agent sees, in commands and in transfers alike.
+
+<root>    read-write   the caller's directory, at its own path on the host
+/tmp      read-write   private to the backend; unlike a command's own /tmp it lasts
+/skills   read-only    if the caller names one
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from sandbox import paths
+from sandbox.account import Account, account_for
+from sandbox.backends.protocol import FileBackend
+from sandbox.backends.readonly import ReadOnly
+from sandbox.backends.tree import TreeBackend
+from sandbox.errors import PathRefused, SandboxSetupError
+from sandbox.host_paths import readable_path
+from sandbox.namespace import ENVIRONMENT
+from sandbox.policy import Mount, SandboxPolicy
+
+TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's, never the host's
+SKILLS = "/skills"
+_PYTHON = Path("/usr/bin/python3")
+_PROGRAMS = "/run/programs"
+
+
+class Places:
+    """What `base`, a policy over one writable directory, shows with /tmp and /skills added.
+
+    `policy` is the extended policy. Raises `SandboxSetupError` for a `skills` that must not be
+    shown, or that commands could write.
+    """
+
+    def __init__(self, base: SandboxPolicy, skills: str | Path | None = None) -> None:
+        self.root = Path(base.working_dir)
+        shown = None if skills is None else _skills(skills, self.root)
+        own = Path(tempfile.mkdtemp(prefix="vel-places-"))
+        # Not before anything is made in it, so that no failure leaves a directory behind.
+        self.close = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True)
+        account = account_for(base)
+        temporary = _temporary(own, account)
+        mounts = [Mount(temporary, TEMPORARY, writable=True)]
+        mounts += _way_through_temporary(own, temporary, self.root)
+        mounts += [] if shown is None else [Mount(shown, SKILLS)]
+        self.policy = _with_python(replace(base, mounts=(*mounts, *base.mounts)))
+        self._trees: dict[str, FileBackend] = {
+            str(self.root): TreeBackend(self.root, uid=account.uid, gid=account.gid),
+            TEMPORARY: TreeBackend(temporary, uid=account.uid, gid=account.gid),
+        }
+        if shown is not None:
+            self._trees[SKILLS] = ReadOnly(TreeBackend(shown), "read-only.")
+
+    def locate(self, path: str) -> tuple[FileBackend, str]:
+        """The files that `path`, absolute and as commands see it, belongs to; its name there.
+
+        Raises `PathRefused` for a relative path, for `..`, and for everything that is not in one
+        of the places.
+        """
+        if not path.startswith("/"):
+            raise PathRefused("not an absolute path. Begin it with /.", path)
+        if ".." in path.split("/"):
+            raise PathRefused("a path with `..` in it. Write the path without it.", path)
+        absolute = paths.normalise(path)
+        within = [place for place in self._trees if paths.is_within(absolute, place)]
+        if not within:
+            raise PathRefused(f"outside of {', '.join(self._trees)}. Use a path there.", path)
+        place = max(within, key=len)
+        return self._trees[place], absolute[len(place) :] or "/"
+
+
+def _skills(given: str | Path, root: Path) -> Path:
+    skills = readable_path(given)
+    if skills.is_relative_to(root) or root.is_relative_to(skills):
+        raise SandboxSetupError(
+            f"The skills in {skills} and the working directory {root} overlap, so commands could "
+            "write what is to be read-only. Keep them apart."
+        )
+    if not skills.is_dir():
+        raise SandboxSetupError(f"The skills {skills} are no directory. Give one.")
+    return skills
+
+
+def _temporary(own: Path, account: Account) -> Path:
+    """The directory that commands see as /tmp, given to `account`."""
+    temporary = own / "tmp"
+    temporary.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        own.chmod(0o711)  # the account walks through, and lists nothing
+        os.chown(temporary, account.uid, account.gid)
+    return temporary
+
+
+def _way_through_temporary(own: Path, temporary: Path, root: Path) -> list[Mount]:
+    """What leads to a `root` in the host's /tmp, over which the sandbox's own /tmp lies.
+
+    bubblewrap makes the directories on the way to a mount and follows links there, outside of the
+    sandbox. So none of them may be the agent's to replace: the first one below /tmp is a mount in
+    every command of this backend (which cannot be renamed or removed), and read-only.
+    """
+    shared = next((at for at in (TEMPORARY, "/var/tmp") if root.is_relative_to(at)), None)  # noqa: S108
+    if shared is None:
+        return []
+    first, *rest = root.relative_to(shared).parts
+    (temporary / first).mkdir()
+    if not rest:
+        return []
+    way = own / "way"
+    way.joinpath(*rest).mkdir(parents=True)
+    if os.geteuid() == 0:
+        for directory in (way, *(way / part for part in _prefixes(rest))):
+            directory.chmod(0o755)
+    return [Mount(way, f"{TEMPORARY}/{first}")]
+
+
+def _prefixes(parts: list[str]) -> list[PurePosixPath]:
+    return [PurePosixPath(*parts[: count + 1]) for count in range(len(parts))]
+
+
+def _with_python(policy: SandboxPolicy) -> SandboxPolicy:
+    """`python` for hosts that have only `python3`: models write both, and so do test suites."""
+    if Path("/usr/bin/python").exists() or not _PYTHON.exists():
+        return policy
+    path = f"{ENVIRONMENT['PATH']}:{_PROGRAMS}"
+    program = Mount(_PYTHON.resolve(), f"{_PROGRAMS}/python")
+    return replace(
+        policy,
+        mounts=(program, *policy.mounts),
+        environment=(*policy.environment, ("PATH", path)),
+    )

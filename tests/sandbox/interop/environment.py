@@ -1,0 +1,63 @@
+"""The virtual environment that deepagents and its test suites live in, apart from the project's."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REQUIREMENTS = Path(__file__).resolve().with_name("requirements.txt")
+INSTALL_SECONDS = 600
+
+
+class PackagesMissing(Exception):
+    """The packages cannot be had here; the message says why, in one line."""
+
+
+def interop_python() -> Path:
+    """The interpreter of the environment for REQUIREMENTS, made now if it is not there.
+
+    Raises `PackagesMissing`, such as without a network.
+    """
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    place = _cache_directory() / f"deepagents-py{version}-{digest}"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{place}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want it at once
+        if not (place / "complete").exists():
+            _install(place)
+    return place / "bin/python"
+
+
+def _cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".cache") / "vel-interop"
+
+
+def _install(place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(place)])
+    pip = [str(place / "bin/python"), "-m", "pip", "install", "--quiet"]
+    quickly = ["--no-input", "--disable-pip-version-check", "--retries", "1", "--timeout", "15"]
+    # Everything is pinned in the file; nothing is to be resolved.
+    _run([*pip, *quickly, "--no-deps", "-r", str(REQUIREMENTS)])
+    (place / "complete").touch()
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise PackagesMissing(
+            f"not installed within {INSTALL_SECONDS} s; is there a package index?"
+        ) from None
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise PackagesMissing((errors or done.stderr.splitlines() or ["pip said nothing"])[-1])

@@ -1,0 +1,184 @@
+"""What a local execution backend promises: one stream, codes, limits, a name, confinement."""
+
+import asyncio
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from deepagents.backends.protocol import SandboxBackendProtocol
+from deepagents.backends.sandbox import BaseSandbox
+
+from sandbox.errors import SandboxSetupError
+from sandbox.interop.deepagents import LocalExecutionBackend
+from tests.sandbox.places import processes_with, reachable_directory, until
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with reachable_directory() as path:
+        yield path
+
+
+@pytest.fixture
+def backend(place: Path) -> Iterator[LocalExecutionBackend]:
+    backend = LocalExecutionBackend(place / "root")
+    yield backend
+    backend.close()
+
+
+def test_it_is_a_sandbox_backend_and_needs_no_django(backend: LocalExecutionBackend) -> None:
+    assert isinstance(backend, BaseSandbox)
+    assert isinstance(backend, SandboxBackendProtocol)
+    assert not [name for name in sys.modules if name.split(".")[0] == "django"]
+
+
+def test_both_streams_are_one_in_the_order_written(backend: LocalExecutionBackend) -> None:
+    done = backend.execute("for n in 1 2 3; do echo out$n; echo err$n >&2; done; exit 3")
+    assert done.output == "out1\nerr1\nout2\nerr2\nout3\nerr3\n"
+    assert (done.exit_code, done.truncated) == (3, False)
+    assert "syntax error" in backend.execute("echo 'one'\n)").output
+
+
+def test_commands_start_in_the_root(backend: LocalExecutionBackend) -> None:
+    assert backend.execute("pwd; echo kept > file").output == f"{backend.root_dir}\n"
+    assert (backend.root_dir / "file").read_text() == "kept\n"
+    assert backend.execute("python -c 'print(6 * 7)'").output == "42\n"
+
+
+def test_a_late_command_ends_with_124_and_keeps_its_output(place: Path) -> None:
+    backend = LocalExecutionBackend(place / "root", timeout=0.3)
+    done = backend.execute("echo begun; exec sleep 600.124")
+    assert done.exit_code == 124
+    assert done.output.startswith("begun\n")
+    assert "time limit of 0.3 s" in done.output
+    assert backend.execute("sleep 0.5", timeout=5).exit_code == 0
+    assert not processes_with("600.124")
+
+
+def test_output_is_cut_to_the_characters_asked_for(place: Path) -> None:
+    backend = LocalExecutionBackend(place / "root", max_output_chars=300)
+    done = backend.execute("echo begin; yes 'ü' | head -n 500000; echo end")
+    assert done.truncated
+    assert len(done.output) == 300
+    assert done.output.startswith("begin\nü")
+    assert done.output.endswith("ü\nend\n")
+    assert "output cut here" in done.output
+    short = backend.execute("printf %0300d 0")
+    assert (len(short.output), short.truncated) == (300, False)
+    # What deepagents' own scripts print is data, and not cut.
+    text = "line of a file\n" * 4000
+    path = f"{backend.root_dir}/long.txt"
+    assert backend.write(path, text).error is None
+    read = backend.read(path, 0, 4000)
+    assert read.file_data is not None
+    assert read.file_data["content"].rstrip("\n") == text.rstrip("\n")
+
+
+def test_the_id_belongs_to_the_root(place: Path) -> None:
+    first, again = (LocalExecutionBackend(place / "one") for _ in range(2))
+    assert first.id == first.id == again.id
+    assert first.id != LocalExecutionBackend(place / "two").id
+
+
+def test_a_large_edit_works(backend: LocalExecutionBackend) -> None:
+    """It goes through files in /tmp, which must therefore outlast one command."""
+    path = f"{backend.root_dir}/large"
+    assert backend.write(path, "a" * 40_000 + "tail").error is None
+    assert backend.edit(path, "a" * 40_000, "b" * 40_000).occurrences == 1
+    assert backend.execute("cut -c39999-40003 large").output == "bbtai\n"
+    assert ".deepagents" not in backend.execute("ls -A /tmp").output
+
+
+def test_there_is_no_network_and_no_host(backend: LocalExecutionBackend) -> None:
+    marker = Path(tempfile.gettempdir()) / f"vel-host-{os.getpid()}"
+    marker.write_text("the host's")
+    try:
+        assert backend.execute(f"cat {marker}").exit_code != 0
+        assert "vel-host" not in backend.execute("ls /tmp /home /root 2>&1").output
+    finally:
+        marker.unlink()
+    assert backend.execute("cat < /dev/tcp/1.1.1.1/80").exit_code != 0
+    assert "Read-only" in backend.execute("touch /usr/x").output
+    assert backend.execute("cat /proc/1/environ | tr '\\0' '\\n' | grep -c HOST").output == "0\n"
+
+
+def test_tmp_is_one_backends_own_and_ends_with_it(place: Path) -> None:
+    first, second = (LocalExecutionBackend(place / "root") for _ in range(2))
+    first.execute("echo mine > /tmp/note")
+    assert first.execute("cat /tmp/note").output == "mine\n"
+    assert second.execute("cat /tmp/note").exit_code != 0
+    before = set(Path(tempfile.gettempdir()).glob("vel-places-*"))
+    first.close()
+    assert len(before - set(Path(tempfile.gettempdir()).glob("vel-places-*"))) == 1
+    second.close()
+
+
+@pytest.mark.parametrize("root", ["/", "/etc", "/usr", "/home", "/tmp", "/proc/self", "~"])
+def test_a_root_that_gives_the_machine_away_is_refused(root: str) -> None:
+    with pytest.raises(SandboxSetupError):
+        LocalExecutionBackend(os.path.expanduser(root))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root owns root's directories")
+def test_a_root_of_root_is_refused(place: Path) -> None:
+    with pytest.raises(SandboxSetupError, match="belongs to root"):
+        LocalExecutionBackend(place)
+
+
+def test_senseless_limits_are_refused(place: Path) -> None:
+    for wrong in ({"timeout": 0}, {"timeout": -1}, {"max_output_chars": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            LocalExecutionBackend(place / "root", **wrong)
+
+
+def test_what_cannot_be_run_is_said(backend: LocalExecutionBackend) -> None:
+    for command in ("echo \0", "echo \ud800"):
+        done = backend.execute(command)
+        assert done.exit_code == 126
+        assert done.output.startswith("Error: The command holds")
+    assert backend.execute("true", timeout=-1).exit_code == 126
+
+
+def test_many_threads_share_a_backend(backend: LocalExecutionBackend) -> None:
+    def one(number: int) -> tuple[str, str | None]:
+        path = f"{backend.root_dir}/file{number}"
+        error = backend.write(path, f"text {number}").error
+        return backend.execute(f"cat file{number}").output, error
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(one, range(24))) == [(f"text {n}", None) for n in range(24)]
+
+
+async def test_a_cancelled_command_is_killed(backend: LocalExecutionBackend) -> None:
+    task = asyncio.create_task(backend.aexecute("exec sleep 600.77"))
+    await asyncio.to_thread(until, lambda: bool(processes_with("600.77")))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.to_thread(until, lambda: not processes_with("600.77"))
+
+
+async def test_asynchronous_twins_do_the_same(backend: LocalExecutionBackend) -> None:
+    path = f"{backend.root_dir}/twin.py"
+    assert (await backend.awrite(path, "print('one')\n")).error is None
+    assert (await backend.aedit(path, "one", "two")).occurrences == 1
+    assert (await backend.aexecute("python3 twin.py", timeout=20)).output == "two\n"
+    assert [m["path"] for m in (await backend.aglob("*.py", str(backend.root_dir))).matches] == [
+        path
+    ]
+    assert (await backend.agrep("two", str(backend.root_dir))).matches[0]["line"] == 1
+    assert (await backend.als(str(backend.root_dir))).entries[0]["path"] == path
+    assert (await backend.adownload_files([path]))[0].content == b"print('two')\n"
+    assert (await backend.adelete(path)).error is None
+    assert not Path(path).exists()
+
+
+def test_no_thread_is_left(backend: LocalExecutionBackend) -> None:
+    before = threading.active_count()
+    backend.execute("true")
+    assert threading.active_count() == before

@@ -1,0 +1,97 @@
+"""Vel's sandbox under deepagents. The tests in `inside` run in an environment that has it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.sandbox.interop.environment import PackagesMissing, interop_python
+
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(900)]
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
+
+GLOB_IS_ABSOLUTE = "expects glob's paths relative to the directory; deepagents gives absolute ones"
+FAILED_BY_DEEPAGENTS_TOO = {
+    "test_glob": GLOB_IS_ABSOLUTE,
+    "test_glob_basic_pattern": GLOB_IS_ABSOLUTE,
+    "test_glob_with_character_class": GLOB_IS_ABSOLUTE,
+    "test_glob_with_question_mark": GLOB_IS_ABSOLUTE,
+    "test_glob_hidden_files_explicitly": GLOB_IS_ABSOLUTE,
+    "test_glob_with_directories": "expects directories from glob; deepagents gives only files",
+    "test_write_existing_file_fails": "expects write to refuse; in deepagents it replaces",
+}
+"""Tests that are behind the deepagents they come for, and what each still expects."""
+
+
+@pytest.fixture(scope="session")
+def python() -> Path:
+    try:
+        return interop_python()
+    except PackagesMissing as missing:
+        reason = f"deepagents and langchain-tests cannot be installed: {missing}"
+        print(reason)
+        pytest.skip(reason)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    passed: set[str]
+    failed: set[str]
+    said: str
+
+
+def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
+    """Run tests of `inside` with deepagents' interpreter; their names by class and outcome."""
+    done = subprocess.run(
+        [
+            *(str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"),
+            *("-c", str(HERE / "inside/pytest.ini"), f"--rootdir={REPOSITORY}"),
+            *(f"--basetemp={report.parent / 'inside'}", f"--junitxml={report}"),
+            *(str(HERE / "inside" / test) for test in tests),
+        ],
+        cwd=REPOSITORY,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(Path.home())},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert report.exists(), done.stdout + done.stderr
+    outcome = Outcome(set(), set(), done.stdout + done.stderr)
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+        bad = any(child.tag in ("failure", "error", "skipped") for child in case)
+        (outcome.failed if bad else outcome.passed).add(name)
+    return outcome
+
+
+def test_the_public_suite_passes_but_for_what_deepagents_fails_itself(
+    python: Path, tmp_path: Path
+) -> None:
+    theirs = [f"standard_suite.py::TestLocalShell::{name}" for name in FAILED_BY_DEEPAGENTS_TOO]
+    outcome = run_inside(python, tmp_path / "report.xml", "standard_suite.py::TestVel", *theirs)
+    behind = set(FAILED_BY_DEEPAGENTS_TOO)
+    assert outcome.failed == {
+        *(f"TestVel::{name}" for name in behind),
+        *(f"TestLocalShell::{name}" for name in behind),
+    }, outcome.said
+    assert len(outcome.passed) >= 79
+
+
+@pytest.mark.parametrize("tests", ["backend_behaviour.py", "hostile_files.py", "agent_loop.py"])
+def test_inside(python: Path, tmp_path: Path, tests: str) -> None:
+    outcome = run_inside(python, tmp_path / "report.xml", tests)
+    assert not outcome.failed, outcome.said
+    assert len(outcome.passed) >= 4, outcome.said
+
+
+def test_without_deepagents_the_error_names_the_extra() -> None:
+    """This environment has none: the project does not depend on it."""
+    with pytest.raises(ImportError, match=r"pip install 'vel\[deepagents\]'"):
+        import sandbox.interop.deepagents  # noqa: F401
