@@ -42,10 +42,13 @@ def test_other_sandboxes_are_left_alone(box: BubblewrapSandbox) -> None:
 def test_several_markers_in_one_pass(box: BubblewrapSandbox) -> None:
     markers = [token() for _ in range(3)]
     executions = [box.start("sleep 600", marker=marker) for marker in markers]
-    assert kill_marked(markers[:2]) == 4
+    # Two processes each, and a third that is about to become the command.
+    assert kill_marked(markers[:2]) >= 4
+    assert kill_marked(markers[:2]) == 0
     assert is_dead(executions[0].pid)
     assert not is_dead(executions[2].pid)
-    assert kill_marked(markers) == 2
+    assert kill_marked(markers) >= 2
+    assert kill_marked(markers) == 0
     for execution in executions:
         with pytest.raises(SandboxSetupError):
             execution.wait()

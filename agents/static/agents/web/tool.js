@@ -92,7 +92,7 @@ export class ToolCard {
       ? Object.entries(input)
       : [["input", input]];
     this.input.replaceChildren(...fields.flatMap(([name, value]) => labelled(name, plain(value))));
-    const brief = fields.map(([, value]) => (typeof value === "string" ? value : JSON.stringify(value)));
+    const brief = fields.map(([, value]) => inShort(value));
     this.brief.textContent = visible(brief.join(" · ").slice(0, BRIEF)).replaceAll("\n", " ");
   }
 
@@ -100,6 +100,16 @@ export class ToolCard {
     this.outputLabel.hidden = this.output.hidden = false;
     setText(this.output, plain(output));
   }
+}
+
+/** A value in a few words: of a plan only how far it is. */
+function inShort(value) {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value.length > 0 && value.every((item) => item?.content && item?.status)) {
+    const done = value.filter((item) => item.status === "completed").length;
+    return `${done} of ${value.length} done`;
+  }
+  return JSON.stringify(value);
 }
 
 /** A name above a block of text. */
