@@ -5,7 +5,13 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.probe import usable_cgroups
+from tests.sandbox import limited
 from tests.sandbox.places import reachable_directory, sandbox_in
+
+
+@pytest.fixture(autouse=True)
+def _groups_of_earlier_tests() -> None:
+    limited.forget_groups()
 
 
 @pytest.fixture

@@ -12,6 +12,9 @@ from sandbox.probe import usable_cgroups
 from tests.sandbox.places import processes_with, workspace_in
 
 MIB = 1024**2
+MARKER = f"test-bomb-{os.getpid()}"
+
+_of_earlier_tests: set[Path] = set()
 
 
 def limited(
@@ -30,12 +33,17 @@ def limited(
 
 
 def own_groups() -> list[Path]:
-    """The control groups of this process's commands that are there now."""
+    """The control groups of this process's commands, but for what earlier tests left."""
     cgroups = usable_cgroups()
     parents = set(cgroups.parents.values()) if cgroups is not None else set()
-    return [path for parent in parents for path in parent.glob(f"vel-sandbox-*-{os.getpid()}-*-*")]
+    found = {path for parent in parents for path in parent.glob(f"vel-sandbox-*-{os.getpid()}-*-*")}
+    return sorted(found - _of_earlier_tests)
 
 
-def assert_nothing_is_left(marker: str) -> None:
-    assert processes_with(marker) == []
+def forget_groups() -> None:
+    _of_earlier_tests.update(own_groups())
+
+
+def assert_nothing_is_left() -> None:
+    assert processes_with(MARKER) == []
     assert own_groups() == []

@@ -11,7 +11,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import StorageFull
 from sandbox.policy import Limits
 from sandbox.quota import TreeScan, require_room
-from tests.sandbox.limited import MIB, assert_nothing_is_left, limited
+from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 from tests.sandbox.places import AS_ROOT, until, workspace_in
 
 pytestmark = pytest.mark.bubblewrap
@@ -58,14 +58,14 @@ def quota(place: Path, use_cgroups: bool, **others: float | None) -> BubblewrapS
 def test_a_disk_bomb_is_killed(place: Path, use_cgroups: bool, bomb: str) -> None:
     result = (
         quota(place, use_cgroups)
-        .start(["python3", "-c", f"{PREPARE}{bomb}\nhold()"], marker="test-bomb")
+        .start(["python3", "-c", f"{PREPARE}{bomb}\nhold()"], marker=MARKER)
         .wait()
     )
     assert not result.timed_out, "it could hold all that"
     assert result.exit_code == 137, result
     assert "[killed: " in result.stderr
     assert "in the workspace]" in result.stderr or "nested deeper than" in result.stderr
-    assert_nothing_is_left("test-bomb")
+    assert_nothing_is_left()
 
 
 def test_room_that_deleted_files_took_is_given_back(place: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.probe import usable_cgroups
 from sandbox.watchdog_memory import MemoryWatch
-from tests.sandbox.limited import MIB, assert_nothing_is_left, limited
+from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -70,11 +70,11 @@ UNSEEN_BOMBS = {
 
 
 def explode(box: BubblewrapSandbox, bomb: str) -> None:
-    result = box.start(["python3", "-c", f"{PREPARE}{bomb}\nhold()"], marker="test-bomb").wait()
+    result = box.start(["python3", "-c", f"{PREPARE}{bomb}\nhold()"], marker=MARKER).wait()
     assert not result.timed_out, "it could hold all that"
     assert result.exit_code == 137
     assert "[killed: more than 64 MiB of memory in all]" in result.stderr
-    assert_nothing_is_left("test-bomb")
+    assert_nothing_is_left()
 
 
 @pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
@@ -134,7 +134,7 @@ def test_the_watch_counts_what_is_there(place: Path) -> None:
 
 
 def test_nothing_is_left_when_the_caller_kills(place: Path, use_cgroups: bool) -> None:
-    execution = limited(place, use_cgroups).start("sleep 600", marker="test-kill")
+    execution = limited(place, use_cgroups).start("sleep 600", marker=MARKER)
     execution.kill()
     assert execution.wait().cancelled
-    assert_nothing_is_left("test-kill")
+    assert_nothing_is_left()

@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.probe import usable_cgroups
-from tests.sandbox.limited import MIB, assert_nothing_is_left, limited
+from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -74,8 +74,8 @@ def exploding(box: BubblewrapSandbox, command: list[str], marker: str) -> Iterat
 
 def test_a_fork_bomb_ends_at_the_time_limit(place: Path, use_cgroups: bool) -> None:
     box = limited(place, use_cgroups, processes=60, timeout=1)
-    assert box.start(["bash", "-c", FORK_BOMB], marker="test-bomb").wait().timed_out
-    assert_nothing_is_left("test-bomb")
+    assert box.start(["bash", "-c", FORK_BOMB], marker=MARKER).wait().timed_out
+    assert_nothing_is_left()
 
 
 def test_threads_count_as_processes(place: Path, use_cgroups: bool) -> None:
@@ -107,10 +107,10 @@ def test_the_neighbour_of_a_bomb_still_answers(
 ) -> None:
     bomb = limited(place, use_cgroups, processes=100, memory_total=100 * MIB)
     neighbour = limited(place, use_cgroups, key="neighbour", timeout=15)
-    with exploding(bomb, command, "test-bomb"):
+    with exploding(bomb, command, MARKER):
         assert neighbour.execute("true").success
         assert neighbour.execute("for n in 1 2 3 4 5; do (true) & done; wait").success
-    assert_nothing_is_left("test-bomb")
+    assert_nothing_is_left()
 
 
 def test_many_processes_share_the_processors_of_one_command(place: Path, use_cgroups: bool) -> None:

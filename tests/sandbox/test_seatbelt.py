@@ -63,6 +63,10 @@ GOLDEN = """\
 """
 
 
+LONG = f"600.{os.getpid()}"
+"""Seconds, and a mark by which this process's commands are found."""
+
+
 def run(
     command: str | list[str], limits: Limits | None = None, seconds: float = 30.0, **options: Any
 ) -> GroupExecution:
@@ -313,18 +317,18 @@ def test_what_cannot_be_started_is_an_error_and_leaves_nothing() -> None:
 
 
 def test_a_late_group_is_killed() -> None:
-    result = run("echo begun; sleep 600.31 & exec sleep 600.31", seconds=0.3).wait()
+    result = run(f"echo begun; sleep {LONG}1 & exec sleep {LONG}1", seconds=0.3).wait()
     assert (result.exit_code, result.timed_out, result.stdout) == (124, True, "begun\n")
     assert "time limit of 0.3 s" in result.stderr
-    until(lambda: not processes_with("600.31"))
+    until(lambda: not processes_with(f"{LONG}1"))
 
 
 def test_what_a_command_leaves_in_its_group_is_killed() -> None:
     cleaned: list[bool] = []
-    running = run("sleep 600.32 & echo left", clean_up=lambda: cleaned.append(True))
+    running = run(f"sleep {LONG}2 & echo left", clean_up=lambda: cleaned.append(True))
     assert running.wait().stdout == "left\n"
     assert running.wait() is running.wait()
-    until(lambda: not processes_with("600.32"))
+    until(lambda: not processes_with(f"{LONG}2"))
     assert cleaned == [True]
 
 
@@ -341,13 +345,13 @@ def test_kill_and_cancel(way: str) -> None:
     cancel = Cancellation()
     if way == "cancelled before":
         cancel.cancel()
-    running = run("exec sleep 600.33", cancel=cancel)
+    running = run(f"exec sleep {LONG}3", cancel=cancel)
     ends: dict[str, Callable[[], None]] = {"kill": running.kill, "cancel": cancel.cancel}
     if way in ends:
         threading.Timer(0.05, ends[way]).start()
     result = running.wait()
     assert (result.exit_code, result.cancelled) == (137, True)
-    until(lambda: not processes_with("600.33"))
+    until(lambda: not processes_with(f"{LONG}3"))
     running.kill()
 
 
