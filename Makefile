@@ -21,13 +21,13 @@ up: $(VENV)/installed system-run
 test: test-sqlite test-postgres
 
 test-sqlite: $(VENV)/installed-dev system-test
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not storm"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not storm"
 
 # What depends on the database's locks and clock, once more on PostgreSQL.
 test-postgres: $(VENV)/installed-dev system-test
-	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -n $(WORKERS) --dist loadgroup \
+	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -n $(WORKERS) --dist loadfile \
 		-m "not storm and not chromium" tests/chaos \
-		$(addprefix tests/agents/,api consumers engine events middleware test_any_history.py test_states.py)
+		$(addprefix tests/agents/,api consumers engine events middleware snapshots test_any_history.py test_states.py)
 
 storm: $(VENV)/installed-dev system-test
 	$(BIN)/pytest -m storm --timeout 3600

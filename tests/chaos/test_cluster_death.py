@@ -21,7 +21,6 @@ from tests.support.runs import wait_until
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.bubblewrap,
-    pytest.mark.xdist_group("chaos"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.velproject.command import Vel, say
 
-pytestmark = [pytest.mark.postgresql, pytest.mark.xdist_group("postgres")]
+pytestmark = [pytest.mark.postgresql]
 
 
 @pytest.fixture

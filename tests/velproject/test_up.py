@@ -22,7 +22,6 @@ from tests.velproject.command import DEADLINE, Vel
 
 T = TypeVar("T")
 
-pytestmark = pytest.mark.xdist_group("vel up")
 
 START_RUN = """
 import django, sys

@@ -29,7 +29,6 @@ from velproject.cli.errors import OK
 pytestmark = [
     pytest.mark.bubblewrap,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.xdist_group("demo_toolbox"),  # it is built once and not in each process
     pytest.mark.timeout(300),  # by the first of them, with packages from an index
 ]
 
