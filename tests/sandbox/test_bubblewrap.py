@@ -148,13 +148,13 @@ def test_commands_run_side_by_side(box: BubblewrapSandbox) -> None:
 
 def test_nothing_is_left_open_on_the_host(box: BubblewrapSandbox) -> None:
     box.execute("true")
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = set(os.listdir("/proc/self/fd"))
     for command in ("true", "exit 1", "sleep 60 & true"):
         box.execute(command)
     box.execute("sleep 60", timeout=0.1)
     with pytest.raises(SandboxSetupError):
         box.start(["no-such-program"]).wait()
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_mount_that_does_not_exist_is_named(place: Path) -> None:

@@ -107,7 +107,7 @@ def test_no_descriptor_is_left_open(on_disk: Subject) -> None:
         backend.glob("**", path)
         backend.write_file(on_disk.at(f"new/{name}"), "x")
 
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert len(os.listdir("/proc/self/fd")) <= len(before)
 
 
 def test_a_root_that_is_gone_or_swapped_for_a_link_is_an_error(tmp_path: Path) -> None:
