@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 
 class SandboxError(Exception):
@@ -36,11 +37,23 @@ class FileError(SandboxError):
     def __str__(self) -> str:
         if self.path is None:
             return self.problem
-        return f"{json.dumps(self.path, ensure_ascii=False)}: {self.problem}"
+        return f"{_quoted(self.path)}: {self.problem}"
 
     def at(self, path: str) -> FileError:
         """The same error for another name of the file: its path as the caller sees it."""
         return type(self)(self.problem, path)
+
+
+def _quoted(path: str) -> str:
+    """`path` as JSON in which every character that a terminal obeys, or hides, is escaped."""
+    return "".join(
+        json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char
+        for char in json.dumps(path, ensure_ascii=False)
+    )
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Controls (C1 too), marks of direction, zero-width characters, line and paragraph separators."""
 
 
 class PathRefused(FileError):

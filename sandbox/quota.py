@@ -21,6 +21,9 @@ from sandbox.watchdog import in_units
 MAX_DEPTH = 256
 """Directories that lie deeper are not measured."""
 
+_MEASURE_SECONDS = 1.0
+_TRUSTED_PART = 16
+_UNLIMITED = 1 << 62
 _BATCH = 64
 """Names between two looks at the clock."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -148,28 +151,44 @@ def _open_directory(name: bytes, parent: int) -> int:
     return os.open(name, _DIRECTORY, dir_fd=parent)
 
 
-def require_room(directories: Sequence[Path], limits: Limits, size: int, path: str) -> None:
-    """For tools on the host, before they write `size` bytes to `path`, an agent's path.
+class Room:
+    """What tools on the host may still write into `directories` under `limits`.
 
-    Raises `StorageFull` when `directories` would then hold more than the limits allow. A tree
-    that takes longer than a second to measure passes: the watch on commands will find it.
+    A measurement holds until the sixteenth part of the room that it found has been written.
+    Commands, which may write in between, have a watch of their own. A tree that takes longer than
+    a second to measure has room: the watch on commands will find it.
     """
-    if limits.disk is None and limits.files is None:
-        return
-    scan = TreeScan(directories)
-    try:
-        scan.run(1.0)
-    finally:
-        scan.close()
-    if limits.disk is not None and scan.usage.size + size > limits.disk:
-        raise StorageFull(
-            f"no room left: the workspace may hold {in_units(limits.disk)}. "
-            "Delete files that are not needed.",
-            path,
-        )
-    if limits.files is not None and scan.usage.files >= limits.files:
-        raise StorageFull(
-            f"no room left: the workspace may hold {limits.files:,} files. "
-            "Delete files that are not needed.",
-            path,
-        )
+
+    def __init__(self, directories: Sequence[Path], limits: Limits) -> None:
+        self._directories = directories
+        self._limits = limits
+        self._bytes_left = self._files_left = 0
+
+    def require(self, size: int, path: str) -> None:
+        """Before `size` bytes are written to `path`, an agent's path. Raises `StorageFull`."""
+        if size > self._bytes_left or self._files_left < 1:
+            self._measure(size, path)
+        self._bytes_left -= size
+        self._files_left -= 1
+
+    def _measure(self, size: int, path: str) -> None:
+        limits = self._limits
+        scan = TreeScan(self._directories)
+        try:
+            scan.run(_MEASURE_SECONDS)
+        finally:
+            scan.close()
+        disk = _UNLIMITED if limits.disk is None else limits.disk - scan.usage.size
+        files = _UNLIMITED if limits.files is None else limits.files - scan.usage.files
+        if size > disk:
+            raise _full(in_units(limits.disk or 0), path)
+        if files < 1:
+            raise _full(f"{limits.files:,} files", path)
+        self._bytes_left = max(size, disk // _TRUSTED_PART)
+        self._files_left = max(1, files // _TRUSTED_PART)
+
+
+def _full(limit: str, path: str) -> StorageFull:
+    return StorageFull(
+        f"no room left: the workspace may hold {limit}. Delete files that are not needed.", path
+    )

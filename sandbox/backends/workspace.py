@@ -13,6 +13,8 @@ from sandbox.backends.protocol import FileBackend
 from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.state import StateFilesystemBackend
 from sandbox.backends.tree import TreeBackend
+from sandbox.policy import Limits
+from sandbox.quota import Room
 
 _READ_ONLY_ADVICE = (
     "read-only. Write to /sandbox/workspace (scratch) or /sandbox/outputs (for the user)."
@@ -29,6 +31,8 @@ class WorkspaceBackend(CompositeBackend):
     is refused with the right one. `uid` and `gid` own what is written when the host process is
     root; None means the owner of each directory.
 
+    `limits` say how much the tree may hold: a write that would be too much is `StorageFull`.
+
     A link from one area into another is not followed, though commands follow it.
     """
 
@@ -39,6 +43,7 @@ class WorkspaceBackend(CompositeBackend):
         gid: int | None = None,
         *,
         directories: Mapping[str, Path] = MappingProxyType({}),
+        limits: Limits | None = None,
         resolver: Resolver | None = None,
     ) -> None:
         routes: dict[str, FileBackend] = {}
@@ -51,6 +56,19 @@ class WorkspaceBackend(CompositeBackend):
             )
         super().__init__(ReadOnly(StateFilesystemBackend()), routes)
         self.cwd = paths.WORKING_DIR
+        # What lies elsewhere is the caller's own, and was filled by others too.
+        own = {area: workspace_root / area for area in paths.AREAS}
+        counted = [
+            place
+            for area, place in own.items()
+            if area not in paths.READ_ONLY_AREAS and directories.get(area, place) == place
+        ]
+        self._room = Room(counted, limits or Limits())
+
+    def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
+        path = self.resolve(path)
+        self._room.require(len(data), path)
+        super().write_bytes(path, data, if_version=if_version)
 
     def resolve(self, path: str) -> str:
         return paths.resolve_workspace_path(path)

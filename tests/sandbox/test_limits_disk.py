@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sandbox import watchdog_disk
+from sandbox.backends import WorkspaceBackend
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.errors import StorageFull
 from sandbox.policy import Limits
-from sandbox.quota import TreeScan, require_room
+from sandbox.quota import TreeScan
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 from tests.sandbox.places import AS_ROOT, until, workspace_in
 
@@ -156,15 +156,39 @@ def test_a_count_follows_no_link_and_survives_swaps(place: Path) -> None:
 
 
 def test_host_tools_are_refused_at_the_quota(place: Path) -> None:
-    root = workspace_in(place).root
-    limits = Limits(disk=1_000_000, files=20)
-    require_room([root], limits, 500_000, "/a")
-    with pytest.raises(StorageFull, match=r"may hold 976\.6 KiB"):
-        require_room([root], limits, 2_000_000, "/a")
-    for number in range(20):
-        (root / f"workspace/{number}").touch()
-    with pytest.raises(StorageFull, match="20 files"):
-        require_room([root], limits, 1, "/a")
+    workspace = workspace_in(place)
+    files = WorkspaceBackend(
+        workspace.root, workspace.uid, workspace.gid, limits=Limits(disk=1_000_000, files=200)
+    )
+    assert "error" not in files.write_file("/sandbox/outputs/a", "x" * 500_000)
+    refused = files.write_file("/sandbox/workspace/b", "x" * 600_000)
+    assert "may hold 976.6 KiB" in refused["error"]
+    assert not (workspace.root / "workspace/b").exists()
+    (workspace.root / "outputs/a").unlink()
+    assert "error" not in files.write_file("/sandbox/workspace/b", "x" * 600_000)
+
+
+@pytest.mark.parametrize("size", [1, 40_000])
+def test_many_writes_of_host_tools_stay_below_the_quota(place: Path, size: int) -> None:
+    workspace = workspace_in(place)
+    limits = Limits(disk=1_000_000, files=100)
+    files = WorkspaceBackend(workspace.root, workspace.uid, workspace.gid, limits=limits)
+    results = [files.write_file(f"/sandbox/workspace/{n}", "x" * size) for n in range(120)]
+    assert "no room left" in results[-1]["error"]
+    held = TreeScan([workspace.root / "workspace"])
+    assert held.run(60)
+    assert held.usage.size <= 1_000_000
+    assert held.usage.files <= 100
+
+
+def test_the_callers_own_directory_is_not_counted(place: Path) -> None:
+    (place / "mine").mkdir()
+    (place / "mine/big").write_bytes(b"x" * 2_000_000)
+    workspace = workspace_in(place)
+    files = WorkspaceBackend(
+        workspace.root, directories={"workspace": place / "mine"}, limits=Limits(disk=1_000_000)
+    )
+    assert "error" not in files.write_file("/sandbox/workspace/a", "x")
 
 
 @pytest.mark.skipif(AS_ROOT, reason="root looks into closed directories anyway")
