@@ -148,6 +148,26 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
     ]
 
 
+def test_where_a_command_went_stands_with_its_call(site: Site, new_page: NewPage) -> None:
+    run = site.do("make_run", owner="olga")
+    call = {"call_id": "c1", "tool": "execute", "input": {"command": "curl …"}}
+    went = {"call_id": "c1", "host": "pypi.org", "port": 443, "sent": 120, "received": 4096}
+    refused = {**went, "host": "<b>evil</b>", "sent": 0, "received": 0, "count": 3}
+    events: Events = [
+        ("tool.called", call),
+        ("tool.completed", {"call_id": "c1", "output": "ok"}),
+        ("sandbox.connection", {**went, "allowed": True, "reason": "allowed", "count": 1}),
+        ("sandbox.connection", {**refused, "allowed": False, "reason": "not on the list"}),
+    ]
+    seq = append(site, run, events)
+    page = new_page("olga")
+    page.goto(f"/runs/{run}/")
+    wait_for_seq(page, seq)
+    page.locator("summary", has_text="execute").click()
+    expect(page.get_by_text("pypi.org:443: 120 bytes sent, 4096 received")).to_be_visible()
+    expect(page.get_by_text("<b>evil</b>:443: 3 times, refused: not on the list")).to_be_visible()
+
+
 def test_a_long_run_is_followed_to_its_end_unless_somebody_reads_above(
     site: Site, new_page: NewPage
 ) -> None:

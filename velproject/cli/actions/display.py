@@ -128,6 +128,13 @@ class Display:
     def _on_tool_denied(self, data: dict[str, Any]) -> None:
         self.note(f"  ✗ denied: {one_line(str(data['reason']), 200)}", "red")
 
+    def _on_sandbox_connection(self, data: dict[str, Any]) -> None:
+        where = one_line(f"{data['host']}:{data['port']}" if data["host"] else "a request")
+        if data["allowed"]:
+            self.note(f"  → {where}")
+        else:
+            self.note(f"  ✗ network: {where}: {one_line(data['reason'])}", "red")
+
     def _on_todos_updated(self, data: dict[str, Any]) -> None:
         for todo in data["todos"]:
             mark = _TODO_MARKS.get(todo["status"], "?")

@@ -27,11 +27,12 @@ export class ToolCard {
     this.input = element("div");
     this.outputLabel = element("div", { class: "label", hidden: "" }, "Output");
     this.output = element("pre", { hidden: "", tabindex: "0" });
+    this.network = element("div");
     this.root = element(
       "details",
       { class: "fold" },
       element("summary", {}, element("span", { class: "name" }, this.tool), this.brief, this.status),
-      element("div", { class: "inside" }, this.input, this.outputLabel, this.output),
+      element("div", { class: "inside" }, this.input, this.outputLabel, this.output, this.network),
     );
     this.setStatus("preparing");
   }
@@ -94,6 +95,15 @@ export class ToolCard {
     this.input.replaceChildren(...fields.flatMap(([name, value]) => labelled(name, plain(value))));
     const brief = fields.map(([, value]) => inShort(value));
     this.brief.textContent = visible(brief.join(" · ").slice(0, BRIEF)).replaceAll("\n", " ");
+  }
+
+  /** Where a command went, or was refused to go. */
+  addConnection({ host, port, allowed, reason, sent, received, count }) {
+    if (!this.network.hasChildNodes()) this.network.append(element("div", { class: "label" }, "Network"));
+    const where = host ? `${host}:${port}` : "a request";
+    const times = count > 1 ? `${count} times, ` : "";
+    const how = allowed ? `${times}${sent} bytes sent, ${received} received` : `${times}refused: ${reason}`;
+    this.network.append(element("div", { class: allowed ? "event" : "event bad" }, visible(`${where}: ${how}`)));
   }
 
   setOutput(output) {

@@ -68,6 +68,9 @@ export class Transcript {
         this.unfinished.clear();
         this.note(`The model is asked again: ${data.reason}`);
         break;
+      case "sandbox.connection":
+        this.tools.get(data.call_id)?.addConnection(data);
+        break;
       case "approval.requested":
         this.tools.get(data.call_id)?.setStatus("waiting");
         break;
