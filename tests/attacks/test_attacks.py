@@ -1,0 +1,145 @@
+"""Every attempt of the tables: it works without the guard, and fails with it.
+
+The tables run once as each account, in a process of its own (`runner`); the tests then read what
+came of each attempt.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import re2
+
+from sandbox.uids import uid_for
+from tests.attacks.table import ATTACKS, bombs, host
+
+pytestmark = [
+    pytest.mark.bubblewrap,
+    pytest.mark.timeout(240),
+    pytest.mark.xdist_group("attacks"),  # one process runs them all
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+MODES = ("root", "user") if os.geteuid() == 0 else ("user",)
+ALL = [
+    *((attack.name, attack.kind) for attack in (*ATTACKS, *bombs.ATTACKS)),
+    *((reading.name, reading.kind) for reading in host.READINGS),
+]
+
+
+@contextmanager
+def _as_user() -> Iterator[tuple[list[str], Path]]:
+    """The command that runs a module as an ordinary user, and from where.
+
+    This project and its interpreter may be out of an ordinary user's reach, in root's home: what
+    the runner needs is copied, and the system's Python runs it.
+    """
+    if os.geteuid() != 0:
+        yield [sys.executable], ROOT
+        return
+    place = Path(tempfile.mkdtemp(prefix="vel-attacks-copy-", dir="/var/tmp"))
+    try:
+        ignore = shutil.ignore_patterns("__pycache__")
+        for name in ("sandbox", "tests/attacks"):
+            shutil.copytree(ROOT / name, place / name, ignore=ignore)
+        (place / "tests/__init__.py").touch()
+        # The one package that file tools need.
+        for module in Path(re2.__file__).parent.parent.glob("*re2*"):
+            if module.is_dir():
+                shutil.copytree(module, place / module.name, ignore=ignore)
+            else:
+                shutil.copy(module, place)
+        subprocess.run(["chmod", "-R", "a+rX,u+w", place], check=True)
+        uid = uid_for(1600)
+        drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        yield [*drop, "--inh-caps=-all", "/usr/bin/python3"], place
+    finally:
+        shutil.rmtree(place)
+
+
+def _run(mode: str) -> dict[str, Any]:
+    with ExitStack() as stack:
+        python, place = [sys.executable], ROOT
+        if mode == "user":
+            python, place = stack.enter_context(_as_user())
+        environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LANG": "C.UTF-8"}
+        done = subprocess.run(
+            [*python, "-B", "-m", "tests.attacks.runner"],
+            cwd=place,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    if done.returncode != 0:
+        return {"error": done.stderr[-3000:]}
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@functools.cache
+def results() -> dict[str, dict[str, Any]]:
+    """Of each mode: what `runner` prints. They run side by side: most of it is waiting."""
+    with ThreadPoolExecutor(len(MODES)) as pool:
+        return dict(zip(MODES, pool.map(_run, MODES), strict=True))
+
+
+def found_as(mode: str) -> dict[str, Any]:
+    found = results()[mode]
+    if "No module named" in found.get("error", "") or "SyntaxError" in found.get("error", ""):
+        pytest.skip(f"the system's Python cannot run the tables: {found['error'][-200:]}")
+    assert "error" not in found, found["error"]
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [name for name, _ in ALL])
+def test_an_attack(name: str, mode: str) -> None:
+    outcome = dict(found_as(mode)["outcomes"][name])
+    without = outcome.pop("without")
+    for guard, came in outcome.items():
+        assert not came["success"], f"it succeeds in {guard}: {came['said']}"
+        assert "HANG" not in came["said"], f"it hangs in {guard}: {came['said']}"
+        assert came["said"] != "no report", guard
+    assert outcome
+    if "ABSENT" in without["said"]:
+        pytest.skip(f"it fails here even without the guard: {without['said'].strip()}")
+    assert without["success"], f"it proves nothing, as it fails without the guard: {without}"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_was_harmed_or_left(mode: str) -> None:
+    assert found_as(mode)["harm"] == []
+
+
+def test_the_tables_are_whole() -> None:
+    names = [name for name, _ in ALL]
+    assert len(names) == len(set(names))
+    assert {kind for _, kind in ALL} == {
+        "file escape",
+        "/proc and /sys",
+        "links and races",
+        "sockets and network",
+        "privileges and set-uid",
+        "kernel surface",
+        "signals and other threads",
+        "processes that stay",
+        "resource bombs",
+        "host-side readers",
+        "archives",
+        "environment leaks",
+        "terminal and log injection",
+    }
