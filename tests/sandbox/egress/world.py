@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
@@ -123,8 +123,9 @@ def plain_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def echo(peer: socket.socket) -> None:
-    while data := peer.recv(65536):
-        peer.sendall(data)
+    with suppress(ConnectionResetError):  # the proxy's end is not a polite one
+        while data := peer.recv(65536):
+            peer.sendall(data)
 
 
 class ByHand:
