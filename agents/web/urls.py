@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from agents.web import demo, files, history, home, run
+from agents.web import changes, demo, files, history, home, run
 
 app_name = "web"
 urlpatterns = [
@@ -15,5 +15,6 @@ urlpatterns = [
     path("runs/<slug:run_id>/summary/", run.run_summary, name="run-summary"),
     path("runs/<slug:run_id>/cancel/", run.cancel, name="run-cancel"),
     path("runs/<slug:run_id>/messages/", run.send_message, name="run-messages"),
+    path("runs/<slug:run_id>/changes/", changes.changes, name="run-changes"),
     path("runs/<slug:run_id>/files/<path:path>", files.download, name="run-file"),
 ]

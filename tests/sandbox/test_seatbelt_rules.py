@@ -134,7 +134,7 @@ def test_only_the_writable_mounts_and_the_own_directory_are_written(rules: Rules
         *(str(DATA), f"{DATA}/x", "/Users/me", "/Users/me/work2", "/Users/me/other", "/Users"),
         *("/", "/usr/bin/x", "/usr/local/bin/x", "/opt/homebrew/bin/x", "/private/tmp/x"),
         *("/private/var/folders/ab/T/other", "/private/var/tmp/x", "/private/etc/hosts"),
-        *("/Library/LaunchAgents/x", "/System/Volumes/Data/Users/me/work/x"),
+        *("/Library/LaunchAgents/x", "/System/Volumes/Data/Users/me/project/x"),
     ):
         assert not rules.writes(refused), refused
 
