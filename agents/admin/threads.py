@@ -18,7 +18,7 @@ from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
 from agents.conf import vel_settings
 from agents.hidden_text import visible
-from agents.models import Run, Thread
+from agents.models import Run, Thread, WorkspaceSnapshot
 from agents.selectors.visible import VIEW_ALL, threads_for
 from agents.services.agents import SCRIPTED
 from agents.services.errors import ServiceError
@@ -97,7 +97,8 @@ class ThreadAdmin(JournalAdmin):
         """Restore the files: asked once more before it is done."""
         if "step" not in request.POST or not request.user.has_perm(RESTORE):
             raise PermissionDenied
-        step = row.snapshots.filter(pk=_number(request.POST.get("step"))).first()
+        steps = WorkspaceSnapshot.objects.filter(thread=row)
+        step = steps.filter(pk=_number(request.POST.get("step"))).first()
         side = request.POST.get("to")
         if step is None or side not in ("before", "after"):
             self.report(request, "There is no such snapshot any more.", failed=True)
@@ -121,8 +122,11 @@ def _number(text: str | None) -> int:
 
 
 def _shown_steps(thread: Thread) -> list[dict[str, Any]]:
-    rows = thread.snapshots.select_related("run", "by").order_by("-pk")[:SHOWN_STEPS]
-    return [{"row": row, "by": visible(str(row.by or ""))} for row in rows]
+    steps = WorkspaceSnapshot.objects.filter(thread=thread).select_related("run", "by")
+    return [
+        {"row": row, "by": visible(str(row.by or ""))}
+        for row in steps.order_by("-pk")[:SHOWN_STEPS]
+    ]
 
 
 def _shown_run(run: Run, turns: list[Turn]) -> dict[str, Any]:
