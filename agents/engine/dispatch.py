@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db import InterfaceError, InternalError, OperationalError
 from pydantic import BaseModel, ValidationError
 
 from agents.conf import vel_settings
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.errors import StopReason
+from agents.engine.errors import FenceLost, StopReason
 from agents.engine.finish import approval_is_stale
 from agents.engine.history import INTERRUPTED
 from agents.engine.journal import Call, Outcome, Writer, write_results, write_started
@@ -204,7 +205,10 @@ async def _store(
 
 
 async def _run_one(session: Session, item: Ready) -> Outcome:
-    """Invariant 7: whatever a tool does, it comes to one outcome. Only a stop passes through."""
+    """Invariant 7: whatever a tool does, it comes to one outcome.
+
+    Only a stop, and the loss of the engine's own database or lease, pass through.
+    """
     call, tool = item.call, item.tool
     asked = getattr(item.given, "timeout", None)
     limit = min(asked or session.spec.command_timeout or tool.time_limit, MAX_TIMEOUT)
@@ -219,6 +223,9 @@ async def _run_one(session: Session, item: Ready) -> Outcome:
             is_error=True,
             code="timeout",
         )
+    except (OperationalError, InterfaceError, InternalError, FenceLost):
+        # Not the tool's failure but this driver's: the database is away, or the run another's.
+        raise
     except Exception as error:  # a tool is somebody else's code
         logger.exception(
             "a tool failed", extra={"run_id": session.writer.run_id, "tool": call.tool}

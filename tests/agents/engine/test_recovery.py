@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError
@@ -17,6 +18,7 @@ from agents.engine import turns as turns_module
 from agents.engine.crash_points import CrashPoint
 from agents.engine.host import Host
 from agents.engine.lease import MAX_LOST_DRIVERS
+from agents.middleware import planning as planning_module
 from agents.models import Message, Run, RunClock, StateFile, ToolCall
 from tests.support.runs import (
     drive_to_end,
@@ -230,3 +232,26 @@ def test_a_reply_that_no_database_takes_fails_the_run_at_once(
     monkeypatch.setattr(turns_module, "write_reply", refuse)
     run = drive_to_end(a_run(tmp_path))
     assert (run.status, run.error_code) == ("failed", "internal_error")
+
+
+def test_a_database_that_goes_while_a_tool_asks_it_is_no_answer_of_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = planning_module.read_todos
+    asked: list[str] = []
+
+    def once(*arguments: Any) -> Any:
+        asked.append("todos")
+        if len(asked) == 1:
+            raise OperationalError("terminating connection due to administrator command")
+        return real(*arguments)
+
+    monkeypatch.setattr(planning_module, "read_todos", once)
+    look = {"tool_calls": [{"name": "read_todos", "input": {}}]}
+    owner = make_user()
+    make_agent(owner, model=script_file(tmp_path, [look, {"text": "done"}]))
+    run = drive_to_end(start_run(owner))
+    assert run.status == "completed"
+    call = ToolCall.objects.get(run=run)
+    assert (call.status, call.attempt) == ("succeeded", 2)
+    assert len(asked) == 2
