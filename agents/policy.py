@@ -1,20 +1,91 @@
-"""Which tool calls wait for a person."""
+"""What happens to a tool call before it runs: it is allowed, a person is asked, or it is denied.
+
+The order: an edit of the memory always asks, unless a rule denies it; then the first rule that
+fits; then `interrupt_on`; then the effect: what reaches outside asks. A grant, which turns a
+question into a yes, is looked at where the question would be put (`agents.services.grants`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from agents.conditions import holds
 from agents.models import Effect
-from agents.spec import AgentSpec, InterruptRule
+from agents.spec import ALL_DECISIONS, Action, AgentSpec, InterruptRule, PolicyRule
+
+MEMORY_DECISIONS = ("approve", "edit", "reject")
 
 
-def needs_approval(spec: AgentSpec, tool: str, effect: str) -> bool:
-    """By the agent's `interrupt_on`; where it is silent, calls that reach outside ask."""
-    rule = spec.interrupt_on.get(tool)
-    if rule is None:
-        return effect == Effect.EXTERNAL
-    return rule is not False
+@dataclass(frozen=True, slots=True)
+class AskTerms:
+    """Who may answer a question, how, and for how many seconds it stands."""
+
+    allowed_decisions: tuple[str, ...] = ALL_DECISIONS
+    approvals_needed: int = 1
+    self_approval: bool = True
+    expiry: int | None = None
 
 
-def ask_rule(spec: AgentSpec, tool: str) -> InterruptRule:
-    """Which decisions a person may take on a call of `tool`."""
-    rule = spec.interrupt_on.get(tool)
-    return rule if isinstance(rule, InterruptRule) else InterruptRule()
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`source` says what decided, as in `rule 2`, `interrupt_on`, `effect` or `memory`."""
+
+    action: Action
+    source: str
+    reason: str = ""
+    terms: AskTerms = field(default_factory=AskTerms)
+
+
+def judge(
+    spec: AgentSpec, tool: str, effect: str, tool_input: Any, *, edits_memory: bool = False
+) -> Verdict:
+    """The verdict of `spec` on one call. `tool_input` is what would run."""
+    found = _first_rule(spec, tool, tool_input)
+    if found is not None and found[1].action == "deny":
+        return Verdict("deny", f"rule {found[0]}", found[1].reason)
+    if edits_memory:
+        rule = found[1] if found is not None and found[1].action == "ask" else None
+        reason = rule.reason if rule else ""
+        return Verdict("ask", "memory", reason, _terms(spec, rule.ask if rule else None, True))
+    if found is not None:
+        number, rule = found
+        return Verdict(rule.action, f"rule {number}", rule.reason, _terms(spec, rule.ask))
+    return _without_rules(spec, tool, effect)
+
+
+def _first_rule(spec: AgentSpec, tool: str, tool_input: Any) -> tuple[int, PolicyRule] | None:
+    for number, rule in enumerate(spec.approval_rules, start=1):
+        if fnmatchcase(tool, rule.tool) and holds(
+            rule.when, tool, tool_input, permits=rule.action == "allow"
+        ):
+            return number, rule
+    return None
+
+
+def _without_rules(spec: AgentSpec, tool: str, effect: str) -> Verdict:
+    asked = spec.interrupt_on.get(tool)
+    if asked is None:
+        action: Action = "ask" if effect == Effect.EXTERNAL else "allow"
+        return Verdict(action, "effect", terms=_terms(spec, None))
+    rule = asked if isinstance(asked, InterruptRule) else None
+    return Verdict("allow" if asked is False else "ask", "interrupt_on", terms=_terms(spec, rule))
+
+
+def _terms(spec: AgentSpec, rule: InterruptRule | None, edits_memory: bool = False) -> AskTerms:
+    rule = rule or InterruptRule()
+    needed = rule.approvals_needed or spec.approvals_needed
+    decisions: tuple[str, ...] = rule.allowed_decisions
+    if edits_memory:
+        # Nobody can give the result of an edit that was not made.
+        decisions = tuple(word for word in decisions if word in MEMORY_DECISIONS)
+    if needed > 1:
+        # The second person would approve something that the first has not seen.
+        decisions = tuple(word for word in decisions if word != "edit")
+    return AskTerms(
+        allowed_decisions=decisions or ("reject",),
+        approvals_needed=needed,
+        self_approval=spec.self_approval if rule.self_approval is None else rule.self_approval,
+        expiry=rule.expiry or spec.approval_expiry,
+    )

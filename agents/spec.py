@@ -7,14 +7,51 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 DecisionName = Literal["approve", "edit", "reject", "respond"]
+Action = Literal["allow", "ask", "deny"]
+ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
 
 
 class InterruptRule(BaseModel):
-    """How one tool asks a person first."""
+    """How one tool asks a person first. None: as the agent says."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    allowed_decisions: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
+    allowed_decisions: tuple[DecisionName, ...] = ALL_DECISIONS
+    approvals_needed: Literal[1, 2] | None = None
+    self_approval: bool | None = None
+    expiry: int | None = Field(default=None, ge=1)
+    """Seconds."""
+
+
+class CallCondition(BaseModel):
+    """What a call must be for a rule or a grant to fit: all that is given holds.
+
+    `command` is a regular expression (RE2), `path` and `host` are patterns with `*`, `larger_than`
+    counts bytes of the input, `input_sha256` names one input exactly. How each is read is in
+    `agents.conditions`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str | None = Field(default=None, min_length=1, max_length=2000)
+    path: str | None = Field(default=None, min_length=1, max_length=1000)
+    host: str | None = Field(default=None, min_length=1, max_length=253)
+    larger_than: int | None = Field(default=None, ge=0)
+    input_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+
+
+class PolicyRule(BaseModel):
+    """`tool` is a name or a pattern with `*`. The first rule that fits a call decides."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: str = Field(min_length=1, max_length=200)
+    when: CallCondition = CallCondition()
+    action: Action
+    reason: str = Field(default="", max_length=1000)
+    """Told to the model on `deny`, to the person on `ask`."""
+    ask: InterruptRule = InterruptRule()
+    """How it asks, with the action `ask`."""
 
 
 class AgentSpec(BaseModel):
@@ -33,6 +70,10 @@ class AgentSpec(BaseModel):
     profile: Literal["full", "sandbox_only"] = "full"
     tools: tuple[str, ...] | None = None
     interrupt_on: dict[str, bool | InterruptRule] = Field(default_factory=dict)
+    approval_rules: tuple[PolicyRule, ...] = ()
+    approvals_needed: Literal[1, 2] = 1
+    self_approval: bool = True
+    approval_expiry: int | None = Field(default=None, ge=1)
     sandbox: bool = True
     network: Literal["none", "allowlist", "full"] = "none"
     allowed_hosts: tuple[str, ...] = ()

@@ -22,10 +22,11 @@ from agents.admin.json_input import parse_json
 from agents.admin.numbers import span
 from agents.admin.text import shown, shown_input, typed
 from agents.hidden_text import visible
+from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.selectors.visible import APPROVE, VIEW_ALL, approvals_for
 from agents.services.agents import SCRIPTED
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals import DecisionRequest
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, Decision, IllegalTransition
 
@@ -64,7 +65,7 @@ class DecisionForm(forms.Form):
 
 @admin.register(ApprovalRequest)
 class ApprovalRequestAdmin(JournalAdmin):
-    """Answers go through `decide_approval`, bound to the digest that was on the page."""
+    """Answers go through `decide`, bound to the digest that was on the page."""
 
     page_template = "admin/agents/approvalrequest/decide.html"
     list_display = ["asked", "preview", "agent", "owner", "state", "decided", "age"]
@@ -165,7 +166,7 @@ class ApprovalRequestAdmin(JournalAdmin):
         """Decide one request and say what came of it; a refusal is a message."""
         label = f"Request {request_id}"
         try:
-            decided = decide_approval(request_id, answer, by=person(request))
+            decided = decide(request_id, answer, by=person(request))
         except (ServiceError, IllegalTransition) as error:
             self.report(request, f"{label}: not decided. {error}", failed=True)
             return

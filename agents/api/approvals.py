@@ -17,9 +17,10 @@ from agents.api.serializers.approvals import (
     with_approval_columns,
 )
 from agents.api.serializers.strict import read_body, read_query
+from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
 from agents.selectors.visible import approvals_for
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound
 
 
@@ -61,7 +62,7 @@ class DecideApproval(ApiView):
     def post(self, request: Request, approval_id: str) -> Response:
         user = person(request)
         body = read_body(DecisionBody, request)
-        decide_approval(approval_id, DecisionRequest(**body), by=user)
+        decide(approval_id, DecisionRequest(**body), by=user)
         return Response(show_approval(user, approval_id))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.contrib.auth.base_user import AbstractBaseUser
 
 from agents.consumers.frames import CancelFrame, ClientFrame, DecideFrame, MessageFrame
+from agents.middleware.decisions import decide
 from agents.models import Run, TokenScope
 from agents.selectors.visible import approvals_for, watchable_runs_for
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotAllowed, NotFound
 from agents.services.run_control import cancel_run
 from agents.services.runs import RunRequest, create_run
@@ -38,7 +39,7 @@ def _decide(run: Run, frame: DecideFrame, user: AbstractBaseUser) -> dict[str, s
     answer = DecisionRequest(
         decision=frame.decision, digest=frame.digest, input=frame.input, reason=frame.reason
     )
-    decide_approval(frame.approval_id, answer, by=user)
+    decide(frame.approval_id, answer, by=user)
     return {"approval_id": frame.approval_id}
 
 

@@ -15,22 +15,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import InterfaceError, InternalError, OperationalError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from agents.conf import vel_settings
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, StopReason
-from agents.engine.finish import approval_is_stale
 from agents.engine.history import INTERRUPTED
 from agents.engine.journal import Call, Outcome, Writer, write_results, write_started
+from agents.engine.park import Question, approval_is_stale
 from agents.engine.results import finished_event, render_result
 from agents.engine.session import Session
 from agents.engine.snapshots import add_changes, begin_changes
 from agents.events.append import EventDraft, dump
 from agents.middleware.base import Tool, ToolResult
-from agents.models import Effect
-from agents.policy import needs_approval
+from agents.middleware.inputs import checked_input
+from agents.models import Effect, ToolCall
+from agents.policy import Verdict, judge
+from agents.services.errors import InvalidRequest
+from agents.services.grants import find_grant, use_grant
+from agents.services.memory_edits import propose_edit
 from agents.states import OPEN_CALLS, ToolCallStatus
+from memory.edits import MemoryEdit
 from sandbox.policy import MAX_TIMEOUT
 
 logger = logging.getLogger(__name__)
@@ -46,37 +51,42 @@ class Ready:
     call: Call
     tool: Tool[Any]
     given: BaseModel
+    grant_id: str = ""
 
 
 def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
     """The tool and its checked input, or what is wrong, as the model should read it."""
-    tool = session.toolset.tools.get(name)
-    if tool is None:
-        known = ", ".join(session.toolset.tools)
-        return f"There is no tool {name!r}. The tools are: {known}."
-    if "\\u0000" in json.dumps(raw_input):
-        return "The input holds a NUL character, which is not possible here."
-    try:
-        return tool, tool.input_model.model_validate(raw_input)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
-            for item in error.errors(include_url=False)[:5]
-        )
-        return f"The input of {name} does not fit: {problems}."
+    return checked_input(session.toolset, name, raw_input)
 
 
-async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Call]:
-    """Run what may run, and return the calls that must wait for a person."""
+def judge_call(
+    session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any
+) -> tuple[Verdict, MemoryEdit | None]:
+    """The policy's verdict on a call, and what it would do to the memory, if it is that."""
+    edit = tool.memory_edit(given) if tool.memory_edit is not None else None
+    verdict = judge(session.spec, tool.name, tool.effect, raw_input, edits_memory=edit is not None)
+    return verdict, edit
+
+
+async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Question]:
+    """Run what may run, and return the questions about the calls that must wait for a person."""
     while True:
         await _close_interrupted(session, calls)
         ready = [item for call in calls if (item := await _prepare(session, call)) is not None]
         if not ready:
-            return [call for call in calls if call.status in OPEN_CALLS]
+            return [_question(session, call) for call in calls if call.status in OPEN_CALLS]
         for group in _groups(ready):
             session.handle.check()
             if not await _run_group(session, group):
                 break  # an approval has become stale: its call waits again
+
+
+def _question(session: Session, call: Call) -> Question:
+    raw_input = json.loads(call.edited_input or call.input)
+    checked = check_call(session, call.tool, raw_input)
+    assert not isinstance(checked, str)  # `_prepare` has closed such calls
+    verdict, edit = judge_call(session, *checked, raw_input)
+    return Question(call, verdict, edit)
 
 
 def _groups(ready: Sequence[Ready]) -> list[list[Ready]]:
@@ -120,33 +130,71 @@ async def _prepare(session: Session, call: Call) -> Ready | None:
     runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
     if call.status not in runnable or (call.turn, call.position) in session.stale:
         return None
-    checked = check_call(session, call.tool, json.loads(call.edited_input or call.input))
+    raw_input = json.loads(call.edited_input or call.input)
+    checked = check_call(session, call.tool, raw_input)
     if isinstance(checked, str):
         # The model's own calls are checked when they arrive: this is a person's edit, or a tool
         # that the agent has lost since.
-        status = (
-            ToolCallStatus.FAILED
-            if call.status == ToolCallStatus.STARTED
-            else ToolCallStatus.INVALID
-        )
-        outcome = Outcome(
-            call, status, result=json.dumps(checked), is_error=True, code="invalid_input"
-        )
-        outcome.events.append(finished_event(call, checked, is_error=True, code="invalid_input"))
-        await _store(session, [outcome])
+        await _refuse(session, call, checked, "invalid_input")
         return None
-    tool, given = checked
-    if call.status == ToolCallStatus.PENDING and needs_approval(
-        session.spec, call.tool, call.effect
-    ):
+    ready = Ready(call, *checked)
+    if call.status == ToolCallStatus.STARTED:
+        return ready
+    verdict, edit = judge_call(session, *checked, raw_input)
+    if verdict.action == "deny":
+        await _deny(session, call, verdict)
         return None
-    return Ready(call, tool, given)
+    if call.status == ToolCallStatus.APPROVED:
+        if edit is None:
+            return ready
+        # A decision on an edit of the memory makes it: this call was approved as something else.
+        message = f"The memory is changed by write_memory, not by changing a call of {call.tool}."
+        await _refuse(session, call, message, "invalid_input")
+        return None
+    if edit is not None:
+        problem = await session.database.run(_problem_of, session.agent_id, edit)
+        if problem is not None:
+            await _refuse(session, call, problem, "memory_refused")
+        return None
+    if verdict.action == "ask":
+        grant = await session.database.run(find_grant, session.run, call.tool, raw_input)
+        if grant is None:
+            return None
+        ready.grant_id = grant.id
+    return ready
+
+
+def _problem_of(agent_id: str, edit: MemoryEdit) -> str | None:
+    """Why nobody needs to be asked about `edit`."""
+    try:
+        propose_edit(agent_id, edit)
+    except InvalidRequest as problem:
+        return problem.message
+    return None
+
+
+async def _refuse(session: Session, call: Call, message: str, code: str) -> None:
+    """End a call that cannot run as it is."""
+    started = call.status == ToolCallStatus.STARTED
+    status = ToolCallStatus.FAILED if started else ToolCallStatus.INVALID
+    outcome = Outcome(call, status, result=json.dumps(message), is_error=True, code=code)
+    outcome.events.append(finished_event(call, message, is_error=True, code=code))
+    await _store(session, [outcome])
+
+
+async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
+    reason = f" Reason: {verdict.reason}" if verdict.reason else ""
+    message = f"The policy does not allow this call; it was not made.{reason}"
+    outcome = Outcome(call, ToolCallStatus.DENIED, dump(message), is_error=True, code="denied")
+    denied = {"call_id": call.call_id, "reason": verdict.reason, "by": verdict.source}
+    outcome.events.append(("tool.denied", denied))
+    await _store(session, [outcome])
 
 
 async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
     """Run calls side by side and store their results as they come. False: one must ask again."""
     for item in group:
-        if not await _start(session, item.call):
+        if not await _start(session, item.call, item.grant_id):
             return False
     tasks = {asyncio.create_task(_run_one(session, item)): item for item in group}
     pending = set(tasks)
@@ -164,12 +212,12 @@ async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
     return True
 
 
-async def _start(session: Session, call: Call) -> bool:
-    """Commit `started`, unless the commit of the reply did. False: the approval is stale."""
+async def _start(session: Session, call: Call, grant_id: str) -> bool:
+    """Commit `started`, unless the commit of the reply did. False: the permission is stale."""
     place = (call.turn, call.position)
     if place in session.started_here:
         return True
-    if not await session.database.run(start_call, session.writer, call):
+    if not await session.database.run(start_call, session.writer, call, grant_id):
         session.stale.add(place)
         return False
     reached(CrashPoint.STARTED_WRITTEN)
@@ -179,12 +227,22 @@ async def _start(session: Session, call: Call) -> bool:
     return True
 
 
-def start_call(writer: Writer, call: Call) -> bool:
-    """Commit that `call` is about to run. False, and nothing started, if its approval is stale."""
+def start_call(writer: Writer, call: Call, grant_id: str = "") -> bool:
+    """Commit that `call` is about to run.
+
+    False, and nothing started, if its approval is stale or its grant not good any more.
+    """
     if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call):
         return False
-    event = ("tool.started", {"call_id": call.call_id, "attempt": call.attempt + 1})
-    write_started(writer, call, [event])
+    if grant_id and not use_grant(grant_id):
+        return False
+    data: dict[str, Any] = {"call_id": call.call_id, "attempt": call.attempt + 1}
+    if grant_id:
+        ToolCall.objects.filter(
+            run_id=writer.run_id, turn=call.turn, position=call.position
+        ).update(grant_id=grant_id)
+        data["grant_id"] = grant_id
+    write_started(writer, call, [("tool.started", data)])
     return True
 
 

@@ -32,6 +32,7 @@ from agents.engine.lease import hand_back, orphaned_runs
 from agents.models import POOL, Run
 from agents.providers.base import Provider
 from agents.providers.registry import ProviderSettings, get_provider
+from agents.services.approval_expiry import expire_approval
 
 logger = logging.getLogger(__name__)
 
@@ -247,6 +248,7 @@ class Host:
             except TimeoutError:
                 pass  # the usual look
             self._look.clear()
+            await self._expire()
             room = self.capacity - len(self._tasks)
             if room <= 0:
                 continue
@@ -259,3 +261,12 @@ class Host:
             except DatabaseError as error:
                 logger.warning("looking for runs failed: %s", error)
                 self.database_failed(error)
+
+    async def _expire(self) -> None:
+        """Reject what has waited for a person beyond its time, each in its own transaction."""
+        try:
+            while await self.database.run(expire_approval):
+                pass
+        except DatabaseError as error:
+            logger.warning("looking for requests that have expired failed: %s", error)
+            self.database_failed(error)

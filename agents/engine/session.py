@@ -50,9 +50,13 @@ class Session:
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
     stale: set[tuple[int, int]] = field(default_factory=set)
-    """Calls whose approval no longer fits the workspace."""
+    """Calls whose approval no longer fits the workspace, or whose grant is used up."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
+
+    @property
+    def agent_id(self) -> str:
+        return self.run.agent_version.agent_id
 
     def active_ms(self) -> int:
         """Milliseconds of work that no total holds yet; calling it counts them as held."""
@@ -85,6 +89,7 @@ class CallContext:
         self._loop = asyncio.get_running_loop()
         self.run_id = session.writer.run_id
         self.thread_id = session.writer.thread_id
+        self.agent_id = session.agent_id
         self.owner_id: int = session.run.owner_id
         self.call_id = call.call_id
         self.spec = session.spec

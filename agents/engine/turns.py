@@ -6,18 +6,18 @@ import json
 from functools import partial
 
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.dispatch import check_call, run_open_calls
+from agents.engine.dispatch import check_call, judge_call, run_open_calls
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.finish import complete_run, fail_run, park_for_approval
+from agents.engine.finish import complete_run, fail_run
 from agents.engine.history import BAD_ENDINGS, results_json
 from agents.engine.journal import Call, Totals, write_reply
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
+from agents.engine.park import park_for_approval
 from agents.engine.results import called_event
 from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
 from agents.models import Effect
-from agents.policy import needs_approval
 from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_run
@@ -29,10 +29,10 @@ async def run_turns(session: Session) -> None:
     while True:
         session.handle.check()
         if session.open_calls:
-            waiting = await run_open_calls(session, session.open_calls)
-            if waiting:
+            questions = await run_open_calls(session, session.open_calls)
+            if questions:
                 await session.database.run(
-                    park_for_approval, session.writer, session.spec, waiting, session.active_ms()
+                    park_for_approval, session.writer, questions, session.active_ms()
                 )
                 return
             session.conversation.append("user", results_json(session.open_calls))
@@ -142,9 +142,8 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
             call.is_error, call.code, call.result = True, "invalid_input", dump(checked)
         else:
             call.effect = checked[0].effect
-            if call.effect == Effect.READ and not needs_approval(
-                session.spec, call.tool, call.effect
-            ):
+            verdict, _ = judge_call(session, *checked, block["input"])
+            if call.effect == Effect.READ and verdict.action == "allow":
                 call.status = ToolCallStatus.STARTED
                 call.attempt = 1
         calls.append(call)

@@ -13,6 +13,7 @@ from agents.events.append import EventDraft
 from agents.models import Effect
 from agents.providers.base import Block
 from agents.spec import AgentSpec
+from memory.edits import MemoryEdit
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
 
@@ -42,6 +43,7 @@ class ToolContext(Protocol):
 
     run_id: str
     thread_id: str
+    agent_id: str
     owner_id: int
     call_id: str
     spec: AgentSpec
@@ -92,6 +94,11 @@ class Tool(Generic[Input]):
     run: Callable[[ToolContext, Input], Awaitable[ToolResult]]
     effect: Effect
     time_limit: float = 30.0
+    memory_edit: Callable[[Input], MemoryEdit | None] | None = None
+    """What an input would do to the agent's memory; None if it leaves that alone.
+
+    Such a call always waits for a person, and the decision makes the edit: `run` is not called.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from agents.middleware.base import Middleware, PromptContext, Tool, wire_schema
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
+from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.providers.base import Block
 from agents.spec import AgentSpec
@@ -18,6 +19,7 @@ MIDDLEWARE: tuple[Middleware, ...] = (
     PlanningMiddleware(),
     FilesystemMiddleware(),
     ExecutionMiddleware(),
+    MemoryMiddleware(),
 )
 """In the order in which tools and prompt segments appear."""
 

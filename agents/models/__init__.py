@@ -7,7 +7,14 @@ A model holds fields, constraints and properties that need nothing else. What ch
 from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.event import RunEvent
+from agents.models.grant import ApprovalGrant
 from agents.models.message import Message, MessageRole
+from agents.models.notification import (
+    Notification,
+    NotificationStatus,
+    NotificationTarget,
+    TargetKind,
+)
 from agents.models.run import POOL, IdempotencyKey, Run, RunClock
 from agents.models.seen_file import SeenFile
 from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
@@ -22,6 +29,7 @@ __all__ = [
     "Agent",
     "AgentVersion",
     "ApiToken",
+    "ApprovalGrant",
     "ApprovalKind",
     "ApprovalRequest",
     "Effect",
@@ -30,12 +38,16 @@ __all__ = [
     "Message",
     "MessageRole",
     "NetworkChoice",
+    "Notification",
+    "NotificationStatus",
+    "NotificationTarget",
     "Run",
     "RunClock",
     "RunEvent",
     "SeenFile",
     "SnapshotCause",
     "StateFile",
+    "TargetKind",
     "Thread",
     "Todo",
     "TodoStatus",

@@ -67,6 +67,34 @@ class Agent(models.Model):
             '{"edit_file": {"allowed_decisions": ["approve", "reject"]}}; false never asks.'
         ),
     )
+    approval_rules = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_(
+            'Rules before these, the first that fits decides, as [{"tool": "execute", '
+            '"when": {"command": "rm .*"}, "action": "deny", "reason": "Nothing is deleted."}].'
+        ),
+    )
+    approvals_needed = models.PositiveSmallIntegerField(
+        default=1,
+        choices=[(1, _("one person")), (2, _("two different people"))],
+        help_text=_("How many people must approve a call that waits."),
+    )
+    self_approval = models.BooleanField(
+        default=True, help_text=_("People may approve the calls of their own runs.")
+    )
+    approval_expiry = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Seconds after which a request is rejected by itself. Empty: never."),
+    )
+    approver_groups = models.ManyToManyField(
+        Group,
+        blank=True,
+        related_name="approves_for",
+        help_text=_("People of these groups decide what waits in this agent's runs."),
+    )
     sandbox = models.BooleanField(
         default=True, help_text=_("Off: files in the database and no tools that run code.")
     )

@@ -30,15 +30,31 @@ class ApprovalRequest(models.Model):
     kind = models.CharField(max_length=20, choices=ApprovalKind.choices, default=ApprovalKind.TOOL)
     tool = models.CharField(max_length=200)
     input = JSONTextField()
+    memory_edit = models.OneToOneField(
+        "memory.MemoryEditRequest",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="approval",
+    )
     prompt = models.TextField(blank=True, help_text=_("Why it is asked."))
     allowed_decisions = models.JSONField(default=list)
     digest = models.CharField(max_length=64)
     workspace_generation = models.PositiveBigIntegerField(default=0)
+    approvals_needed = models.PositiveSmallIntegerField(
+        default=1, help_text=_("How many different people must approve.")
+    )
+    self_approval = models.BooleanField(
+        default=True, help_text=_("Whether the run's owner may approve.")
+    )
+    first_approver = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    first_approved_at = models.DateTimeField(null=True, blank=True)
     status = models.CharField(
         max_length=20,
         choices=ApprovalStatus.choices,
         default=ApprovalStatus.PENDING,
-        db_index=True,
     )
     decision = models.CharField(max_length=20, choices=Decision.choices, blank=True)
     edited_input = JSONTextField(null=True, blank=True)
@@ -57,6 +73,14 @@ class ApprovalRequest(models.Model):
                 fields=["tool_call"],
                 condition=models.Q(status=ApprovalStatus.PENDING),
                 name="one_pending_request_per_call",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["status", "id"], name="request_queue"),
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(status=ApprovalStatus.PENDING, expires_at__isnull=False),
+                name="request_expiry",
             ),
         ]
 

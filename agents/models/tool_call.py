@@ -39,6 +39,14 @@ class ToolCall(models.Model):
     status = models.CharField(
         max_length=20, choices=ToolCallStatus.choices, default=ToolCallStatus.PENDING
     )
+    grant = models.ForeignKey(
+        "agents.ApprovalGrant",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="tool_calls",
+        help_text=_("The standing permission that let it run unasked."),
+    )
     attempt = models.PositiveSmallIntegerField(default=0)
     is_error = models.BooleanField(default=False)
     code = models.CharField(max_length=50, blank=True)

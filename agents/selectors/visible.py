@@ -50,6 +50,23 @@ def runs_for(user: Person) -> QuerySet[Run]:
     return Run.objects.filter(owner=user.pk)
 
 
+def is_approver(user: Person, agent_id: str) -> bool:
+    """Whether `user` has the permission to approve, for all agents or for this one."""
+    if _has(user, APPROVE):
+        return True
+    return Agent.objects.filter(pk=agent_id, pk__in=approved_agents(user)).exists()
+
+
+def approved_agents(user: Person) -> QuerySet[Agent]:
+    """Agents of whose runs `user`, as a member of a group of theirs, decides what waits."""
+    if not user.is_authenticated or not getattr(user, "is_active", False):
+        return Agent.objects.none()
+    groups = user.groups.values("pk")  # type: ignore[attr-defined]  # a user with permissions
+    return Agent.objects.filter(
+        pk__in=Agent.approver_groups.through.objects.filter(group__in=groups).values("agent")
+    )
+
+
 def watchable_runs_for(user: Person) -> QuerySet[Run]:
     """Runs whose stream `user` may open: those to read, and for approvers those that have asked."""
     if not user.is_authenticated:
@@ -57,15 +74,24 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
     if _has(user, VIEW_ALL):
         return Run.objects.all()
     mine = Q(owner=user.pk)
+    asked = ApprovalRequest.objects.values("run")
     if _has(user, APPROVE):
-        mine |= Q(pk__in=ApprovalRequest.objects.values("run"))
+        mine |= Q(pk__in=asked)
+    else:
+        mine |= Q(agent_version__agent__in=approved_agents(user), pk__in=asked)
     return Run.objects.filter(mine)
 
 
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
-    """Requests that `user` may decide: of own runs, or all with the permission to approve."""
+    """Requests that `user` may see and, but for own ones that want somebody else, decide.
+
+    Those of own runs, those of agents that a group of the user's approves for, or all with the
+    permission to approve.
+    """
     if not user.is_authenticated:
         return ApprovalRequest.objects.none()
     if _has(user, APPROVE):
         return ApprovalRequest.objects.all()
-    return ApprovalRequest.objects.filter(run__owner=user.pk)
+    return ApprovalRequest.objects.filter(
+        Q(run__owner=user.pk) | Q(run__agent_version__agent__in=approved_agents(user))
+    )

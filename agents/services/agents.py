@@ -48,6 +48,10 @@ def build_spec(agent: Agent) -> AgentSpec:
             profile=agent.profile,  # type: ignore[arg-type]
             tools=agent.tools,
             interrupt_on=agent.interrupt_on,
+            approval_rules=agent.approval_rules,
+            approvals_needed=agent.approvals_needed,  # type: ignore[arg-type]
+            self_approval=agent.self_approval,
+            approval_expiry=agent.approval_expiry,
             sandbox=agent.sandbox,
             network=agent.network,  # type: ignore[arg-type]
             allowed_hosts=agent.allowed_hosts,

@@ -1,8 +1,8 @@
-"""Asking a person, and taking the answer: bound to a digest, decided once."""
+"""Taking a person's answer: bound to a digest, decided once (invariant 4)."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,18 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from agents.events.append import PREVIEW_BYTES, EventDraft, append_events, dump
-from agents.models import ApprovalRequest, ToolCall
+from agents.events.append import EventDraft, append_events, dump
+from agents.events.preview import preview
+from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
+from agents.policy import judge
 from agents.selectors.visible import approvals_for
+from agents.services.approval_rights import check_right
 from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.grants import GrantTerms, give_grant
+from agents.services.memory_decisions import carry_out_edit, show_memory_anew
+from agents.services.memory_edits import is_current
 from agents.services.wake import lock_run, wake_run
+from agents.spec import AgentSpec
 from agents.states import (
     APPROVAL_TRANSITIONS,
     TOOL_CALL_TRANSITIONS,
@@ -26,37 +33,64 @@ from agents.states import (
     check_transition,
 )
 
+InputCheck = Callable[[AgentSpec, str, dict[str, Any]], str | None]
+"""(agent, tool, input) → what is wrong with the input, None when it fits."""
+
 
 @dataclass(frozen=True)
 class DecisionRequest:
     """A person's answer. `digest` names what the person saw.
 
     None is for doors that know requests by id only: an id names one digest for ever.
-    `input` goes with `edit`; `reason` is told to the model on `reject` and is the tool's result
-    on `respond`.
+    `input` goes with `edit`: the whole input that runs instead, or `{"content": …}`, the whole
+    file, for an edit of the memory. `reason` is told to the model on `reject` and is the tool's
+    result on `respond`.
     """
 
     decision: str
     digest: str | None = None
     input: dict[str, Any] | None = None
     reason: str = ""
+    always: GrantTerms | None = None
+    """With `approve`: calls like this one need not be asked about any more."""
 
 
-def digest_of(tool: str, tool_input: dict[str, Any], workspace_generation: int) -> str:
-    """What a decision is bound to: the call, its input, and the workspace it would meet."""
-    return hashlib.sha256(dump([tool, tool_input, workspace_generation]).encode()).hexdigest()
+class _MemoryChanged(Exception):
+    """The file has changed since the person was asked."""
 
 
-@transaction.atomic
 def decide_approval(
-    request_id: str, answer: DecisionRequest, *, by: AbstractBaseUser
+    request_id: str,
+    answer: DecisionRequest,
+    *,
+    by: AbstractBaseUser,
+    check_input: InputCheck | None = None,
 ) -> ApprovalRequest:
     """Record a decision and, when it was the last one awaited, let the run go on.
 
-    Raises `NotFound` (no such request that `by` may decide), `Conflict` (decided already, ended,
-    expired, or the digest is not what is asked), `InvalidRequest` (not an allowed decision, an
-    edit without input, a response without text). Nothing is half-done: it is one transaction.
+    Of two people who must approve, the first leaves the request pending. An approved edit of the
+    memory is made here, in the same transaction. Without `check_input` an edited input is checked
+    when it runs.
+
+    Raises `NotFound` (no such request that `by` may see), `NotAllowed` (not for `by` to approve),
+    `Conflict` (decided already, ended, expired, the digest is not what is asked, or the memory has
+    changed: it is asked anew then), `InvalidRequest` (not an allowed decision, an edit without
+    input or one that does not fit, a response without text). Nothing is half-done.
     """
+    try:
+        return _decide(request_id, answer, by, check_input)
+    except _MemoryChanged:
+        if show_memory_anew(request_id):
+            message = "The file has changed since this was asked. It is asked anew: look again."
+        else:
+            message = "The file has changed, and the edit does not fit it any more: reject it."
+        raise Conflict(message, code="stale") from None
+
+
+@transaction.atomic
+def _decide(
+    request_id: str, answer: DecisionRequest, by: AbstractBaseUser, check_input: InputCheck | None
+) -> ApprovalRequest:
     request = approvals_for(by).filter(pk=request_id).first()
     if request is None:
         raise NotFound(f"There is no request {request_id!r} that you may decide.")
@@ -65,37 +99,19 @@ def decide_approval(
     check_decision(request, answer)
     if run.status != RunStatus.WAITING:
         raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
-    request.status = ApprovalStatus.DECIDED
-    request.decision = answer.decision
-    request.edited_input = answer.input
-    request.reason = answer.reason
-    request.decided_by_id = by.pk
-    request.decided_at = timezone.now()
-    request.save()
-    call = request.tool_call
-    decided: EventDraft = (
-        "approval.decided",
-        {
-            "approval_id": request.id,
-            "call_id": call.call_id if call else None,
-            "decision": answer.decision,
-            "reason": answer.reason,
-            "by": by.get_username(),
-        },
-    )
-    drafts = [decided]
-    if call is not None:
-        _apply_to_call(call, answer)
-        if call.status == ToolCallStatus.REJECTED:
-            drafts.append(("tool.denied", {"call_id": call.call_id, "reason": answer.reason}))
-        elif call.status == ToolCallStatus.ANSWERED:
-            shown = answer.reason[:PREVIEW_BYTES]
-            drafts.append(("tool.completed", {"call_id": call.call_id, "output": shown}))
-    append_events(run.id, drafts)
-    waiting = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).exists()
-    if not waiting and run.wait_reason == WaitReason.APPROVAL:
-        wake_run(run, "approvals decided")
-    return request
+    check_right(request, run, answer.decision, by)
+    if answer.decision == Decision.EDIT and request.kind == ApprovalKind.TOOL:
+        _check_edited_input(request, run, answer, check_input)
+    approves = answer.decision in (Decision.APPROVE, Decision.EDIT)
+    if approves and request.memory_edit is not None and not is_current(request.memory_edit):
+        raise _MemoryChanged
+    if (
+        answer.decision == Decision.APPROVE
+        and request.approvals_needed > 1
+        and request.first_approved_at is None
+    ):
+        return _approve_first(request, by)
+    return _record(request, run, answer, by)
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
@@ -116,26 +132,105 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise InvalidRequest("An edit needs `input`: the whole input that should run instead.")
     if answer.decision == Decision.RESPOND and not answer.reason.strip():
         raise InvalidRequest("An answer needs `reason`: the text that the tool's result will be.")
+    if answer.always is not None and answer.decision != Decision.APPROVE:
+        raise InvalidRequest("`always` goes with the decision `approve` only.")
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.DECIDED)
 
 
-def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> None:
+def _check_edited_input(
+    request: ApprovalRequest, run: Run, answer: DecisionRequest, check_input: InputCheck | None
+) -> None:
+    """What a person makes of a call must fit the tool, and no rule may deny it."""
+    assert request.tool_call is not None
+    assert answer.input is not None
+    spec = AgentSpec.model_validate(run.agent_version.spec)
+    problem = check_input(spec, request.tool, answer.input) if check_input else None
+    if problem is not None:
+        raise InvalidRequest(problem)
+    verdict = judge(spec, request.tool, request.tool_call.effect, answer.input)
+    if verdict.action == "deny":
+        said = f": {verdict.reason}" if verdict.reason else "."
+        raise InvalidRequest(f"The policy denies this input ({verdict.source}){said}")
+
+
+def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRequest:
+    request.first_approver_id = by.pk
+    request.first_approved_at = timezone.now()
+    request.save(update_fields=["first_approver", "first_approved_at"])
+    data = {"approval_id": request.id, "by": by.get_username(), "still_needed": 1}
+    append_events(request.run_id, [("approval.seconded", data)])
+    return request
+
+
+def _record(
+    request: ApprovalRequest, run: Run, answer: DecisionRequest, by: AbstractBaseUser
+) -> ApprovalRequest:
+    request.status = ApprovalStatus.DECIDED
+    request.decision = answer.decision
+    request.edited_input = answer.input
+    request.reason = answer.reason
+    request.decided_by_id = by.pk
+    request.decided_at = timezone.now()
+    request.save()
+    if answer.always is not None:
+        give_grant(request, run, answer.always, by=by)
+    call, edit = request.tool_call, request.memory_edit
+    decided: dict[str, Any] = {
+        "approval_id": request.id,
+        "call_id": call.call_id if call else None,
+        "kind": request.kind,
+        "decision": answer.decision,
+        "reason": preview(answer.reason),
+        "by": by.get_username(),
+    }
+    if edit is not None:
+        decided["path"] = edit.path
+    drafts: list[EventDraft] = [("approval.decided", decided)]
+    if call is not None and edit is not None and answer.decision != Decision.REJECT:
+        drafts += carry_out_edit(request, call, by.pk)
+    elif call is not None:
+        drafts += _apply_to_call(call, answer)
+    append_events(run.id, drafts)
+    wake_if_decided(run)
+    return request
+
+
+def wake_if_decided(run: Run) -> None:
+    """Let a locked run go on when nothing of it waits for a person any more."""
+    waiting = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).exists()
+    if not waiting and run.wait_reason == WaitReason.APPROVAL:
+        wake_run(run, "approvals decided")
+
+
+def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
     if answer.decision in (Decision.APPROVE, Decision.EDIT):
-        after = ToolCallStatus.APPROVED
+        check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.APPROVED)
+        call.status = ToolCallStatus.APPROVED
         if answer.decision == Decision.EDIT:
             call.edited_input = dump(answer.input)
-    else:
-        rejected = answer.decision == Decision.REJECT
-        after = ToolCallStatus.REJECTED if rejected else ToolCallStatus.ANSWERED
-        call.is_error = rejected
-        call.code = "rejected" if rejected else ""
-        call.result = dump(_rejection(answer.reason) if rejected else answer.reason)
-        call.finished_at = timezone.now()
-    check_transition(TOOL_CALL_TRANSITIONS, call.status, after)
-    call.status = after
+        call.save()
+        return []
+    if answer.decision == Decision.REJECT:
+        said = f" Reason: {answer.reason}" if answer.reason.strip() else ""
+        text = f"A person rejected this call; it was not made.{said}"
+        return reject_call(call, text, code="rejected", reason=answer.reason)
+    check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.ANSWERED)
+    call.status = ToolCallStatus.ANSWERED
+    call.is_error = False
+    call.code = ""
+    call.result = dump(answer.reason)
+    call.finished_at = timezone.now()
     call.save()
+    return [("tool.completed", {"call_id": call.call_id, "output": preview(answer.reason)})]
 
 
-def _rejection(reason: str) -> str:
-    said = f" Reason: {reason}" if reason.strip() else ""
-    return f"A person rejected this call; it was not made.{said}"
+def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
+    """End a waiting call that will not run; `text` is what the model is told."""
+    check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.REJECTED)
+    call.status = ToolCallStatus.REJECTED
+    call.is_error = True
+    call.code = code
+    call.result = dump(text)
+    call.finished_at = timezone.now()
+    call.save()
+    return [("tool.denied", {"call_id": call.call_id, "reason": preview(reason)})]

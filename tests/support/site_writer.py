@@ -21,7 +21,7 @@ from agents.events.append import append_events, dump
 from agents.models import Agent, ApiToken, ApprovalRequest, Effect, Run, RunClock, ToolCall
 from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
-from agents.services.approvals import digest_of
+from agents.services.asking import digest_of
 from agents.services.runs import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason

@@ -21,7 +21,7 @@ from agents.models import (
     ToolCall,
 )
 from agents.services.agents import current_version, save_agent
-from agents.services.approvals import digest_of
+from agents.services.asking import digest_of
 from agents.services.runs import RunRequest, create_run
 from agents.states import RunStatus, ToolCallStatus, WaitReason
 

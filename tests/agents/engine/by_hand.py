@@ -12,13 +12,13 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ
 
-from agents.engine.finish import park_for_approval
 from agents.engine.journal import Call, Outcome, Totals, Writer, write_reply
 from agents.engine.lease import Claim, claim_run
+from agents.engine.park import Question, park_for_approval
 from agents.events.append import dump
-from agents.models import POOL, AgentVersion, ApprovalRequest, Run, RunClock
+from agents.models import POOL, ApprovalRequest, Run, RunClock
+from agents.policy import Verdict
 from agents.providers.base import Reply, Usage
-from agents.spec import AgentSpec
 from tests.support.runs import make_agent, make_user, start_run
 
 T = TypeVar("T")
@@ -91,8 +91,8 @@ def with_calls(run: Run, *calls: Call) -> Writer:
 
 def park(writer: Writer, *calls: Call) -> None:
     """Ask about each of the calls. To be run in a transaction."""
-    spec = AgentSpec.model_validate(AgentVersion.objects.latest("pk").spec)
-    park_for_approval(writer, spec, calls, 1)
+    questions = [Question(call, Verdict("ask", "interrupt_on")) for call in calls]
+    park_for_approval(writer, questions, 1)
 
 
 def parked(run: Run, count: int = 1) -> list[ApprovalRequest]:

@@ -9,9 +9,10 @@ from typing import Any
 from django.db.models import QuerySet
 from rich.text import Text
 
+from agents.middleware import decisions
 from agents.models import POOL, ApprovalRequest
 from agents.selectors.visible import approvals_for
-from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.approvals import DecisionRequest
 from agents.states import ApprovalStatus, RunStatus
 from velproject.cli.actions.ask import show_request
 from velproject.cli.actions.display import new_console
@@ -84,7 +85,7 @@ def decide(
         input=_parsed(input_json) if input_json is not None else None,
         reason=reason,
     )
-    decided = decide_approval(request.id, answer, by=owner)
+    decided = decisions.decide(request.id, answer, by=owner)
     run = decided.run
     run.refresh_from_db()
     print(f"{request.tool}: {decision}.")

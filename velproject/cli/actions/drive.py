@@ -19,8 +19,8 @@ from django.db import DatabaseError, connection
 from agents.conf import vel_settings
 from agents.engine.host import Host, own_executor
 from agents.events.tail import tail
+from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
-from agents.services.approvals import decide_approval
 from agents.services.errors import Conflict
 from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
@@ -150,7 +150,7 @@ class Driver:
             if answer is None:
                 return False
             try:
-                decide_approval(request.id, answer, by=self.owner)
+                decide(request.id, answer, by=self.owner)
             except Conflict as error:
                 self.display.note(error.message, "yellow")
         run.refresh_from_db()

@@ -1,0 +1,147 @@
+"""Parking a run until people have decided, and seeing whether what they approved still holds.
+
+Invariant 3: a parked run holds nothing. The run's row is locked before its clock, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from agents.engine.finish import add_active, end_driven_cancelled
+from agents.engine.journal import Call, Writer, check_fence
+from agents.engine.lease import lock_and_release
+from agents.events.append import EventDraft, append_events, dump
+from agents.events.preview import preview
+from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
+from agents.policy import Verdict
+from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of
+from agents.services.errors import InvalidRequest
+from agents.services.memory_edits import propose_edit
+from agents.services.wake import enqueue_run
+from agents.states import (
+    RUN_TRANSITIONS,
+    TOOL_CALL_TRANSITIONS,
+    ApprovalStatus,
+    RunStatus,
+    ToolCallStatus,
+    WaitReason,
+    check_transition,
+)
+from memory.edits import MemoryEdit
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call that needs a person. `edit` is what it would do to the memory, if it is that."""
+
+    call: Call
+    verdict: Verdict
+    edit: MemoryEdit | None = None
+
+
+def park_for_approval(writer: Writer, questions: Sequence[Question], active_ms: int) -> None:
+    """Ask a person about each call and let go of the run.
+
+    Invariant 4: the digest is taken here, after every call of the turn that needs nobody has
+    finished, over the call, its input and the workspace generation.
+    """
+    run = lock_and_release(writer.run_id, writer.fence)
+    add_active(run.id, active_ms)
+    if RunClock.objects.filter(run=run, cancel_requested=True).exists():
+        # Nobody would look at that again before a person has decided.
+        end_driven_cancelled(run)
+        return
+    rows = {
+        (row.turn, row.position): row
+        for row in ToolCall.objects.filter(run=run, turn=questions[0].call.turn)
+    }
+    drafts: list[EventDraft] = []
+    for question in questions:
+        row = rows[question.call.turn, question.call.position]
+        if not row.approvals.filter(status=ApprovalStatus.PENDING).exists():
+            drafts.append(_ask(run, row, question))
+    asked = list(
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).values_list(
+            "id", flat=True
+        )
+    )
+    if asked:
+        check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
+        run.status = RunStatus.WAITING
+        run.wait_reason = WaitReason.APPROVAL
+        drafts.append(("run.suspended", {"reason": "approval", "approval_ids": asked}))
+    else:
+        # The memory changed a moment ago, and no question is left.
+        check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
+        run.status = RunStatus.QUEUED
+        enqueue_run(run)
+    run.save(update_fields=["status", "wait_reason"])
+    append_events(run.id, drafts)
+
+
+def _ask(run: Run, row: ToolCall, question: Question) -> EventDraft:
+    verdict = question.verdict
+    earlier = row.approvals.exclude(decided_by=None).exists()
+    prompt = CHANGED if earlier else verdict.reason
+    if question.edit is None:
+        generations = Thread.objects.values_list("workspace_generation", flat=True)
+        draft = ask_about_call(
+            run, row, verdict.terms, prompt=prompt, generation=generations.get(pk=run.thread_id)
+        )
+    else:
+        try:
+            proposal = propose_edit(run.agent_version.agent_id, question.edit)
+        except InvalidRequest as problem:
+            return _refuse(row, problem.message)
+        draft = ask_about_memory(run, row, proposal, verdict.terms, prompt=prompt)
+    if row.status != ToolCallStatus.WAITING:
+        check_transition(TOOL_CALL_TRANSITIONS, row.status, ToolCallStatus.WAITING)
+        row.status = ToolCallStatus.WAITING
+        row.save(update_fields=["status"])
+    return draft
+
+
+def _refuse(row: ToolCall, message: str) -> EventDraft:
+    check_transition(TOOL_CALL_TRANSITIONS, row.status, ToolCallStatus.INVALID)
+    row.status = ToolCallStatus.INVALID
+    row.is_error = True
+    row.code = "memory_refused"
+    row.result = dump(message)
+    row.finished_at = timezone.now()
+    row.save()
+    data = {"call_id": row.call_id, "message": preview(message), "code": row.code}
+    return ("tool.failed", data)
+
+
+def approval_is_stale(writer: Writer, call: Call) -> bool:
+    """Whether what a person approved is no longer what would happen. Supersedes the approval then.
+
+    Runs in the transaction that would commit `started`.
+    """
+    check_fence(writer)
+    request = (
+        ApprovalRequest.objects.filter(
+            tool_call__run_id=writer.run_id,
+            tool_call__turn=call.turn,
+            tool_call__position=call.position,
+            status=ApprovalStatus.DECIDED,
+        )
+        .order_by("-created_at")
+        .first()
+    )
+    if request is None:
+        return True
+    # The thread's row is locked: a sibling or another run of the thread waits, or was first.
+    generation = (
+        Thread.objects.select_for_update(no_key=True)
+        .values_list("workspace_generation", flat=True)
+        .get(pk=writer.thread_id)
+    )
+    if digest_of(request.tool, request.input, generation) == request.digest:
+        return False
+    request.status = ApprovalStatus.SUPERSEDED
+    request.save(update_fields=["status"])
+    return True

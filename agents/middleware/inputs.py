@@ -1,0 +1,44 @@
+"""Whether an input fits its tool: the model's, and what a person makes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from agents.middleware.base import Tool
+from agents.middleware.registry import Toolset, toolset_for
+from agents.spec import AgentSpec
+
+
+def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
+    """The tool and its checked input, or what is wrong, as the model should read it."""
+    tool = toolset.tools.get(name)
+    if tool is None:
+        known = ", ".join(toolset.tools)
+        return f"There is no tool {name!r}. The tools are: {known}."
+    if "\\u0000" in json.dumps(raw_input):
+        return "The input holds a NUL character, which is not possible here."
+    try:
+        return tool, tool.input_model.model_validate(raw_input)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
+            for item in error.errors(include_url=False)[:5]
+        )
+        return f"The input of {name} does not fit: {problems}."
+
+
+def edited_input_problem(spec: AgentSpec, name: str, edited: dict[str, Any]) -> str | None:
+    """What is wrong with what a person made of a call's input; None when it may run so.
+
+    `agents.services.approvals.InputCheck`.
+    """
+    checked = checked_input(toolset_for(spec), name, edited)
+    if isinstance(checked, str):
+        return checked
+    tool, given = checked
+    if tool.memory_edit is not None and tool.memory_edit(given) is not None:
+        return "An edit cannot turn a call into a change of the memory: reject it and say so."
+    return None

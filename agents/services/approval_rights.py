@@ -1,0 +1,45 @@
+"""Who may give which answer to a request."""
+
+from __future__ import annotations
+
+from django.contrib.auth.base_user import AbstractBaseUser
+
+from agents.models import Agent, ApprovalKind, ApprovalRequest, Run
+from agents.selectors.visible import is_approver
+from agents.services.errors import Conflict, NotAllowed
+from agents.states import Decision
+
+
+def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractBaseUser) -> None:
+    """Raise `NotAllowed`, or `Conflict` for a second approval by the same person.
+
+    The run's owner may always reject. Whoever sees the request at all is the owner or an approver.
+    """
+    if decision == Decision.REJECT:
+        return
+    is_owner = run.owner_id == by.pk
+    if is_owner and not request.self_approval:
+        raise NotAllowed(
+            "Nobody approves the calls of their own runs here: somebody else has to decide, or "
+            "you reject it."
+        )
+    if decision == Decision.APPROVE and request.first_approver_id == by.pk:
+        raise Conflict("You have approved this: a second person has to, too.", code="approved")
+    if request.kind == ApprovalKind.MEMORY:
+        _check_memory_right(request, by)
+
+
+def _check_memory_right(request: ApprovalRequest, by: AbstractBaseUser) -> None:
+    """A memory that others' runs read is not for any user of the agent to change."""
+    assert request.memory_edit is not None
+    agent = Agent.objects.get(pk=request.memory_edit.agent_id)
+    if not may_change_memory(by, agent):
+        raise NotAllowed(
+            f"The memory of {agent.name} is shared: it is changed by its owner, or by people with "
+            "the permission to approve."
+        )
+
+
+def may_change_memory(user: AbstractBaseUser, agent: Agent) -> bool:
+    """Whether `user` may decide what `agent` remembers: its owner, and its approvers."""
+    return agent.owner_id == user.pk or is_approver(user, agent.pk)

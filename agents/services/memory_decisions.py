@@ -1,0 +1,90 @@
+"""What a decision on an edit of the memory does: the decision itself makes the edit.
+
+So there is no time between the two in which the file could change, the worker die or the run be
+cancelled.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.events.append import EventDraft, dump
+from agents.events.preview import preview
+from agents.models import ApprovalRequest, ToolCall
+from agents.services.asking import ask_memory_anew
+from agents.services.errors import InvalidRequest
+from agents.services.memory_edits import apply_edit, check_edited_content
+from agents.services.wake import lock_run
+from agents.states import (
+    TOOL_CALL_TRANSITIONS,
+    ApprovalStatus,
+    Decision,
+    RunStatus,
+    ToolCallStatus,
+    check_transition,
+)
+from memory.models import MemoryEditRequest
+
+
+def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
+    """Make an approved edit, and end its call with the news. Run and request are locked."""
+    edit = request.memory_edit
+    assert edit is not None
+    content = edit.proposed_content
+    changed = request.decision == Decision.EDIT
+    if changed:
+        content = _edited_content(request, edit)
+    revision = apply_edit(edit, content, by_id=by_id)
+    check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.SUCCEEDED)
+    call.status = ToolCallStatus.SUCCEEDED
+    call.is_error = False
+    call.code = ""
+    text = _told(edit, revision, content if changed else None)
+    call.result = dump(text)
+    call.started_at = call.finished_at = timezone.now()
+    call.save()
+    return [
+        (
+            "memory.changed",
+            {
+                "path": edit.path,
+                "operation": edit.operation,
+                "revision": revision,
+                "approval_id": request.id,
+            },
+        ),
+        ("tool.completed", {"call_id": call.call_id, "output": preview(text)}),
+    ]
+
+
+def _edited_content(request: ApprovalRequest, edit: MemoryEditRequest) -> str:
+    given = request.edited_input
+    content = given.get("content") if isinstance(given, dict) and len(given) == 1 else None
+    if not isinstance(content, str):
+        raise InvalidRequest('An edit of the memory needs the input {"content": "the whole file"}.')
+    check_edited_content(edit.agent_id, edit.path, content)
+    return content
+
+
+def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
+    """What the model hears."""
+    if edit.operation == "delete":
+        return f"A person approved it: {edit.path} is deleted."
+    if edited is None:
+        return f"A person approved it: {edit.path} is saved (revision {revision})."
+    return (
+        f"A person changed the content and saved {edit.path} (revision {revision}). "
+        f"It is now:\n\n{preview(edited)}"
+    )
+
+
+@transaction.atomic
+def show_memory_anew(request_id: str) -> bool:
+    """Ask again about an edit whose file has changed. False when it does not fit the file now."""
+    request = ApprovalRequest.objects.get(pk=request_id)
+    run = lock_run(request.run_id)
+    request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
+    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
+        return True  # somebody else was first, and has looked
+    return ask_memory_anew(request) is not None

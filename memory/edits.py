@@ -1,0 +1,80 @@
+"""What an agent asks for, and what its memory would be afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memory.errors import InvalidEdit
+from memory.limits import MAX_FILE_BYTES, TOTAL_BYTES, WARN_SHARE, size_of
+from sandbox.backends.editing import replace_text
+from sandbox.errors import InvalidRequest
+
+EditOperation = Literal["write", "append", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEdit:
+    """One edit as the model asks for it.
+
+    `content` is the whole file for `write`, what is added for `append`. With `old_text` it is
+    what takes that text's place instead.
+    """
+
+    path: str
+    operation: EditOperation
+    content: str = ""
+    reason: str = ""
+    old_text: str | None = None
+    replace_all: bool = False
+
+
+def content_after(edit: MemoryEdit, before: str | None) -> str | None:
+    """The file after `edit`, None when it is deleted. Raises `InvalidEdit`."""
+    if edit.operation == "delete":
+        if before is None:
+            raise InvalidEdit(f"There is no {edit.path} to delete: list_memory shows what is.")
+        return None
+    if size_of_text(edit.content) > MAX_FILE_BYTES:
+        raise InvalidEdit(
+            f"The content is larger than {MAX_FILE_BYTES:,} bytes, the most that a file of the "
+            "memory may have: keep what matters."
+        )
+    if edit.old_text is not None:
+        if before is None:
+            raise InvalidEdit(f"There is no {edit.path}: list_memory shows what is.")
+        try:
+            changed = replace_text(
+                before,
+                edit.old_text,
+                edit.content,
+                replace_all=edit.replace_all,
+                max_length=MAX_FILE_BYTES,
+            )
+        except InvalidRequest as problem:
+            raise InvalidEdit(str(problem)) from None
+        return changed.text
+    if edit.operation == "append" and before:
+        joint = "" if before.endswith("\n") else "\n"
+        return f"{before}{joint}{edit.content}"
+    return edit.content
+
+
+def size_of_text(text: str) -> int:
+    """Bytes of UTF-8. Raises `InvalidEdit` for text that has none."""
+    try:
+        return size_of(text)
+    except UnicodeEncodeError:
+        raise InvalidEdit("The content holds half a character (a lone surrogate).") from None
+
+
+def size_warnings(total: int) -> list[str]:
+    """What to tell the person who decides, when the memory would have `total` bytes."""
+    if total > TOTAL_BYTES:
+        return [
+            f"The memory would have {total:,} bytes, over the {TOTAL_BYTES:,} that are advised: "
+            "agents read less of what is long."
+        ]
+    if total > WARN_SHARE * TOTAL_BYTES:
+        return [f"The memory would be {total / TOTAL_BYTES:.0%} full ({total:,} bytes)."]
+    return []
