@@ -99,7 +99,7 @@ class MemoryMiddleware(Middleware):
             return ""
         return (
             "## Memory\nYou remember between conversations in files: AGENTS.md (your own "
-            "instructions), knowledge/ and skills/. Look with list_memory when earlier knowledge could help. When "
-            "you learn a lasting fact, preference or correction, propose it with write_memory and "
-            "say why; a person approves, changes or rejects it."
+            "instructions), knowledge/ and skills/. Look with list_memory when earlier knowledge "
+            "could help. When you learn a lasting fact, preference or correction, propose it with "
+            "write_memory and say why; a person approves, changes or rejects it."
         )
