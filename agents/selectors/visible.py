@@ -85,13 +85,15 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """Requests that `user` may see and, but for own ones that want somebody else, decide.
 
-    Those of own runs, those of agents that a group of the user's approves for, or all with the
-    permission to approve.
+    Those of own runs, edits of the memory of own agents, those of agents that a group of the
+    user's approves for, or all with the permission to approve.
     """
     if not user.is_authenticated:
         return ApprovalRequest.objects.none()
     if _has(user, APPROVE):
         return ApprovalRequest.objects.all()
     return ApprovalRequest.objects.filter(
-        Q(run__owner=user.pk) | Q(run__agent_version__agent__in=approved_agents(user))
+        Q(run__owner=user.pk)
+        | Q(memory_edit__agent__owner=user.pk)
+        | Q(run__agent_version__agent__in=approved_agents(user))
     )
