@@ -13,7 +13,8 @@ from functools import partial
 
 from agents.engine.database import Database
 from agents.engine.errors import FenceLost
-from agents.engine.journal import Writer, write_events
+from agents.engine.journal import write_events
+from agents.engine.journal_rows import Writer
 from agents.events.append import EventDraft
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,8 @@ from agents.conf import vel_settings
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, StopReason
 from agents.engine.history import INTERRUPTED
-from agents.engine.journal import Call, Outcome, Writer, write_results, write_started
+from agents.engine.journal import write_results, write_started
+from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.park import Question, approval_is_stale
 from agents.engine.results import finished_event, render_result
 from agents.engine.session import Session

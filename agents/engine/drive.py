@@ -19,7 +19,8 @@ from agents.engine.errors import FenceLost, Stopped, StopReason
 from agents.engine.finish import cancel_driven_run, fail_run
 from agents.engine.handle import RunHandle
 from agents.engine.history import open_turn, thread_history
-from agents.engine.journal import Call, Writer, check_fence
+from agents.engine.journal import check_fence
+from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, hand_back
 from agents.engine.limits import wall_seconds_left
 from agents.engine.session import Session, run_marker

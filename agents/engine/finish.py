@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from agents.engine.journal import Writer
+from agents.engine.journal_rows import Writer
 from agents.engine.lease import lock_and_release
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events

@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from agents.engine.journal import Call
+from agents.engine.journal_rows import Call
 from agents.events.append import dump
 from agents.models import Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role

@@ -27,7 +27,7 @@ from agents.engine.errors import FenceLost, StopReason
 from agents.engine.finish import fail_run
 from agents.engine.handle import RunHandle
 from agents.engine.heartbeat import Heartbeat
-from agents.engine.journal import Writer
+from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back, orphaned_runs
 from agents.models import POOL, Run
 from agents.providers.base import Provider

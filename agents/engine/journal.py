@@ -11,13 +11,13 @@ Each function runs inside a transaction of `agents.engine.database`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
 
 from agents.engine.errors import FenceLost
+from agents.engine.journal_rows import Call, Outcome, Totals, Writer
 from agents.engine.sql import (
     CLOCK,
     EVENT,
@@ -31,7 +31,7 @@ from agents.events.append import EventDraft, dump
 from agents.events.notify import notify_watchers
 from agents.models import Effect, MessageRole
 from agents.models.database_clock import now_sql
-from agents.providers.base import Reply, Usage
+from agents.providers.base import Reply
 from agents.states import ToolCallStatus
 
 EVENT_COLUMNS = ("run_id", "seq", "type", "data", "version", "created_at")
@@ -65,55 +65,6 @@ CALL_COLUMNS = (
     "started_at",
     "finished_at",
 )
-
-
-@dataclass(slots=True)
-class Call:
-    """A tool call as its driver holds it; the row's fields, and nothing that is derived."""
-
-    turn: int
-    position: int
-    call_id: str
-    tool: str
-    input: str
-    effect: str
-    status: str
-    attempt: int = 0
-    is_error: bool = False
-    code: str = ""
-    result: str = ""
-    edited_input: str = ""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a call ended. `result` is JSON text; `commit` writes rows in the same transaction."""
-
-    call: Call
-    status: str
-    result: str
-    is_error: bool = False
-    code: str = ""
-    events: list[EventDraft] = field(default_factory=list)
-    commit: Callable[[], None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """The right to write to a run, as given by its claim."""
-
-    run_id: str
-    thread_id: str
-    fence: int
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What one model call adds to the run's totals. `cost` in millionths of a dollar."""
-
-    usage: Usage
-    cost: int | None
-    active_ms: int
 
 
 def _touch(writer: Writer, events: int, totals: Totals | None = None) -> int:

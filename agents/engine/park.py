@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from agents.engine.finish import add_active, end_driven_cancelled
-from agents.engine.journal import Call, Writer, check_fence
+from agents.engine.journal import check_fence
+from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.preview import preview

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agents.engine.journal import Call
+from agents.engine.journal_rows import Call
 from agents.events.append import EventDraft, dump
 from agents.events.preview import cut_text, preview, preview_input
 from agents.middleware.base import ToolResult

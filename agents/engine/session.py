@@ -13,7 +13,7 @@ from typing import TypeVar
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
 from agents.engine.handle import RunHandle
-from agents.engine.journal import Call, Writer
+from agents.engine.journal_rows import Call, Writer
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.middleware.registry import Toolset

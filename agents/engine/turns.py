@@ -10,7 +10,8 @@ from agents.engine.dispatch import check_call, judge_call, run_open_calls
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.finish import complete_run, fail_run
 from agents.engine.history import BAD_ENDINGS, results_json
-from agents.engine.journal import Call, Totals, write_reply
+from agents.engine.journal import write_reply
+from agents.engine.journal_rows import Call, Totals
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
 from agents.engine.park import park_for_approval

@@ -11,7 +11,8 @@ from typing import Any
 
 from agents.conf import vel_settings
 from agents.engine.database import Database
-from agents.engine.journal import Writer, check_fence
+from agents.engine.journal import check_fence
+from agents.engine.journal_rows import Writer
 from agents.engine.snapshots import CallSnapshots
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.snapshots import write_lock

@@ -25,7 +25,8 @@ from agents.engine.dispatch import start_call
 from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.history import call_from_row, open_turn
-from agents.engine.journal import Call, Outcome, Writer, write_results
+from agents.engine.journal import write_results
+from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.lease import hand_back
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval

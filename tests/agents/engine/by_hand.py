@@ -12,7 +12,8 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ
 
-from agents.engine.journal import Call, Outcome, Totals, Writer, write_reply
+from agents.engine.journal import write_reply
+from agents.engine.journal_rows import Call, Outcome, Totals, Writer
 from agents.engine.lease import Claim, claim_run
 from agents.engine.park import Question, park_for_approval
 from agents.events.append import dump

@@ -8,7 +8,8 @@ import pytest
 
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher, DeltaStream
-from agents.engine.journal import Writer, write_events
+from agents.engine.journal import write_events
+from agents.engine.journal_rows import Writer
 from agents.engine.lease import claim_run
 from agents.models import POOL
 from tests.agents.engine.test_model_faults import served

@@ -11,13 +11,8 @@ from django.db import DatabaseError, connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.engine.errors import FenceLost
-from agents.engine.journal import (
-    Outcome,
-    Writer,
-    write_events,
-    write_results,
-    write_started,
-)
+from agents.engine.journal import write_events, write_results, write_started
+from agents.engine.journal_rows import Outcome, Writer
 from agents.events.append import append_events
 from agents.models import Message, Run, RunClock, RunEvent, StateFile, ToolCall
 from tests.agents.engine.by_hand import (

@@ -15,12 +15,8 @@ from agents.engine.dispatch import start_call
 from agents.engine.drive import load_run
 from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
-from agents.engine.journal import (
-    Writer,
-    write_events,
-    write_results,
-    write_started,
-)
+from agents.engine.journal import write_events, write_results, write_started
+from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back, orphaned_runs, release_lease, renew_leases
 from agents.models import POOL, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval

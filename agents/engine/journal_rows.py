@@ -1,0 +1,58 @@
+"""What a driver holds of the journal, and its right to write to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agents.events.append import EventDraft
+from agents.providers.base import Usage
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call as its driver holds it; the row's fields, and nothing that is derived."""
+
+    turn: int
+    position: int
+    call_id: str
+    tool: str
+    input: str
+    effect: str
+    status: str
+    attempt: int = 0
+    is_error: bool = False
+    code: str = ""
+    result: str = ""
+    edited_input: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a call ended. `result` is JSON text; `commit` writes rows in the same transaction."""
+
+    call: Call
+    status: str
+    result: str
+    is_error: bool = False
+    code: str = ""
+    events: list[EventDraft] = field(default_factory=list)
+    commit: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The right to write to a run, as given by its claim."""
+
+    run_id: str
+    thread_id: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What one model call adds to the run's totals. `cost` in millionths of a dollar."""
+
+    usage: Usage
+    cost: int | None
+    active_ms: int
