@@ -1,0 +1,91 @@
+"""What the scanner reports: findings, merged and bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Severity = Literal["note", "warning", "danger"]
+
+RANK: dict[str, int] = {"note": 0, "warning": 1, "danger": 2}
+MAX_FINDINGS = 200
+MAX_MATCH = 2_000
+"""Characters of one finding: longer stretches (a whole page of base64) are cut there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One stretch of the content, `content[start:end] == match`, and why it is shown."""
+
+    pattern: str
+    match: str
+    description: str
+    severity: Severity
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A finding before its text is cut out of the content."""
+
+    pattern: str
+    description: str
+    severity: Severity
+    start: int
+    end: int
+
+
+def findings_of(content: str, hits: list[Hit]) -> list[Finding]:
+    """`hits` as findings sorted by start: overlapping ones of a rule as one, at most MAX_FINDINGS.
+
+    Alarms come before notes when something has to be left out; the last finding says how many.
+    """
+    merged = _merge(hits)
+    left_out: list[Hit] = []
+    if len(merged) > MAX_FINDINGS:
+        by_weight = sorted(merged, key=lambda hit: (-RANK[hit.severity], hit.start))
+        left_out = by_weight[MAX_FINDINGS - 1 :]
+        merged = by_weight[: MAX_FINDINGS - 1]
+    merged.sort(key=lambda hit: (hit.start, hit.end, hit.pattern))
+    found = [_cut(content, hit) for hit in merged]
+    if left_out:
+        worst = max(left_out, key=lambda hit: RANK[hit.severity])
+        found.append(
+            Finding(
+                "more-findings",
+                "",
+                f"{len(left_out)} more findings are not listed",
+                worst.severity,
+                len(content),
+                len(content),
+            )
+        )
+    return found
+
+
+def _merge(hits: list[Hit]) -> list[Hit]:
+    merged: list[Hit] = []
+    last: dict[str, int] = {}
+    for hit in sorted(hits, key=lambda hit: (hit.start, hit.end)):
+        index = last.get(hit.pattern)
+        if index is not None and hit.start < merged[index].end:
+            held = merged[index]
+            worse = hit if RANK[hit.severity] > RANK[held.severity] else held
+            merged[index] = replace(
+                held,
+                end=max(held.end, hit.end),
+                severity=worse.severity,
+                description=worse.description,
+            )
+        else:
+            last[hit.pattern] = len(merged)
+            merged.append(hit)
+    return merged
+
+
+def _cut(content: str, hit: Hit) -> Finding:
+    end = min(hit.end, hit.start + MAX_MATCH)
+    return Finding(
+        hit.pattern, content[hit.start : end], hit.description, hit.severity, hit.start, end
+    )
