@@ -1,0 +1,38 @@
+"""A request as a person reads it, whatever its kind and whether or not it still waits.
+
+Whoever calls has found the request among those that the person may see.
+"""
+
+from __future__ import annotations
+
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.reading import Reading, call_reading, memory_edit_reading
+from agents.services.waiting_call import reading_of
+from agents.states import ApprovalStatus
+from memory.models import MemoryEditRequest
+from memory.scanner import scan
+
+
+def reading_of_request(request: ApprovalRequest) -> Reading:
+    """What is asked. A pending call stands beside the files that it would meet now.
+
+    One that was decided does not: the files have changed since, and a diff with them would show
+    what nobody was asked about.
+    """
+    if request.kind == ApprovalKind.MEMORY and request.memory_edit is not None:
+        return _memory_reading(request.memory_edit)
+    if request.status == ApprovalStatus.PENDING:
+        return reading_of(request)
+    return call_reading(request.tool, request.input)
+
+
+def _memory_reading(edit: MemoryEditRequest) -> Reading:
+    proposed = edit.proposed_content
+    return memory_edit_reading(
+        edit.path,
+        edit.operation,
+        edit.previous_content,
+        proposed,
+        findings=scan(proposed) if proposed is not None else (),
+        warnings=edit.warnings,
+    )

@@ -1,0 +1,13 @@
+"""A finding, as a scanner gives one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Found:
+    start: int
+    end: int
+    severity: str = "warning"
+    description: str = "looks wrong"
