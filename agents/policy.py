@@ -16,6 +16,7 @@ from agents.models import Effect
 from agents.spec import ALL_DECISIONS, Action, AgentSpec, InterruptRule, PolicyRule
 
 MEMORY_DECISIONS = ("approve", "edit", "reject")
+MEMORY_TOOL = "write_memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +40,61 @@ class Verdict:
 
 
 def judge(
-    spec: AgentSpec, tool: str, effect: str, tool_input: Any, *, edits_memory: bool = False
+    spec: AgentSpec,
+    tool: str,
+    effect: str,
+    tool_input: Any,
+    *,
+    edits_memory: bool = False,
+    reads: frozenset[str] | None = None,
 ) -> Verdict:
-    """The verdict of `spec` on one call. `tool_input` is what would run."""
-    found = _first_rule(spec, tool, tool_input)
+    """The verdict of `spec` on one call. `tool_input` is what would run.
+
+    `reads`: the fields of an input that the tool looks at, as far as that is known.
+    """
+    found = _first_rule(spec, tool, tool_input, reads, edits_memory)
     if found is not None and found[1].action == "deny":
         return Verdict("deny", f"rule {found[0]}", found[1].reason)
     if edits_memory:
         rule = found[1] if found is not None and found[1].action == "ask" else None
         reason = rule.reason if rule else ""
-        return Verdict("ask", "memory", reason, _terms(spec, rule.ask if rule else None, True))
+        return Verdict("ask", "memory", reason, _terms(spec, _asks(spec, tool, rule), True))
     if found is not None:
         number, rule = found
         return Verdict(rule.action, f"rule {number}", rule.reason, _terms(spec, rule.ask))
     return _without_rules(spec, tool, effect)
 
 
-def _first_rule(spec: AgentSpec, tool: str, tool_input: Any) -> tuple[int, PolicyRule] | None:
+def _first_rule(
+    spec: AgentSpec, tool: str, tool_input: Any, reads: frozenset[str] | None, edits_memory: bool
+) -> tuple[int, PolicyRule] | None:
+    # An edit of the memory is one by whatever tool, and no rule allows it: such a rule must not
+    # keep a later one from denying it.
+    names = dict.fromkeys((tool, MEMORY_TOOL) if edits_memory else (tool,))
     for number, rule in enumerate(spec.approval_rules, start=1):
-        if fnmatchcase(tool, rule.tool) and holds(
-            rule.when, tool, tool_input, permits=rule.action == "allow"
-        ):
-            return number, rule
+        if edits_memory and rule.action == "allow":
+            continue
+        for name in names:
+            if fnmatchcase(name, rule.tool) and holds(
+                rule.when,
+                name,
+                tool_input,
+                permits=rule.action == "allow",
+                sandbox=spec.sandbox,
+                reads=reads,
+            ):
+                return number, rule
+    return None
+
+
+def _asks(spec: AgentSpec, tool: str, rule: PolicyRule | None) -> InterruptRule | None:
+    """How an edit of the memory asks: as its rule says, else its tool, else `write_memory`."""
+    if rule is not None:
+        return rule.ask
+    for name in (tool, MEMORY_TOOL):
+        asked = spec.interrupt_on.get(name)
+        if isinstance(asked, InterruptRule):
+            return asked
     return None
 
 

@@ -6,7 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
-from agents.models import Agent, ApprovalRequest, Run, Thread
+from agents.models import Agent, ApprovalGrant, ApprovalRequest, Run, Thread
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -96,4 +96,21 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
         Q(run__owner=user.pk)
         | Q(memory_edit__agent__owner=user.pk)
         | Q(run__agent_version__agent__in=approved_agents(user))
+    )
+
+
+def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
+    """Standing permissions that `user` may see.
+
+    Those given by the user, for the user's runs, and of agents that the user owns or approves for.
+    """
+    if not user.is_authenticated:
+        return ApprovalGrant.objects.none()
+    if _has(user, APPROVE):
+        return ApprovalGrant.objects.all()
+    return ApprovalGrant.objects.filter(
+        Q(created_by=user.pk)
+        | Q(owner=user.pk)
+        | Q(agent__owner=user.pk)
+        | Q(agent__in=approved_agents(user))
     )

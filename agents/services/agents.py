@@ -9,6 +9,7 @@ from agents.conf import vel_settings
 from agents.models import Agent, AgentVersion
 from agents.providers import registry
 from agents.services.errors import InvalidRequest
+from agents.services.policy_rules import check_policy
 from agents.spec import AgentSpec
 from sandbox.egress.rules import RuleError, parse_allowlist
 
@@ -36,7 +37,7 @@ def build_spec(agent: Agent) -> AgentSpec:
     provider = agent.provider or default_provider()
     _check_allowed_hosts(agent)
     try:
-        return AgentSpec(
+        spec = AgentSpec(
             name=agent.name,
             slug=agent.slug,
             system_prompt=agent.system_prompt,
@@ -66,6 +67,8 @@ def build_spec(agent: Agent) -> AgentSpec:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest(f"{place}: {first['msg']}", code="invalid_agent") from None
+    check_policy(spec)
+    return spec
 
 
 def _check_allowed_hosts(agent: Agent) -> None:

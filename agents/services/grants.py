@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
 
-from agents.models import ApprovalGrant, ApprovalRequest, Run
+from agents.call_patterns import commands
+from agents.call_patterns.paths import named_paths
+from agents.conditions import holds, problem_of, sha256_of
+from agents.models import ApprovalGrant, ApprovalKind, ApprovalRequest, Effect, Run
+from agents.policy import AskTerms
+from agents.selectors.visible import grants_for, is_approver
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from agents.spec import AgentSpec, CallCondition
 
 GrantMatch = Literal["input", "command", "path", "tool"]
+GrantState = Literal["good", "revoked", "expired", "used_up", "giver_gone"]
+
+MAX_DAYS = 90
+MAX_USES = 10_000
+
+_UNRELATED_COMMANDS = ("true", "rm -r build", "curl -T notes.md https://example.org/")
+_UNRELATED_PATHS = ("/a", "/sandbox/shared/b/c", "/memory/d.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +35,9 @@ class GrantTerms:
     """What "always allow this" means.
 
     `match`: `input`, exactly this input; `command`, commands that fit the expression `pattern`;
-    `path`, files that fit `pattern`; `tool`, every call of the tool. It covers the runs of the
-    run's owner, of everybody with `for_everybody`, only this conversation with `thread_only`.
+    `path`, files that fit `pattern`; `tool`, every call of the tool. Without a pattern exactly
+    this command or path is meant. It covers the runs of the run's owner, of everybody with
+    `for_everybody`, only this conversation with `thread_only`.
     """
 
     match: GrantMatch = "input"
@@ -37,14 +56,184 @@ def give_grant(
 
     Raises `InvalidRequest` and `NotAllowed`: then nothing is approved either.
     """
-    raise NotImplementedError
+    _check_request(request, run, by)
+    _check_numbers(terms)
+    agent_id = run.agent_version.agent_id
+    approver = is_approver(by, agent_id)
+    if terms.for_everybody and not approver:
+        raise NotAllowed("Only people who approve for this agent allow a call for everybody.")
+    spec = AgentSpec.model_validate(run.agent_version.spec)
+    condition = _condition(request, terms, spec)
+    if not approver and _reaches_outside(request) and _fits_anything(request.tool, condition):
+        raise NotAllowed(
+            f"{request.tool} reaches outside: only people who approve for this agent allow every "
+            "call of it. Name the calls that you mean."
+        )
+    return ApprovalGrant.objects.create(
+        agent_id=agent_id,
+        tool=request.tool,
+        condition=condition.model_dump(exclude_none=True),
+        owner_id=None if terms.for_everybody else run.owner_id,
+        thread_id=run.thread_id if terms.thread_only else None,
+        reason=terms.reason,
+        max_uses=terms.max_uses,
+        expires_at=timezone.now() + timedelta(days=terms.days),
+        request=request,
+        created_by_id=by.pk,
+    )
 
 
-def find_grant(run: Run, tool: str, tool_input: Any) -> ApprovalGrant | None:
-    """A grant that lets this call run unasked, if there is one that is still good."""
+def _check_request(request: ApprovalRequest, run: Run, by: AbstractBaseUser) -> None:
+    if request.kind != ApprovalKind.TOOL or request.tool_call is None:
+        raise InvalidRequest("Each edit of the memory is asked about: none is allowed for good.")
+    if request.approvals_needed > 1:
+        raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
+    if not request.self_approval and run.owner_id == by.pk:
+        raise NotAllowed("Nobody approves the calls of their own runs here.")
+
+
+def _check_numbers(terms: GrantTerms) -> None:
+    if not 1 <= terms.days <= MAX_DAYS:
+        raise InvalidRequest(f"`days` must be 1 to {MAX_DAYS}.")
+    if not 1 <= terms.max_uses <= MAX_USES:
+        raise InvalidRequest(f"`max_uses` must be 1 to {MAX_USES}.")
+    if terms.pattern and terms.match not in ("command", "path"):
+        raise InvalidRequest("`pattern` goes with `match` command or path only.")
+
+
+def _condition(request: ApprovalRequest, terms: GrantTerms, spec: AgentSpec) -> CallCondition:
+    """What the grant covers. It must cover the very call that is approved."""
+    if terms.match == "tool":
+        return CallCondition()
+    if terms.match == "input":
+        return CallCondition(input_sha256=sha256_of(request.input))
+    if terms.match not in ("command", "path"):
+        raise InvalidRequest("`match` must be input, command, path or tool.")
+    pattern = terms.pattern or _exactly_this(request, terms.match)
+    limit = 2000 if terms.match == "command" else 1000
+    if len(pattern) > limit:
+        raise InvalidRequest(f"`pattern` is longer than {limit} characters: allow this input.")
+    condition = CallCondition.model_validate({terms.match: pattern})
+    problem = problem_of(condition)
+    if problem is not None:
+        raise InvalidRequest(f"`pattern`: {problem[1]}")
+    if not holds(condition, request.tool, request.input, permits=True, sandbox=spec.sandbox):
+        raise InvalidRequest(
+            f"The pattern does not fit the call that you approve. A {terms.match} must fit as a "
+            "whole, and a pattern never fits a command with shell operators such as ; | & > $ ( )."
+        )
+    return condition
+
+
+def _exactly_this(request: ApprovalRequest, match: str) -> str:
+    if match == "command":
+        given = request.input.get("command", request.input.get("code"))
+        if not isinstance(given, str) or not given:
+            raise InvalidRequest(f"{request.tool} has no command: allow this input instead.")
+        return commands.exactly(given)
+    named = named_paths(request.tool, request.input)
+    if len(set(named)) != 1 or not named[0] or "*" in named[0]:
+        raise InvalidRequest(f"This call of {request.tool} names no one path: give `pattern`.")
+    return named[0]
+
+
+def _reaches_outside(request: ApprovalRequest) -> bool:
+    assert request.tool_call is not None
+    return request.tool_call.effect == Effect.EXTERNAL
+
+
+def _fits_anything(tool: str, condition: CallCondition) -> bool:
+    """Whether a condition is none: it fits what has nothing in common."""
+    if condition.command is not None:
+        return all(commands.permits(condition.command, text) for text in _UNRELATED_COMMANDS)
+    if condition.path is not None:
+        given = ({"path": path} for path in _UNRELATED_PATHS)
+        return all(holds(condition, tool, each, permits=True) for each in given)
+    return condition == CallCondition()
+
+
+def find_grant(
+    run: Run,
+    tool: str,
+    tool_input: Any,
+    terms: AskTerms,
+    reads: frozenset[str] | None = None,
+) -> ApprovalGrant | None:
+    """A grant that lets this call run unasked, if there is one that is still good.
+
+    `terms` are those of the question that would be put: what now needs two people, or somebody
+    else than the run's owner, is not covered by what one person, or the owner, once said.
+    `reads` is as in `agents.conditions.holds`.
+    """
+    if terms.approvals_needed > 1:
+        return None
+    found = good_grants(ApprovalGrant.objects.all()).filter(
+        Q(owner=None) | Q(owner=run.owner_id),
+        Q(thread=None) | Q(thread=run.thread_id),
+        agent=run.agent_version.agent_id,
+        tool=tool,
+    )
+    if not terms.self_approval:
+        found = found.exclude(created_by=run.owner_id)
+    sandbox = bool(run.agent_version.spec.get("sandbox", True))
+    for grant in found.order_by("created_at", "pk"):
+        condition = CallCondition.model_validate(grant.condition)
+        if holds(condition, tool, tool_input, permits=True, sandbox=sandbox, reads=reads):
+            return grant
     return None
 
 
 def use_grant(grant_id: str) -> bool:
-    """Count one use, in the transaction that starts the call. False: it is not good any more."""
-    return False
+    """Count one use, in the transaction that starts the call. False: it is not good any more.
+
+    One conditional UPDATE, so that no two processes take the last use.
+    """
+    good = ApprovalGrant.objects.filter(_good(), pk=grant_id)
+    return good.update(uses=F("uses") + 1, last_used_at=timezone.now()) == 1
+
+
+def good_grants(grants: QuerySet[ApprovalGrant]) -> QuerySet[ApprovalGrant]:
+    """Those that still let calls run."""
+    return grants.filter(_good(), created_by__is_active=True)
+
+
+def _good() -> Q:
+    return Q(revoked_at=None, expires_at__gt=timezone.now(), uses__lt=F("max_uses"))
+
+
+@transaction.atomic
+def revoke_grant(grant_id: str, *, by: AbstractBaseUser) -> ApprovalGrant:
+    """End a grant at once: calls that have not started ask again.
+
+    Raises `NotFound` (none that `by` may see), `NotAllowed` (it is for its giver, an approver of
+    the agent and the agent's owner), `Conflict` (revoked already).
+    """
+    if not grants_for(by).filter(pk=grant_id).exists():
+        raise NotFound(f"There is no grant {grant_id!r} that you may see.")
+    grant = ApprovalGrant.objects.select_for_update(no_key=True).get(pk=grant_id)
+    if not may_revoke(grant, by):
+        raise NotAllowed("A grant is revoked by who gave it, an approver, or the agent's owner.")
+    if grant.revoked_at is not None:
+        raise Conflict("The grant is revoked already.", code="stale")
+    grant.revoked_at = timezone.now()
+    grant.revoked_by_id = by.pk
+    grant.save(update_fields=["revoked_at", "revoked_by"])
+    return grant
+
+
+def grant_state(grant: ApprovalGrant) -> GrantState:
+    """Whether `grant` still lets calls run, and else why not. `giver_gone`: it counts no more."""
+    if grant.revoked_at is not None:
+        return "revoked"
+    if grant.expires_at <= timezone.now():
+        return "expired"
+    if grant.uses >= grant.max_uses:
+        return "used_up"
+    return "good" if grant.created_by is not None and grant.created_by.is_active else "giver_gone"
+
+
+def may_revoke(grant: ApprovalGrant, user: AbstractBaseUser) -> bool:
+    """Whether `user` may end `grant`."""
+    return user.pk in (grant.created_by_id, grant.agent.owner_id) or is_approver(
+        user, grant.agent_id
+    )

@@ -1,0 +1,76 @@
+"""Standing permissions: reading and revoking them, and trying a policy on past calls."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.pages import page_of
+from agents.api.serializers.grants import (
+    GrantListQuery,
+    GrantShape,
+    RehearsalBody,
+    RehearsalShape,
+    with_grant_columns,
+)
+from agents.api.serializers.strict import StrictSerializer, read_body, read_query
+from agents.middleware.rehearsal import rehearse, with_policy
+from agents.models import Agent, TokenScope
+from agents.selectors.visible import grants_for, runs_for
+from agents.services.errors import NotAllowed, NotFound
+from agents.services.grants import good_grants, revoke_grant
+
+
+class Grants(ApiView):
+    """`GET /grants`: newest first."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    def get(self, request: Request) -> Response:
+        query = read_query(GrantListQuery, request)
+        grants = grants_for(person(request))
+        if query.get("good"):
+            grants = good_grants(grants)
+        if "agent" in query:
+            grants = grants.filter(agent__slug=query["agent"])
+        return page_of(
+            with_grant_columns(grants),
+            GrantShape().to_representation,
+            by="id",
+            descending=True,
+            cursor=query.get("cursor"),
+            limit=query["limit"],
+        )
+
+
+class RevokeGrant(ApiView):
+    """`POST /grants/{id}/revoke`"""
+
+    scopes: ClassVar = {"POST": TokenScope.APPROVE}
+
+    def post(self, request: Request, grant_id: str) -> Response:
+        user = person(request)
+        read_body(StrictSerializer, request)
+        revoke_grant(grant_id, by=user)
+        return Response(GrantShape(with_grant_columns(grants_for(user)).get(pk=grant_id)).data)
+
+
+class RehearsePolicy(ApiView):
+    """`POST /agents/{id}/policy/rehearse`: changes nothing. For people who may change agents."""
+
+    scopes: ClassVar = {"POST": TokenScope.READ}
+
+    def post(self, request: Request, agent_id: str) -> Response:
+        user = person(request)
+        if not request.user.has_perm("agents.change_agent"):
+            raise NotAllowed("Only people who may change agents try a policy on past calls.")
+        body = read_body(RehearsalBody, request)
+        days = body.pop("days")
+        agent = Agent.objects.filter(pk=agent_id).first()
+        if agent is None:
+            raise NotFound(f"There is no agent {agent_id!r}.")
+        found = rehearse(agent, with_policy(agent, body), days=days, readable=runs_for(user))
+        return Response(RehearsalShape(found).data)

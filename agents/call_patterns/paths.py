@@ -1,0 +1,147 @@
+"""Conditions on paths: `*` stays within a name, a part `**` stands for any number of directories.
+
+A pattern that is not absolute starts where relative paths do; to ask or to deny, one that begins
+with `**` is meant anywhere.
+
+Paths are compared as text, as the file tools make them canonical. The file tools follow no link;
+a program in the sandbox does.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import re2  # type: ignore[import-untyped]
+
+from agents.call_patterns.fields import any_values, holds_path, whole_values
+from sandbox.backends.regex import compile_linear
+from sandbox.errors import InvalidRequest as InvalidPattern
+from sandbox.errors import PathRefused
+from sandbox.paths import WORKING_DIR, is_within, normalise, resolve_workspace_path
+
+MEMORY_ROOT = "/memory"
+_MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
+_DEFAULTS = {"ls": ".", "grep": ".", "glob": ".", "list_memory": "knowledge"}
+"""Where tools look that are not told where."""
+_DEEP_TOOLS = frozenset({"grep", "glob"})
+"""They read everything below the path that they are given."""
+_MAGIC = frozenset("*?[{")
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises `InvalidPattern`."""
+    if "\0" in pattern or any("\ud800" <= character <= "\udfff" for character in pattern):
+        raise InvalidPattern("the pattern holds NUL or invalid Unicode. Leave it out.")
+    if ".." in pattern.split("/"):
+        raise InvalidPattern("a pattern cannot hold `..`. Write the path that it leads to.")
+    if pattern == "~" or pattern.startswith("~/"):
+        raise InvalidPattern("there is no home directory here. Write the path without `~/`.")
+    _compiled(pattern, WORKING_DIR, False)
+
+
+def permits(pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
+    """Whether the call names paths and each fits."""
+    named = _named(tool, tool_input)
+    if not named:
+        return False
+    canonical = [_canonical(path, tool, sandbox) for path in named]
+    expression = _compiled(pattern, _start(tool, sandbox), False)
+    return all(path is not None and expression.fullmatch(path.encode()) for path in canonical)
+
+
+def occurs(pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
+    """Whether any path fits, in upper or lower case, or what a search goes through."""
+    start = "/" if pattern.startswith("**") else _start(tool, sandbox)
+    expression = _compiled(pattern, start, True)
+    for named in [*any_values(tool_input, holds_path), *_unnamed(tool, tool_input)]:
+        path = _canonical(named, tool, sandbox)
+        if path is None:
+            return True  # no file tool takes it; whatever else it may mean is not let through
+        if expression.fullmatch(path.encode()):
+            return True
+        if tool in _DEEP_TOOLS and is_within(_literal(pattern, start), path):
+            return True
+    return False
+
+
+def named_paths(tool: str, tool_input: Any) -> list[str]:
+    """The paths that a call names, for a person who allows them; empty where that is unclear."""
+    return _named(tool, tool_input) or []
+
+
+def _named(tool: str, tool_input: Any) -> list[str] | None:
+    if isinstance(tool_input, Mapping) and tool in _DEFAULTS:
+        tool_input = {name: value for name, value in tool_input.items() if value is not None}
+    named = whole_values(tool_input, holds_path)
+    return None if named is None else named + _unnamed(tool, tool_input)
+
+
+def _unnamed(tool: str, tool_input: Any) -> list[str]:
+    """Paths that a call means without a field for them."""
+    found = []
+    given = tool_input if isinstance(tool_input, Mapping) else {}
+    fields = [name for name, value in given.items() if holds_path(name) and value is not None]
+    if tool in _DEFAULTS and not fields:
+        found.append(_DEFAULTS[tool])
+    pattern = given.get("pattern")
+    if tool == "glob" and isinstance(pattern, str):
+        found += _places_of_glob(pattern, given.get("path"))
+    return found
+
+
+def _places_of_glob(pattern: str, path: object) -> list[str]:
+    parts = pattern.split("/")
+    fixed = next((n for n, part in enumerate(parts) if _MAGIC & set(part)), len(parts))
+    place = "/".join(parts[:fixed]) or ("/" if pattern.startswith("/") else ".")
+    base = path if isinstance(path, str) else "."
+    return [posixpath.join(base, place)]
+
+
+def _start(tool: str, sandbox: bool) -> str:
+    if tool in _MEMORY_TOOLS:
+        return MEMORY_ROOT
+    return WORKING_DIR if sandbox else "/"
+
+
+def _canonical(path: str, tool: str, sandbox: bool) -> str | None:
+    start = _start(tool, sandbox)
+    try:
+        absolute = normalise(path, start)
+        if start != WORKING_DIR:
+            return absolute
+        try:
+            return resolve_workspace_path(absolute)
+        except PathRefused:
+            return absolute  # a mount beside the workspace, or nothing at all
+    except PathRefused:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _literal(pattern: str, start: str) -> str:
+    """The directory above the first wildcard, or the whole path."""
+    parts = _parts(pattern, start)
+    fixed = next((n for n, part in enumerate(parts) if "*" in part), len(parts))
+    return "/" + "/".join(parts[:fixed])
+
+
+def _parts(pattern: str, start: str) -> list[str]:
+    absolute = posixpath.join(start, pattern)
+    parts = [part for part in absolute.split("/") if part not in ("", ".")]
+    if start == WORKING_DIR and parts[:1] == ["skills"]:
+        parts.insert(0, "sandbox")
+    return parts
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, start: str, any_case: bool) -> Any:
+    expression = ""
+    for part in _parts(pattern, start):
+        if part == "**":
+            expression += "(?:/[^/]+)*"
+        else:
+            expression += "/" + "[^/]*".join(str(re2.escape(text)) for text in part.split("*"))
+    return compile_linear(f"(?s:{expression or '/'})", ignore_case=any_case)

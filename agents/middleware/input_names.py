@@ -1,0 +1,33 @@
+"""Which fields of an input a tool looks at: the others are ignored when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+from pydantic import AliasChoices, BaseModel
+
+
+def input_names(model: type[BaseModel]) -> frozenset[str] | None:
+    """The names by which `model` takes its fields; None where it takes any."""
+    return _names(model)
+
+
+@lru_cache(maxsize=512)
+def _names(model: Hashable) -> frozenset[str] | None:
+    assert isinstance(model, type)
+    assert issubclass(model, BaseModel)
+    if model.model_config.get("extra") == "allow":
+        return None
+    by_name = bool(
+        model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
+    )
+    names: set[str] = set()
+    for name, field in model.model_fields.items():
+        alias = field.validation_alias
+        choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+        given = {choice for choice in choices if isinstance(choice, str)}
+        names |= given
+        if by_name or not given:
+            names.add(name)
+    return frozenset(names)

@@ -1,0 +1,213 @@
+"""What another policy would have said about the calls that an agent has made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents.events.append import dump
+from agents.middleware.input_names import input_names
+from agents.middleware.inputs import checked_input
+from agents.middleware.registry import Toolset, toolset_for
+from agents.models import Agent, Run, ToolCall
+from agents.policy import Verdict, judge
+from agents.services.agents import build_spec
+from agents.services.errors import InvalidRequest
+from agents.services.policy_rules import check_policy
+from agents.spec import Action, AgentSpec
+
+MAX_DAYS = 365
+MAX_CALLS = 20_000
+EXAMPLES = 50
+CHUNK = 500
+"""Calls that are in memory at once: an input may be large."""
+SHORT_INPUT = 200
+
+Counts = dict[Action, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCounts:
+    """How many calls of one tool each policy allows, asks about and denies."""
+
+    before: Counts
+    after: Counts
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A call whose verdict changes. `source` is what decides it after, as in `rule 2`.
+
+    `input` is the beginning of its JSON, as the agent wrote it: not made safe for a page.
+    """
+
+    run_id: str
+    call_id: str
+    tool: str
+    input: str
+    status: str
+    before: Action
+    after: Action
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """`cut`: there were more calls than were looked at, which are the newest.
+
+    `left_out` had an input that the tool does not take, so that no policy was asked. `hidden` of
+    the changed calls are in runs that the person may not read.
+    """
+
+    days: int
+    calls: int
+    cut: bool
+    left_out: int
+    changed: int
+    tools: dict[str, ToolCounts]
+    examples: list[Example]
+    hidden: int
+
+
+@dataclass(slots=True)
+class _Tally:
+    tools: dict[str, ToolCounts] = field(default_factory=dict)
+    changed: list[Example] = field(default_factory=list)
+    calls: int = 0
+    left_out: int = 0
+    changes: int = 0
+    hidden: int = 0
+
+
+def rehearse(
+    agent: Agent,
+    spec: AgentSpec,
+    *,
+    days: int,
+    limit: int = MAX_CALLS,
+    readable: QuerySet[Run] | None = None,
+) -> Rehearsal:
+    """The verdicts of the agent's policy now beside those of `spec`, call by call.
+
+    Over the newest `limit` calls of the agent's runs of the last `days`. Grants are left aside:
+    with one, a call that would ask runs. Examples come from the runs `readable` only (None: all).
+    Raises `InvalidRequest` for a policy that could not be saved.
+    """
+    if not 1 <= days <= MAX_DAYS:
+        raise InvalidRequest(f"`days` must be 1 to {MAX_DAYS}.")
+    check_policy(spec)
+    present = build_spec(agent)
+    since = timezone.now() - timedelta(days=days)
+    calls = ToolCall.objects.filter(
+        run__agent_version__agent=agent, run__created_at__gte=since
+    ).order_by("-id")
+    ids = list(calls.values_list("id", flat=True)[: limit + 1])
+    tally = _Tally()
+    policies = [(each, toolset_for(each)) for each in (present, spec)]
+    for rows in _chunks(ids[:limit]):
+        seen = _readable_among({row["run_id"] for row in rows}, readable)
+        for row in rows:
+            _count(tally, policies, row, seen)
+    return Rehearsal(
+        days=days,
+        calls=tally.calls,
+        cut=len(ids) > limit,
+        left_out=tally.left_out,
+        changed=tally.changes,
+        tools=dict(sorted(tally.tools.items())),
+        examples=tally.changed,
+        hidden=tally.hidden,
+    )
+
+
+def with_policy(agent: Agent, policy: dict[str, Any]) -> AgentSpec:
+    """The agent's present spec with `approval_rules` and `interrupt_on` from `policy`.
+
+    Raises `InvalidRequest` as for an agent that is saved.
+    """
+    changed = Agent(
+        **{name.attname: getattr(agent, name.attname) for name in Agent._meta.concrete_fields}
+    )
+    for name in ("approval_rules", "interrupt_on"):
+        if name in policy:
+            setattr(changed, name, policy[name])
+    return build_spec(changed)
+
+
+def _chunks(ids: list[int]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    for start in range(0, len(ids), CHUNK):
+        rows = ToolCall.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("-id")
+        yield list(rows.values("run_id", "call_id", "tool", "effect", "input", "status"))
+
+
+def _readable_among(run_ids: set[str], readable: QuerySet[Run] | None) -> Collection[str]:
+    if readable is None:
+        return run_ids
+    return set(readable.filter(pk__in=run_ids).values_list("pk", flat=True))
+
+
+def _count(
+    tally: _Tally,
+    policies: Sequence[tuple[AgentSpec, Toolset]],
+    row: Mapping[str, Any],
+    seen: Collection[str],
+) -> None:
+    given = json.loads(row["input"])
+    before, after = (_verdict(*each, row, given) for each in policies)
+    if before is None or after is None:
+        tally.left_out += 1
+        return
+    tally.calls += 1
+    counts = tally.tools.get(row["tool"]) or ToolCounts(_zero(), _zero(), 0)
+    counts.before[before.action] += 1
+    counts.after[after.action] += 1
+    if before.action != after.action:
+        tally.changes += 1
+        counts = ToolCounts(counts.before, counts.after, counts.changed + 1)
+        if row["run_id"] not in seen:
+            tally.hidden += 1
+        elif len(tally.changed) < EXAMPLES:
+            tally.changed.append(_example(row, given, before, after))
+    tally.tools[row["tool"]] = counts
+
+
+def _zero() -> Counts:
+    return {"allow": 0, "ask": 0, "deny": 0}
+
+
+def _verdict(
+    spec: AgentSpec, toolset: Toolset, row: Mapping[str, Any], given: Any
+) -> Verdict | None:
+    """What `spec` says; None for what never comes as far as a policy."""
+    tool = toolset.tools.get(row["tool"])
+    if tool is None:
+        # It had the tool when it made the call.
+        edits = row["tool"] == "write_memory"
+        return judge(spec, row["tool"], row["effect"], given, edits_memory=edits)
+    checked = checked_input(toolset, tool.name, given)
+    if isinstance(checked, str):
+        return None
+    edits = tool.memory_edit is not None and tool.memory_edit(checked[1]) is not None
+    reads = input_names(tool.input_model)
+    return judge(spec, tool.name, tool.effect, given, edits_memory=edits, reads=reads)
+
+
+def _example(row: Mapping[str, Any], given: Any, before: Verdict, after: Verdict) -> Example:
+    text = dump(given)
+    return Example(
+        run_id=row["run_id"],
+        call_id=row["call_id"],
+        tool=row["tool"],
+        input=text if len(text) <= SHORT_INPUT else f"{text[:SHORT_INPUT]}…",
+        status=row["status"],
+        before=before.action,
+        after=after.action,
+        source=after.source,
+    )
