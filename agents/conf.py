@@ -53,6 +53,10 @@ class VelSettings:
     """What people may upload into one thread, in all."""
     UPLOAD_FILES: int = 100
     """How many files they may upload into one thread."""
+    PUBLIC_URL: str = "http://127.0.0.1:8000"
+    """Where people reach the pages: links in notifications begin with it."""
+    WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
+    """`host` or `host:port`: where webhooks may go though it is not public, also over http."""
     ALLOW_UNSANDBOXED: bool = False
     """Allows a bare shell in the command line tool. Never as root, never in workers."""
 

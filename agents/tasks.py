@@ -1,4 +1,4 @@
-"""What workers are asked to do. A task hands a run to the process's host and returns at once."""
+"""What workers are asked to do. A task hands it to the process's host and returns at once."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def process_host() -> Host:
 def drive_run(run_id: str) -> None:
     """The q2 task behind `agents.services.wake.enqueue_run`."""
     process_host().submit(run_id)
+
+
+def deliver_notifications(targets: list[str]) -> None:
+    """The q2 task behind `agents.services.notifications.enqueue_deliveries`."""
+    process_host().courier.send_to(targets)

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
+_MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
 
 
 def text(name: str, default: str = "") -> str:
@@ -128,6 +129,46 @@ def database(url: str, directory: Path) -> dict[str, Any]:
         f"DATABASE_URL begins with {parts.scheme!r}: write postgresql://user:password@host/name, "
         "sqlite:////absolute/path, or leave it empty for SQLite in the data directory."
     )
+
+
+def mail_server(url: str) -> dict[str, Any]:
+    """Django's EMAIL settings for `url`; an empty one is port 25 of this machine.
+
+    Accepts `submission://user:password@host` (STARTTLS, port 587), `smtps://user:password@host`
+    (TLS from the start, port 465) and, without a password, `smtp://host` (port 25).
+    """
+    parts = urlsplit(url or "smtp://localhost")
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if parts.scheme not in _MAIL_PORTS or not parts.hostname or port == 0:
+        raise ImproperlyConfigured(
+            "EMAIL_URL is not understood: write submission://user:password@host, "
+            "smtps://user:password@host or smtp://host, with :port after the host if need be."
+        )
+    if parts.scheme == "smtp" and parts.password:
+        raise ImproperlyConfigured(
+            "EMAIL_URL has a password, which smtp:// would send in the clear: write submission:// "
+            "or smtps://."
+        )
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port or _MAIL_PORTS[parts.scheme],
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_TLS": parts.scheme == "submission",
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+    }
+
+
+def public_url(name: str, default: str) -> str:
+    """The beginning of links to this server's pages, without a slash at its end."""
+    url = text(name) or default
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ImproperlyConfigured(f"{name}={url!r}: write it as https://vel.example.org.")
+    return url.rstrip("/")
 
 
 def _sqlite(path: Path) -> dict[str, Any]:

@@ -78,6 +78,10 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "agents.auth_backends.AgentApproverBackend",
+]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "web:home"
 LOGOUT_REDIRECT_URL = "login"
@@ -143,7 +147,18 @@ VEL = {
     "MODEL": env.text("VEL_MODEL"),
     "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
     "ANTHROPIC_BASE_URL": env.text("ANTHROPIC_BASE_URL"),
+    "PUBLIC_URL": env.public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000"),
+    "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),
 }
+
+_MAIL = env.mail_server(env.text("EMAIL_URL"))
+EMAIL_HOST = _MAIL["EMAIL_HOST"]
+EMAIL_PORT = _MAIL["EMAIL_PORT"]
+EMAIL_HOST_USER = _MAIL["EMAIL_HOST_USER"]
+EMAIL_HOST_PASSWORD = _MAIL["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS = _MAIL["EMAIL_USE_TLS"]
+EMAIL_USE_SSL = _MAIL["EMAIL_USE_SSL"]
+DEFAULT_FROM_EMAIL = env.text("VEL_EMAIL_FROM", "vel@localhost")
 
 LOG_LEVEL = env.text("VEL_LOG_LEVEL", "INFO").upper()
 LOGGING = {

@@ -20,6 +20,7 @@ from typing import TypeVar
 from django.db import DatabaseError
 
 from agents.conf import vel_settings
+from agents.engine.courier import Courier
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher, DeltaStream
 from agents.engine.drive import drive
@@ -33,6 +34,7 @@ from agents.models import POOL, Run
 from agents.providers.base import Provider
 from agents.providers.registry import ProviderSettings, get_provider
 from agents.services.approval_expiry import expire_approval
+from agents.services.notifications import due_targets
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +72,7 @@ class Host:
         self.capacity = capacity or vel_settings().RUNS_PER_WORKER
         self.name = own_executor()
         self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
+        self.courier = Courier()
         self._handles: dict[str, RunHandle] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._providers: dict[str, Provider] = {}
@@ -179,13 +182,15 @@ class Host:
             await self._wait_for_end()
         finally:
             self._draining = True
+            self.courier.close()
             sweeper.cancel()
             await self._hand_all_back()
             await asyncio.gather(sweeper, return_exceptions=True)
             for provider in self._providers.values():
                 await provider.close()
             self._stopped.set()
-            # Both block for a moment; nothing else is left on the loop.
+            # All block for a moment; nothing else is left on the loop.
+            self.courier.join()
             self.heartbeat.stop()
             self.database.close()
             self.threads.shutdown()
@@ -249,6 +254,7 @@ class Host:
                 pass  # the usual look
             self._look.clear()
             await self._expire()
+            await self._notify()
             room = self.capacity - len(self._tasks)
             if room <= 0:
                 continue
@@ -269,4 +275,14 @@ class Host:
                 pass
         except DatabaseError as error:
             logger.warning("looking for requests that have expired failed: %s", error)
+            self.database_failed(error)
+
+    async def _notify(self) -> None:
+        """Let what is due be sent. A host of one command does not: it ends with its run."""
+        if self.executor != POOL:
+            return
+        try:
+            self.courier.send_to(await self.database.run(due_targets))
+        except DatabaseError as error:
+            logger.warning("looking for notifications failed: %s", error)
             self.database_failed(error)

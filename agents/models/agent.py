@@ -151,6 +151,7 @@ class Agent(models.Model):
         ordering = ["name"]
         permissions = [
             ("configure_sandbox", _("Can change an agent's sandbox and network")),
+            ("configure_approval", _("Can change what an agent asks, and who approves it")),
         ]
 
     def __str__(self) -> str:

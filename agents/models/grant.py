@@ -65,4 +65,4 @@ class ApprovalGrant(models.Model):
         indexes = [models.Index(fields=["agent", "tool"], name="grant_lookup")]
 
     def __str__(self) -> str:
-        return f"{self.tool} of {self.agent_id}"
+        return f"grant {self.pk}"

@@ -48,6 +48,7 @@ class NotificationStatus(models.TextChoices):
     PENDING = "pending", _("pending")
     DELIVERED = "delivered", _("delivered")
     GIVEN_UP = "given_up", _("given up")
+    OBSOLETE = "obsolete", _("not needed any more")
 
 
 class Notification(models.Model):

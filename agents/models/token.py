@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 class TokenScope(models.TextChoices):
     READ = "read", _("read runs and approvals")
     RUN = "run", _("start and cancel runs")
-    APPROVE = "approve", _("decide approvals")
+    APPROVE = "approve", _("decide approvals, change memory")
 
 
 class ApiToken(models.Model):

@@ -1,0 +1,66 @@
+"""Who is told: saving and removing targets."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents.models import NotificationTarget, TargetKind
+from agents.services.errors import InvalidRequest, NotFound
+from agents.services.notification_messages import check_address
+from agents.services.webhook import new_secret
+from agents.services.webhook_address import LONGEST_URL, parse_webhook_url
+
+
+def check_target(kind: str, address: str) -> None:
+    """Raises `InvalidRequest` for an address to which nothing would be sent."""
+    if kind == TargetKind.WEBHOOK:
+        parse_webhook_url(address)
+    elif kind == TargetKind.EMAIL:
+        check_address(address)
+    else:
+        raise InvalidRequest(f"Choose a kind: {', '.join(TargetKind.values)}.")
+    if len(address) > LONGEST_URL:
+        raise InvalidRequest(f"An address has at most {LONGEST_URL} characters.")
+
+
+@transaction.atomic
+def save_target(target: NotificationTarget) -> str | None:
+    """Store a target. Returns the secret if one was made, which is to be shown this once.
+
+    A webhook that is led to another URL gets a new secret, so that what the old receiver knows
+    opens nothing at the new one.
+    """
+    check_target(target.kind, target.address)
+    before = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target.pk).first()
+    made: str | None = None
+    if target.kind != TargetKind.WEBHOOK:
+        target.secret = ""
+    elif before is None or not before.secret or before.address != target.address:
+        target.secret = made = new_secret()
+    else:
+        target.secret = before.secret
+    target.save()
+    return made
+
+
+@transaction.atomic
+def renew_secret(target_id: str) -> str:
+    """Give a webhook a new secret and return it; the old one signs nothing any more."""
+    target = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target_id).first()
+    if target is None:
+        raise NotFound("There is no such target.")
+    if target.kind != TargetKind.WEBHOOK:
+        raise InvalidRequest("Only webhooks have a secret.")
+    target.secret = new_secret()
+    target.save(update_fields=["secret"])
+    return target.secret
+
+
+@transaction.atomic
+def remove_target(target_id: str) -> None:
+    """Remove a target and the record of its messages. Raises `NotFound`."""
+    # Locked first: a message that is written at this moment is then seen, and removed with it.
+    target = NotificationTarget.objects.select_for_update().filter(pk=target_id).first()
+    if target is None:
+        raise NotFound("There is no such target.")
+    target.delete()

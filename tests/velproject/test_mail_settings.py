@@ -1,0 +1,40 @@
+"""`EMAIL_URL` and `VEL_PUBLIC_URL` as the settings read them."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from velproject.env import mail_server, public_url
+
+
+@pytest.mark.parametrize(
+    ("url", "wanted"),
+    [
+        ("", ("localhost", 25, "", "", False, False)),
+        ("smtp://mail", ("mail", 25, "", "", False, False)),
+        ("submission://ada:p%40ss@mail", ("mail", 587, "ada", "p@ss", True, False)),
+        ("smtps://ada:pass@mail:4650", ("mail", 4650, "ada", "pass", False, True)),
+    ],
+)
+def test_urls_of_mail_servers(url: str, wanted: tuple[object, ...]) -> None:
+    assert tuple(mail_server(url).values()) == wanted
+
+
+@pytest.mark.parametrize(
+    "url", ["mail", "imap://mail", "smtp://", "smtp://mail:x", "smtp://ada:pass@mail"]
+)
+def test_what_is_not_understood_or_unsafe_is_an_error_without_the_password(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="EMAIL_URL") as refused:
+        mail_server(url)
+    assert "pass@" not in str(refused.value)
+
+
+def test_the_public_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000") == "http://127.0.0.1:8000"
+    monkeypatch.setenv("VEL_PUBLIC_URL", "https://vel.example.org/")
+    assert public_url("VEL_PUBLIC_URL", "") == "https://vel.example.org"
+    for wrong in ("vel.example.org", "javascript://x", "https://", "https://x/?a=b"):
+        monkeypatch.setenv("VEL_PUBLIC_URL", wrong)
+        with pytest.raises(ImproperlyConfigured):
+            public_url("VEL_PUBLIC_URL", "")

@@ -1,0 +1,106 @@
+"""The actions of `vel notifications`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from django.db.models import Count, Q
+from rich.text import Text
+
+from agents.models import Agent, NotificationStatus, NotificationTarget, TargetKind
+from agents.services.notification_delivery import send_test
+from agents.services.notification_targets import remove_target, save_target
+from agents.services.webhook import DeliveryFailed
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.find import by_id
+from velproject.cli.actions.wording import print_table
+from velproject.cli.boot import again
+from velproject.cli.errors import FAILED, CliError
+from velproject.cli.terminal import one_line
+
+
+def list_targets(*, as_json: bool) -> None:
+    """Oldest first, with how many messages wait and were given up. No secrets."""
+    rows = list(
+        NotificationTarget.objects.select_related("agent").annotate(
+            waiting=Count("notifications", Q(notifications__status=NotificationStatus.PENDING)),
+            lost=Count("notifications", Q(notifications__status=NotificationStatus.GIVEN_UP)),
+        )
+    )
+    if as_json:
+        for row in rows:
+            print(
+                json.dumps(
+                    {
+                        "id": row.id,
+                        "kind": row.kind,
+                        "address": row.address,
+                        "agent": row.agent.slug if row.agent else None,
+                        "active": row.is_active,
+                        "waiting": row.waiting,
+                        "given_up": row.lost,
+                    }
+                )
+            )
+        return
+    if not rows:
+        print(
+            f"Nobody is told yet: {again('notifications add-webhook URL')} or "
+            f"{again('notifications add-email ADDRESS')}.",
+            file=sys.stderr,
+        )
+        return
+    print_table(
+        new_console(),
+        ("TARGET", "KIND", "ADDRESS", "AGENT", "WAITING", "GIVEN UP"),
+        (
+            (
+                row.id,
+                row.kind if row.is_active else f"{row.kind}, off",
+                Text(one_line(row.address)),
+                Text(row.agent.slug if row.agent else "all"),
+                str(row.waiting),
+                str(row.lost),
+            )
+            for row in rows
+        ),
+    )
+
+
+def add_webhook(*, url: str, agent: str | None) -> None:
+    """Print the secret alone on standard output, so that a script can take it."""
+    target = NotificationTarget(kind=TargetKind.WEBHOOK, address=url, agent=_agent(agent))
+    secret = save_target(target)
+    print(f"Target {target.id}. Its secret, shown this once:", file=sys.stderr)
+    print(secret)
+
+
+def add_email(*, address: str, agent: str | None) -> None:
+    target = NotificationTarget(kind=TargetKind.EMAIL, address=address, agent=_agent(agent))
+    save_target(target)
+    print(f"Target {target.id}: {one_line(address)} hears of new requests.")
+
+
+def remove(*, target_id: str) -> None:
+    target = by_id(NotificationTarget.objects.all(), target_id, "target")
+    remove_target(target.pk)
+    print(f"{one_line(target.address)} is told nothing more.")
+
+
+def send_test_message(*, target_id: str) -> None:
+    target = by_id(NotificationTarget.objects.all(), target_id, "target")
+    try:
+        send_test(target)
+    except DeliveryFailed as failed:
+        raise CliError(f"The test message did not arrive: {failed}.", exit_code=FAILED) from None
+    print("The test message has arrived.")
+
+
+def _agent(slug: str | None) -> Agent | None:
+    if slug is None:
+        return None
+    agent = Agent.objects.filter(slug=slug).first()
+    if agent is None:
+        raise CliError(f"There is no agent {one_line(slug)!r}.")
+    return agent
