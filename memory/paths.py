@@ -11,6 +11,9 @@ import re
 MAX_PATH_CHARACTERS = 200
 MAX_DEPTH = 8
 
+MOUNT = "/memory"
+"""Where file tools see an agent's memory. Commands do not."""
+
 PROMPT = "AGENTS.md"
 TOOLS = "tools.json"
 READ_ONLY = frozenset({PROMPT, TOOLS})

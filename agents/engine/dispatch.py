@@ -29,6 +29,7 @@ from agents.engine.session import Session
 from agents.engine.snapshots import add_changes, begin_changes
 from agents.events.append import EventDraft, dump
 from agents.middleware.base import Tool, ToolResult
+from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
 from agents.models import Effect, ToolCall
 from agents.policy import Verdict, judge
@@ -65,7 +66,14 @@ def judge_call(
 ) -> tuple[Verdict, MemoryEdit | None]:
     """The policy's verdict on a call, and what it would do to the memory, if it is that."""
     edit = tool.memory_edit(given) if tool.memory_edit is not None else None
-    verdict = judge(session.spec, tool.name, tool.effect, raw_input, edits_memory=edit is not None)
+    verdict = judge(
+        session.spec,
+        tool.name,
+        tool.effect,
+        raw_input,
+        edits_memory=edit is not None,
+        reads=input_names(tool.input_model),
+    )
     return verdict, edit
 
 
@@ -158,7 +166,10 @@ async def _prepare(session: Session, call: Call) -> Ready | None:
             await _refuse(session, call, problem, "memory_refused")
         return None
     if verdict.action == "ask":
-        grant = await session.database.run(find_grant, session.run, call.tool, raw_input)
+        reads = input_names(ready.tool.input_model)
+        grant = await session.database.run(
+            find_grant, session.run, call.tool, raw_input, verdict.terms, reads
+        )
         if grant is None:
             return None
         ready.grant_id = grant.id

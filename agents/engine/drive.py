@@ -194,7 +194,12 @@ async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Wri
         conversation=conversation,
         stream=host.deltas(writer),
         files=ThreadFiles(
-            workspace_location(run.thread), spec, writer, host.database, asyncio.get_running_loop()
+            workspace_location(run.thread),
+            run.agent_version.agent_id,
+            spec,
+            writer,
+            host.database,
+            asyncio.get_running_loop(),
         ),
         turn=clock.turn,
         tokens=clock.total_tokens,

@@ -13,6 +13,7 @@ from agents.conf import vel_settings
 from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
+from agents.engine.memory_mount import SeenOutsideMemory, with_memory
 from agents.engine.snapshots import CallSnapshots
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.snapshots import write_lock
@@ -36,12 +37,14 @@ class ThreadFiles:
     def __init__(
         self,
         location: WorkspaceLocation,
+        agent_id: str,
         spec: AgentSpec,
         writer: Writer,
         database: Database,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._location = location
+        self._agent_id = agent_id
         self._spec = spec
         self._writer = writer
         self._database = database
@@ -55,7 +58,10 @@ class ThreadFiles:
         self._toolbox: HeldToolbox | None = None
 
     def backend(self) -> FileBackend:
-        """The file tools' backend: rows without a sandbox, else the workspace's directories."""
+        """The file tools' backend: rows without a sandbox, else the workspace's directories.
+
+        In both the agent's memory is at /memory.
+        """
         with self._lock:
             if self._backend is None:
                 thread_id = self._location.thread_id
@@ -66,7 +72,11 @@ class ThreadFiles:
                 else:
                     files = StateFilesystemBackend(DatabaseFileStore(thread_id, self._call, check))
                 seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
-                self._backend = RememberingBackend(files, seen, write_lock(thread_id))
+                self._backend = RememberingBackend(
+                    with_memory(files, self._agent_id, self._call),
+                    SeenOutsideMemory(seen),
+                    write_lock(thread_id),
+                )
             return self._backend
 
     def sandbox(self, timeout: float) -> BaseSandbox:

@@ -12,6 +12,7 @@ from agents.middleware.filesystem import LAYOUT
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Effect
 from agents.spec import AgentSpec
+from memory.paths import MOUNT
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
 from sandbox.policy import MAX_TIMEOUT
@@ -71,6 +72,8 @@ def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:
         content["stderr"] = result.stderr
     if result.timed_out:
         content["timed_out"] = True
+    if not result.success and f"{MOUNT}/" in result.stderr:
+        content["note"] = f"Commands do not see {MOUNT}: use read_file."
     return ToolResult(
         content,
         # A command that ran and failed is an answer; only one that was stopped is an error.

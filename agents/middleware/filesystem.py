@@ -1,7 +1,12 @@
-"""Files: ls, read_file, write_file, edit_file, glob and grep over the thread's backend."""
+"""Files: ls, read_file, write_file, edit_file, glob and grep over the thread's backend.
+
+Below /memory they see the agent's memory. What would change it there is an edit of the memory: it
+waits for a person, and the decision makes it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
@@ -9,7 +14,10 @@ from pydantic import AliasChoices, BaseModel, Field
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
 from agents.models import Effect
 from agents.spec import AgentSpec
-from sandbox.errors import SandboxError
+from memory.edits import MemoryEdit
+from memory.paths import MOUNT
+from sandbox.errors import PathRefused, SandboxError
+from sandbox.paths import WORKING_DIR, is_within, normalise
 
 _PATH = AliasChoices("path", "file_path")
 
@@ -92,6 +100,46 @@ async def grep(context: ToolContext, given: GrepInput) -> ToolResult:
     return await _call(context, "grep", given.pattern, given.path, given.include, given.ignore_case)
 
 
+def path_in_memory(path: str, cwd: str) -> str | None:
+    """The file of the memory that `path` names for the file tools; None when it names another.
+
+    The backend resolves paths in the same way, so that no spelling passes here and arrives there.
+    What it refuses is None as well: the call fails by itself.
+    """
+    try:
+        absolute = normalise(path, cwd)
+    except PathRefused:
+        return None
+    return absolute[len(MOUNT) + 1 :] if is_within(absolute, MOUNT) else None
+
+
+def _written(cwd: str) -> Callable[[WriteFileInput], MemoryEdit | None]:
+    def edit(given: WriteFileInput) -> MemoryEdit | None:
+        path = path_in_memory(given.path, cwd)
+        if path is None:
+            return None
+        return MemoryEdit(path, "write", given.content, "written through write_file")
+
+    return edit
+
+
+def _edited(cwd: str) -> Callable[[EditFileInput], MemoryEdit | None]:
+    def edit(given: EditFileInput) -> MemoryEdit | None:
+        path = path_in_memory(given.path, cwd)
+        if path is None:
+            return None
+        return MemoryEdit(
+            path,
+            "write",
+            given.new_text,
+            "written through edit_file",
+            old_text=given.old_text,
+            replace_all=given.replace_all,
+        )
+
+    return edit
+
+
 LAYOUT = """\
 /sandbox/
 ├── skills/        read-only: skill packages
@@ -107,6 +155,7 @@ class FilesystemMiddleware(Middleware):
     name = "filesystem"
 
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        cwd = WORKING_DIR if spec.sandbox else "/"
         return [
             Tool("ls", "List a directory.", LsInput, ls, Effect.READ),
             Tool(
@@ -123,6 +172,7 @@ class FilesystemMiddleware(Middleware):
                 WriteFileInput,
                 write_file,
                 Effect.WRITE,
+                memory_edit=_written(cwd),
             ),
             Tool(
                 "edit_file",
@@ -131,6 +181,7 @@ class FilesystemMiddleware(Middleware):
                 EditFileInput,
                 edit_file,
                 Effect.WRITE,
+                memory_edit=_edited(cwd),
             ),
             Tool(
                 "glob",

@@ -11,9 +11,7 @@ from agents.models import Effect
 from agents.selectors.memory import list_memory_entries, memory_state
 from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
-from memory.paths import InvalidPath
-
-PREFIX = "/memory/"
+from memory.paths import DIRECTORIES, MOUNT, InvalidPath
 
 
 class WriteMemoryInput(BaseModel):
@@ -33,7 +31,7 @@ class ListMemoryInput(BaseModel):
 
 def memory_path(path: str) -> str:
     """A path as the memory has it: file tools and models also write `/memory/…`."""
-    return path.removeprefix(PREFIX)
+    return path.removeprefix(f"{MOUNT}/")
 
 
 def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
@@ -57,8 +55,16 @@ async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResul
 
 
 async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResult:
-    directory = memory_path(given.directory).strip("/")
+    directory = memory_path(f"{given.directory}/").strip("/")
+    if directory in (".", MOUNT.strip("/")):
+        directory = ""
     entries = await context.in_database(list_memory_entries, context.agent_id, directory)
+    if not entries and directory not in ("", *DIRECTORIES):
+        return error(
+            f"No files below {given.directory!r}. Give knowledge, a directory in it, or skills; "
+            "'/' lists all.",
+            "not_found",
+        )
     return ToolResult([entry.path for entry in entries])
 
 
@@ -87,7 +93,7 @@ class MemoryMiddleware(Middleware):
             ),
             Tool(
                 "list_memory",
-                "List the files of your memory in a directory (knowledge or skills).",
+                "List the files of your memory in a directory: knowledge, skills, or / for all.",
                 ListMemoryInput,
                 list_memory,
                 Effect.READ,
@@ -97,9 +103,12 @@ class MemoryMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if "read_memory" not in context.tool_names:
             return ""
+        files = f" read_file sees them below {MOUNT}; commands do not."
         return (
             "## Memory\nYou remember between conversations in files: AGENTS.md (your own "
-            "instructions), knowledge/ and skills/. Look with list_memory when earlier knowledge "
-            "could help. When you learn a lasting fact, preference or correction, propose it with "
-            "write_memory and say why; a person approves, changes or rejects it."
+            "instructions), knowledge/ and skills/."
+            f"{files if 'read_file' in context.tool_names else ''} Look with list_memory when "
+            "earlier knowledge could help. When you learn a lasting fact, preference or "
+            "correction, propose it with write_memory and say why; a person approves, changes or "
+            "rejects it."
         )

@@ -6,12 +6,16 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents.models import Agent, AgentVersion
+from django.db.models import F
+
+from agents.models import Agent, AgentVersion, ApprovalRequest
+from agents.states import ApprovalStatus, Decision
+from memory.errors import NoSuchFile
 from memory.limits import size_of
-from memory.models import MemoryFile
+from memory.models import MemoryFile, MemoryRevision, Operation
 from memory.paths import PROMPT, TOOLS, check_path, content_type_of
 from memory.services.files import FileState, file_state
-from skills_app.models import Skill
+from skills_app.models import SkillVersion
 from skills_app.services.versions import skill_state
 
 
@@ -24,6 +28,22 @@ class MemoryEntry:
     size_bytes: int
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionEntry:
+    """One state that a file has been in, without its content. `by` is a user's name."""
+
+    number: int
+    operation: str
+    size_bytes: int
+    reason: str
+    source: str
+    by: str
+    created_at: datetime
+    is_deleted: bool
+    approval_id: str | None
+    """The request whose decision made it; None when a person did it by hand."""
 
 
 def skill_name(path: str) -> str:
@@ -66,21 +86,111 @@ def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]
             entries.append(
                 MemoryEntry(path, content_type_of(path), size, agent.created_at, changed)
             )
-    if not prefix or "knowledge/".startswith(prefix) or prefix.startswith("knowledge/"):
+    if not prefix or prefix.startswith("knowledge/"):
         files = MemoryFile.objects.filter(agent_id=agent_id, path__startswith=prefix)
         entries += [
             MemoryEntry(
                 file.path, file.content_type, file.size_bytes, file.created_at, file.updated_at
             )
             for file in files.defer("content").order_by("path")
+            if file.path.startswith(prefix)  # SQLite's LIKE folds case
         ]
     if not prefix or prefix == "skills/":
-        for skill in Skill.objects.filter(agent_id=agent_id, is_deleted=False).order_by("name"):
-            path = f"skills/{skill.name}.md"
-            text = skill_state(agent_id, skill.name)[0] or ""
-            entries.append(
-                MemoryEntry(
-                    path, content_type_of(path), size_of(text), skill.created_at, skill.updated_at
-                )
-            )
+        entries += _skill_entries(agent_id)
     return entries
+
+
+def _skill_entries(agent_id: str) -> list[MemoryEntry]:
+    versions = SkillVersion.objects.filter(
+        skill__agent_id=agent_id, skill__is_deleted=False, number=F("skill__version")
+    )
+    entries = []
+    for version in versions.select_related("skill").order_by("skill__name"):
+        skill, path = version.skill, f"skills/{version.skill.name}.md"
+        size = size_of(version.content or "")
+        entries.append(
+            MemoryEntry(path, content_type_of(path), size, skill.created_at, skill.updated_at)
+        )
+    return entries
+
+
+def memory_revisions(agent_id: str, path: str) -> list[RevisionEntry]:
+    """Every state of the file at `path`, the latest first; versions for a skill.
+
+    The two read-only files have none. Raises `memory.paths.InvalidPath`.
+    """
+    check_path(path)
+    approvals = _approvals_by_revision(agent_id, path)
+    if path.startswith("skills/"):
+        versions = SkillVersion.objects.filter(
+            skill__agent_id=agent_id, skill__name=skill_name(path)
+        ).select_related("created_by")
+        return [
+            RevisionEntry(
+                number=version.number,
+                operation=_skill_operation(version),
+                size_bytes=size_of(version.content or ""),
+                reason=version.reason,
+                source=version.source,
+                by=version.created_by.get_username() if version.created_by else "",
+                created_at=version.created_at,
+                is_deleted=version.content is None,
+                approval_id=approvals.get(version.number),
+            )
+            for version in versions.order_by("-number")
+        ]
+    revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path)
+    return [
+        RevisionEntry(
+            number=revision.number,
+            operation=revision.operation,
+            size_bytes=revision.size_bytes,
+            reason=revision.reason,
+            source=revision.source,
+            by=revision.created_by.get_username() if revision.created_by else "",
+            created_at=revision.created_at,
+            is_deleted=not revision.sha256,
+            approval_id=approvals.get(revision.number),
+        )
+        for revision in revisions.select_related("created_by").defer("content").order_by("-number")
+    ]
+
+
+def _approvals_by_revision(agent_id: str, path: str) -> dict[int, str]:
+    """The decided requests by the revision that each has made.
+
+    An approved edit is the revision after the one it builds on, or is refused.
+    """
+    requests = ApprovalRequest.objects.filter(
+        memory_edit__agent_id=agent_id,
+        memory_edit__path=path,
+        status=ApprovalStatus.DECIDED,
+        decision__in=(Decision.APPROVE, Decision.EDIT),
+    )
+    return {base + 1: key for base, key in requests.values_list("memory_edit__base_revision", "id")}
+
+
+def _skill_operation(version: SkillVersion) -> str:
+    """What made a version, as far as its row tells: a restored one counts as written."""
+    if version.content is None:
+        return Operation.DELETE.value
+    return Operation.IMPORT.value if version.source == "import" else Operation.WRITE.value
+
+
+def revision_content(agent_id: str, path: str, number: int) -> str | None:
+    """The file as it was at a revision, None where that deleted it.
+
+    Raises `memory.paths.InvalidPath` and `memory.errors.NoSuchFile`.
+    """
+    check_path(path)
+    if path.startswith("skills/"):
+        versions = SkillVersion.objects.filter(
+            skill__agent_id=agent_id, skill__name=skill_name(path), number=number
+        )
+        found = versions.values_list("content").first()
+    else:
+        revisions = MemoryRevision.objects.filter(agent_id=agent_id, path=path, number=number)
+        found = revisions.values_list("content").first()
+    if found is None:
+        raise NoSuchFile(f"{path} has no revision {number}.")
+    return found[0]

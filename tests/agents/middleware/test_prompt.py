@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from agents.events.append import dump
-from agents.middleware.registry import toolset_for
+from agents.middleware.registry import Toolset, known_tool_names, toolset_for
 from agents.spec import AgentSpec
 
+MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
 NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
 
 
@@ -36,8 +37,21 @@ def test_the_sandbox_only_profile_has_exactly_its_tools() -> None:
 def test_the_full_profile_has_exactly_its_tools() -> None:
     files = ["ls", "read_file", "write_file", "edit_file", "glob", "grep"]
     planning = ["write_todos", "read_todos"]
-    assert list(toolset_for(spec()).tools) == [*planning, *files, "execute", "execute_python"]
-    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files]
+    memory = ["write_memory", "read_memory", "list_memory"]
+    execution = ["execute", "execute_python"]
+    assert list(toolset_for(spec()).tools) == [*planning, *files, *execution, *memory]
+    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files, *memory]
+
+
+def test_the_memory_costs_little() -> None:
+    whole, rest = toolset_for(spec()), spec(tools=tuple(known_tool_names() - MEMORY_TOOLS))
+    without = toolset_for(rest)
+
+    def size(toolset: Toolset, agent: AgentSpec) -> int:
+        prompt = toolset.system_prompt(agent, NOON)
+        return len(prompt.encode()) + len(dump(toolset.wire).encode())
+
+    assert 0 < size(whole, spec()) - size(without, rest) <= 1.2 * 1024
 
 
 def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> None:

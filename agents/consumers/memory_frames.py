@@ -1,0 +1,71 @@
+"""Requests to change the memory, in frames that a page can show without knowing events.
+
+Each is a projection of the event before it and of the rows of its request, and has no `seq`:
+
+- after `approval.requested`: `memory_edit_request`, while the request is still to be decided. Asked
+  anew because the file has changed, it comes with another request_id and the same tool_call_id.
+- after the decision, the expiry or the end of the run: `memory_edit_complete`. `success` says
+  whether the memory was changed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents.events.append import dump
+from agents.events.read import StoredEvent
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.selectors.memory_requests import shown_edit
+from agents.selectors.visible import Person, approvals_for
+from agents.states import ApprovalStatus, Decision
+
+_ENDS_ONE = frozenset({"approval.decided", "approval.expired"})
+_ENDS_RUN = frozenset({"run.cancelled", "run.failed"})
+_BEGINS = "approval.requested"
+
+
+def may_need_frames(event: StoredEvent) -> bool:
+    """Whether it is worth asking the database: most events are pieces of text."""
+    return event.type == _BEGINS or event.type in _ENDS_ONE or event.type in _ENDS_RUN
+
+
+def frames_after(event: StoredEvent, user: Person) -> list[str]:
+    """What follows `event` on the socket of `user`, as JSON texts."""
+    requests = (
+        approvals_for(user)
+        .filter(run=event.run_id, kind=ApprovalKind.MEMORY)
+        .select_related("memory_edit", "tool_call")
+    )
+    if event.type in _ENDS_RUN:
+        ended = requests.filter(status=ApprovalStatus.CANCELLED).order_by("created_at", "pk")
+        return [_complete(request) for request in ended]
+    request = requests.filter(pk=json.loads(event.data_json).get("approval_id")).first()
+    if request is None:
+        return []
+    if event.type != _BEGINS:
+        return [_complete(request)]
+    return [_request(request)] if request.status == ApprovalStatus.PENDING else []
+
+
+def _request(request: ApprovalRequest) -> str:
+    assert request.memory_edit is not None
+    return _frame(
+        "memory_edit_request",
+        request,
+        tool_call_id=request.tool_call.call_id if request.tool_call else None,
+        **shown_edit(request.memory_edit),
+    )
+
+
+def _complete(request: ApprovalRequest) -> str:
+    assert request.memory_edit is not None
+    success = request.status == ApprovalStatus.DECIDED and request.decision in (
+        Decision.APPROVE,
+        Decision.EDIT,
+    )
+    return _frame("memory_edit_complete", request, success=success, path=request.memory_edit.path)
+
+
+def _frame(kind: str, request: ApprovalRequest, **content: Any) -> str:
+    return dump({"type": kind, "request_id": request.pk, **content})

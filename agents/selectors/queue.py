@@ -1,0 +1,182 @@
+"""The approval queue of one person: what waits, what was decided, and whether it has changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from django.contrib.auth import get_user_model
+from django.db.models import Case, DateTimeField, F, Q, QuerySet, When
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from agents.models import ApprovalRequest, Run
+from agents.selectors.visible import Person, approvals_for
+from agents.states import ApprovalStatus
+
+Age = Literal["", "hour", "day", "expiring"]
+SOON = timedelta(hours=1)
+"""What expires within that is shown as expiring."""
+_AGES = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+MAX_DEPTH = 16
+"""Runs above a run that are looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFilter:
+    """What somebody looks for. Texts are exact names, `run` the beginning of a run's id.
+
+    `age`: `hour` and `day`, asked longer ago than that; `expiring`, within the next hour.
+    """
+
+    is_pending: bool = True
+    agent: str = ""
+    tool: str = ""
+    kind: str = ""
+    owner: str = ""
+    run: str = ""
+    age: Age = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many requests wait for a person, and a word that changes whenever they do."""
+
+    count: int
+    version: str
+
+
+def pending_for(person: Person) -> QuerySet[ApprovalRequest]:
+    """Requests that wait and that `person` may see."""
+    return approvals_for(person).filter(status=ApprovalStatus.PENDING)
+
+
+def waiting_for(person: Person) -> Waiting:
+    """One query over what waits."""
+    rows = pending_for(person).order_by("id").values_list("id", "first_approver_id")
+    return _waiting(rows)
+
+
+def waiting_for_all() -> Waiting:
+    """The same over the requests of everybody, to be told to nobody: it says when to look."""
+    rows = ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING).order_by("id")
+    return _waiting(rows.values_list("id", "first_approver_id"))
+
+
+def _waiting(rows: Iterable[tuple[str, int | None]]) -> Waiting:
+    digest = hashlib.sha256()
+    count = 0
+    for key, first_approver in rows:
+        digest.update(f"{key}:{first_approver};".encode())
+        count += 1
+    return Waiting(count, digest.hexdigest()[:16])
+
+
+def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
+    """`person`'s requests that fit: the longest waiting first, or the last ended first.
+
+    Rows have `ended_at`, and come with all that a card shows but the runs above.
+    """
+    requests = approvals_for(person).filter(_condition(wanted))
+    requests = requests.select_related(
+        "run__agent_version__agent",
+        "run__owner",
+        "run__thread",
+        "tool_call",
+        "memory_edit__agent",
+        "first_approver",
+        "decided_by",
+    ).defer("tool_call__result", "tool_call__input")
+    if wanted.is_pending:
+        return requests.filter(status=ApprovalStatus.PENDING).order_by("id")
+    # Cancelled and superseded ones have no time of their own.
+    ended_at = Coalesce(
+        "decided_at",
+        Case(When(status=ApprovalStatus.EXPIRED, then=F("expires_at"))),
+        "created_at",
+        output_field=DateTimeField(),
+    )
+    ended = requests.exclude(status=ApprovalStatus.PENDING).annotate(ended_at=ended_at)
+    return ended.order_by("-ended_at", "-id")
+
+
+def after_row(
+    requests: QuerySet[ApprovalRequest], wanted: QueueFilter, key: str, ended_at: datetime | None
+) -> QuerySet[ApprovalRequest]:
+    """What follows the row `key` in the order of `queue_of`; decided rows need its `ended_at`."""
+    if wanted.is_pending:
+        return requests.filter(id__gt=key)
+    return requests.filter(Q(ended_at__lt=ended_at) | Q(ended_at=ended_at, id__lt=key))
+
+
+def _condition(wanted: QueueFilter) -> Q:
+    found = Q()
+    if wanted.agent:
+        found &= Q(run__agent_version__agent__slug=wanted.agent)
+    if wanted.tool:
+        found &= Q(tool=wanted.tool)
+    if wanted.kind:
+        found &= Q(kind=wanted.kind)
+    if wanted.owner:
+        found &= Q(**{f"run__owner__{get_user_model().USERNAME_FIELD}": wanted.owner})
+    if wanted.run:
+        found &= Q(run__id__startswith=wanted.run)
+    now = timezone.now()
+    if wanted.age == "expiring":
+        found &= Q(expires_at__lte=now + SOON)
+    elif wanted.age:
+        found &= Q(created_at__lte=now - _AGES[wanted.age])
+    return found
+
+
+def names_in_queue(person: Person) -> dict[str, list[str]]:
+    """What the filters can name: `agents` (slugs), `tools` and `owners` of what waits."""
+    rows = set(
+        pending_for(person)
+        .order_by()
+        .values_list(
+            "run__agent_version__agent__slug",
+            "tool",
+            f"run__owner__{get_user_model().USERNAME_FIELD}",
+        )
+        .distinct()
+    )
+    names = ("agents", "tools", "owners")
+    return {name: sorted({row[place] for row in rows}) for place, name in enumerate(names)}
+
+
+def paths_of_runs(runs: Iterable[Run]) -> dict[str, list[str]]:
+    """For each run the names of the agents from the first run down to it, by the run's id.
+
+    One query for each level above.
+    """
+    above: dict[str, tuple[str, str | None]] = {}
+    missing: set[str] = set()
+    found = list(runs)
+    for run in found:
+        above[run.pk] = (run.agent_version.spec["name"], run.parent_id)
+        missing |= {run.parent_id} if run.parent_id else set()
+    for _ in range(MAX_DEPTH):
+        missing -= above.keys()
+        if not missing:
+            break
+        rows = Run.objects.filter(pk__in=missing).values_list(
+            "pk", "agent_version__spec__name", "parent_id"
+        )
+        missing = set()
+        for key, name, parent in rows:
+            above[key] = (name, parent)
+            missing |= {parent} if parent else set()
+    return {run.pk: _path(run.pk, above) for run in found}
+
+
+def _path(key: str | None, above: dict[str, tuple[str, str | None]]) -> list[str]:
+    names: list[str] = []
+    while key in above:
+        assert key is not None
+        name, key = above[key]
+        names.insert(0, name)
+    return names

@@ -1,0 +1,153 @@
+"""AGENTS.md files of a project as an agent's prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import PermissionsMixin
+from django.db import transaction
+
+from agents.models import Agent
+from agents.services.agents import save_agent
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed
+from agents.services.suspicions import Suspicion, require_accepted, suspicions_in
+from memory.errors import MemoryRefused
+from memory.paths import PROMPT
+from memory.services.files import check_content
+from sandbox.backends import TreeBackend
+from sandbox.errors import FileError, FileTooLarge
+
+MAX_BYTES = 64 * 1024
+"""Of all files of one project together."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsFile:
+    """One file of instructions. `path` is relative to the repository, as in web/AGENTS.md."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPlan:
+    """A prompt as it is and as it would be, and what the scanner says of the new one."""
+
+    before: str
+    after: str
+    suspicions: list[Suspicion]
+
+
+def read_agents_files(place: Path, name: str = PROMPT) -> list[AgentsFile]:
+    """The files called `name` that hold in the directory `place`: the repository's own first.
+
+    They are looked for from the top of the repository down to `place`; without a repository only
+    in `place`. If `place` is a file, it is that one. Empty when there are none. Raises
+    `InvalidRequest` for what is no text, is over `MAX_BYTES` together, or is a link to outside.
+    """
+    if name in ("", ".", "..") or "/" in name or not name.isprintable():
+        raise InvalidRequest("The name is that of a file, without directories: AGENTS.md.")
+    try:
+        place = place.resolve(strict=True) if place.is_dir() else place.absolute()
+        if place.is_dir():
+            root = _repository(place)
+            below = place.relative_to(root).parts
+            directories = [Path(*below[:end]) for end in range(len(below) + 1)]
+        elif place.is_file():
+            root, name, directories = place.parent, place.name, [Path()]
+        else:
+            raise InvalidRequest(f"There is no file or directory {place}.")
+        return _read(TreeBackend(root), [str(directory / name) for directory in directories])
+    except OSError as problem:
+        raise InvalidRequest(f"{place} cannot be read: {problem.strerror}.") from None
+
+
+def prompt_of(files: Sequence[AgentsFile]) -> str:
+    """All of them as one prompt, each below a heading that names it."""
+    return "\n\n".join(
+        f"# Instructions from {file.path}\n\n{file.content.strip()}" for file in files
+    )
+
+
+def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:
+    """What storing `prompt` would change. Raises `InvalidRequest` when it cannot be stored."""
+    try:
+        check_content(prompt)
+    except MemoryRefused as problem:
+        raise InvalidRequest(str(problem)) from None
+    return PromptPlan(agent.system_prompt, prompt, suspicions_in({PROMPT: prompt}))
+
+
+@transaction.atomic
+def store_prompt(
+    agent_id: str, plan: PromptPlan, *, by: AbstractBaseUser, accept_findings: bool = False
+) -> Agent:
+    """Make `plan` the agent's prompt, as a new version of it.
+
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when suspicions are not accepted, and
+    `Conflict` (code `stale`) when the prompt is not what the plan was made on.
+    """
+    agent = Agent.objects.select_for_update().get(pk=agent_id)
+    check_may_change_prompt(agent, by)
+    require_accepted(plan.suspicions, accept_findings)
+    if agent.system_prompt != plan.before:
+        raise Conflict("The prompt has changed since: look at it again.", code="stale")
+    agent.system_prompt = plan.after
+    return save_agent(agent, by_id=by.pk)
+
+
+def check_may_change_prompt(agent: Agent, by: AbstractBaseUser) -> None:
+    """Raise `NotAllowed` unless `by` owns `agent` or may change agents.
+
+    Who may approve what it remembers may not therefore say what it is.
+    """
+    if agent.owner_id == by.pk:
+        return
+    if isinstance(by, PermissionsMixin) and by.has_perm("agents.change_agent"):
+        return
+    raise NotAllowed(
+        f"The prompt of {agent.name} is changed by its owner, or by people with the permission to "
+        "change agents."
+    )
+
+
+def _repository(directory: Path) -> Path:
+    """The top of the repository that holds `directory`, else `directory` itself.
+
+    Only through directories of one owner: in a shared place such as /tmp anybody could put a
+    repository, and instructions, above somebody else's files.
+    """
+    owner = directory.stat().st_uid
+    for above in (directory, *directory.parents):
+        if above.stat().st_uid != owner:
+            break
+        if (above / ".git").exists():
+            return above
+    return directory
+
+
+def _read(tree: TreeBackend, paths: Sequence[str]) -> list[AgentsFile]:
+    files: list[AgentsFile] = []
+    left = MAX_BYTES
+    for path in paths:
+        try:
+            if tree.stat(f"/{path}") is None:
+                continue
+            data = tree.read_bytes(f"/{path}", left)
+        except FileTooLarge:
+            raise InvalidRequest(
+                f"{path}: a prompt of over {MAX_BYTES:,} bytes is not taken; make it shorter."
+            ) from None
+        except FileError as problem:
+            raise InvalidRequest(str(problem)) from None
+        left -= len(data)
+        if not path.isprintable():
+            raise InvalidRequest(f"{path!r}: the path has characters that cannot be shown.")
+        try:
+            files.append(AgentsFile(path, data.decode("utf-8")))
+        except UnicodeDecodeError:
+            raise InvalidRequest(f"{path} is not UTF-8 text.") from None
+    return files

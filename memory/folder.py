@@ -1,0 +1,147 @@
+"""A memory as a folder on disk: written whole or not at all, read with suspicion.
+
+A folder to be read may come from anybody: nothing outside of it is opened, no link is followed,
+and everything has a limit.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory.errors import MemoryRefused
+from memory.limits import MAX_FILE_BYTES, MAX_FILES
+from memory.paths import DIRECTORIES, MAX_DEPTH, PROMPT, InvalidPath, check_path
+from sandbox.backends import TreeBackend
+from sandbox.backends.protocol import ABSENT, Entry
+from sandbox.errors import FileError
+
+MAX_FOLDER_BYTES = 32 * 1024**2
+MAX_ENTRIES = 4 * MAX_FILES
+"""Files and directories together, however deep."""
+
+
+class InvalidFolder(MemoryRefused):
+    """The folder cannot be read as a memory, or not be written. Nothing was done."""
+
+    code = "invalid_folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """`files` by their paths in the memory; `prompt` is AGENTS.md, None where there is none.
+
+    `ignored` are the names at the top that are no part of a memory.
+    """
+
+    files: dict[str, str]
+    prompt: str | None
+    ignored: list[str]
+
+
+def write_folder(directory: Path, files: Mapping[str, str]) -> None:
+    """Make `directory` with `files`, all or nothing. Raises `InvalidFolder` and OSError.
+
+    It must be new or empty, and no link. The files are written beside it and moved there at once.
+    """
+    target = Path(os.path.abspath(directory))
+    if target.is_symlink():
+        raise InvalidFolder(f"{directory} is a link: name the directory itself.")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidFolder(f"{directory} is there already: name a new or an empty directory.")
+    if not target.name or not target.parent.is_dir():
+        raise InvalidFolder(f"There is no directory {target.parent}: make it first.")
+    temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.tmp"
+    temporary.mkdir()
+    try:
+        tree = TreeBackend(temporary)
+        for path, content in files.items():
+            tree.write_bytes(f"/{check_path(path)}", content.encode(), if_version=ABSENT)
+        try:
+            temporary.rename(target)
+        except OSError as problem:
+            if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+            raise InvalidFolder(f"Somebody else has made {directory}: look at it.") from None
+    except BaseException:
+        shutil.rmtree(temporary)
+        raise
+
+
+def read_folder(directory: Path) -> Folder:
+    """The memory in `directory`. Raises `InvalidFolder`, which names what does not fit."""
+    if not directory.is_dir():
+        raise InvalidFolder(f"There is no directory {directory}.")
+    tree = TreeBackend(directory)
+    try:
+        top = tree.list_directory("/", sizes=False).entries
+        known = {entry.name: entry for entry in top if entry.name in (PROMPT, *DIRECTORIES)}
+        files: dict[str, str] = {}
+        size = 0
+        for path in _paths(tree, [known[name] for name in DIRECTORIES if name in known]):
+            files[path] = _content(tree, path)
+            size += len(files[path].encode())
+            if len(files) > MAX_FILES or size > MAX_FOLDER_BYTES:
+                raise InvalidFolder(
+                    f"It holds more than {MAX_FILES:,} files or {MAX_FOLDER_BYTES:,} bytes."
+                )
+        prompt = None
+        if PROMPT in known:
+            _require(known[PROMPT], "file")
+            prompt = _content(tree, PROMPT)
+    except FileError as problem:
+        raise InvalidFolder(str(problem)) from None
+    _require_distinct(files)
+    ignored = [entry.name for entry in top if entry.name not in known]
+    return Folder(dict(sorted(files.items())), prompt, ignored)
+
+
+def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
+    """Checked paths of the files below `directories`. Raises `InvalidFolder` for anything else."""
+    left, seen = list(directories), 0
+    while left:
+        directory = left.pop()
+        _require(directory, "directory")
+        if directory.path.count("/") > MAX_DEPTH:
+            raise InvalidFolder(f"{directory.path[1:]!r} is deeper than {MAX_DEPTH} levels.")
+        for entry in tree.list_directory(directory.path, sizes=False).entries:
+            seen += 1
+            if seen > MAX_ENTRIES:
+                raise InvalidFolder(f"It holds more than {MAX_ENTRIES:,} files and directories.")
+            if entry.type == "directory" and entry.addressable:
+                left.append(entry)
+                continue
+            _require(entry, "file")
+            try:
+                yield check_path(entry.path[1:])
+            except InvalidPath as problem:
+                raise InvalidFolder(str(problem)) from None
+
+
+def _require(entry: Entry, kind: str) -> None:
+    if entry.type != kind or not entry.addressable:
+        raise InvalidFolder(
+            f"{entry.path[1:]!r} is a {entry.type} where a {kind} with a plain name is wanted: "
+            "links and special files are not read."
+        )
+
+
+def _content(tree: TreeBackend, path: str) -> str:
+    try:
+        return tree.read_bytes(f"/{path}", MAX_FILE_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidFolder(f"{path} is not UTF-8 text.") from None
+
+
+def _require_distinct(files: Mapping[str, str]) -> None:
+    """Refuse two names that would be one on a system that folds case."""
+    by_folded: dict[str, str] = {}
+    for path in files:
+        other = by_folded.setdefault(path.lower(), path)
+        if other != path:
+            raise InvalidFolder(f"{path} and {other} differ only in their case.")

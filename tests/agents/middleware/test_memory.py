@@ -1,0 +1,56 @@
+"""Reading the memory with its own tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import ToolCall
+from memory.limits import MAX_FILE_BYTES
+from tests.support.memory import remembered, skilled
+from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def made(tmp_path: Path, *calls: tuple[str, dict[str, Any]], **files: str) -> list[ToolCall]:
+    user = make_user()
+    turn = {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
+    agent = make_agent(user, model=script_file(tmp_path, [turn, {"text": "Done."}]))
+    remembered(agent, **files)
+    skilled(agent)
+    run = drive_to_end(start_run(user))
+    return list(ToolCall.objects.filter(run=run).order_by("position"))
+
+
+def test_listing(tmp_path: Path) -> None:
+    given = ["/", "", ".", "/memory", "/memory/knowledge/", "knowledge", "skills/", "Knowledge"]
+    calls = made(
+        tmp_path,
+        ("list_memory", {}),
+        *(("list_memory", {"directory": name}) for name in given),
+        notes="x",
+    )
+    *listed, wrong = calls
+    shown = [json.loads(str(call.result_content)) for call in listed]
+    knowledge, skills = ["knowledge/notes.md"], ["skills/weekly-report.md"]
+    everything = ["AGENTS.md", "tools.json", *knowledge, *skills]
+    assert shown == [knowledge, *[everything] * 4, knowledge, knowledge, skills]
+    assert (wrong.status, wrong.code) == ("failed", "not_found")
+    assert "knowledge" in wrong.result
+
+
+def test_a_file_as_large_as_one_may_be_is_read_whole(tmp_path: Path) -> None:
+    text = "ä" * (MAX_FILE_BYTES // 2)
+    paths = ["knowledge/notes.md", "/memory/knowledge/notes.md"]
+    for call in made(tmp_path, *(("read_memory", {"path": path}) for path in paths), notes=text):
+        assert call.result_content == text
+
+
+@pytest.mark.parametrize("path", ["../notes.md", "/etc/passwd", "knowledge/../AGENTS.md", "", "x"])
+def test_reading_what_is_no_path(tmp_path: Path, path: str) -> None:
+    [call] = made(tmp_path, ("read_memory", {"path": path}))
+    assert (call.status, call.code) == ("failed", "invalid_path")

@@ -1,0 +1,23 @@
+"""What an agent remembers, set up for tests."""
+
+from __future__ import annotations
+
+from agents.models import Agent
+from agents.services.memory_edits import change_memory
+from memory.models import Operation
+from memory.services.files import Change, file_state
+
+
+def remembered(agent: Agent, **files: str) -> None:
+    """Knowledge files of `agent` by their names: `notes` is knowledge/notes.md."""
+    for name, content in files.items():
+        path = f"knowledge/{name}.md"
+        base = file_state(agent.pk, path).revision
+        change_memory(agent.pk, Change(path, Operation.WRITE, content, base, "web"))
+
+
+def skilled(agent: Agent, name: str = "weekly-report") -> str:
+    """A skill of `agent`; its text."""
+    text = f"---\nname: {name}\ndescription: Writes one.\n---\nBegin with the numbers.\n"
+    change_memory(agent.pk, Change(f"skills/{name}.md", Operation.WRITE, text, 0, "web"))
+    return text
