@@ -56,3 +56,25 @@ def escaped_json(json_text: str) -> str:
 def _escape(code: int) -> str:
     units = chr(code).encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+_ESCAPED = re.compile(r"\\u\{([0-9a-fA-F]{1,6})\}")
+
+
+def escaped_text(text: str) -> str:
+    r"""`text` for editing, with hidden characters as `\u{202e}`. `unescaped_text` undoes it.
+
+    What looks like such an escape already gets one for its backslash.
+    """
+    text = _ESCAPED.sub(lambda found: r"\u{5c}" + found[0][1:], text)
+    return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+
+
+def unescaped_text(typed: str) -> str:
+    r"""What was meant by `typed`: each `\u{…}` as its character, where there is such a one."""
+
+    def character(found: re.Match[str]) -> str:
+        code = int(found[1], 16)
+        return chr(code) if code <= 0x10FFFF else found[0]
+
+    return _ESCAPED.sub(character, typed)

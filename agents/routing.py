@@ -7,10 +7,12 @@ from channels.sessions import CookieMiddleware
 from django.urls import path, re_path
 
 from agents.consumers.origin import OwnPagesOnly
+from agents.consumers.queue import QueueConsumer
 from agents.consumers.run import RunConsumer
 from agents.consumers.unknown import refuse_unknown_path
 
 websocket_urlpatterns = [
+    path("ws/approvals/", QueueConsumer.as_asgi()),
     path("ws/runs/<slug:run_id>/", RunConsumer.as_asgi()),
     re_path("", refuse_unknown_path),  # type: ignore[arg-type]  # ASGI, not a view
 ]

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
-from agents.consumers.frames import CancelFrame, ClientFrame, DecideFrame, MessageFrame
+from agents.consumers.frames import (
+    CancelFrame,
+    ClientFrame,
+    DecideFrame,
+    MemoryDecisionFrame,
+    MessageFrame,
+)
 from agents.middleware.decisions import decide
-from agents.models import Run, TokenScope
+from agents.models import ApprovalKind, Run, TokenScope
 from agents.selectors.visible import approvals_for, watchable_runs_for
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotAllowed, NotFound
-from agents.services.run_control import cancel_run
+from agents.services.run_control import cancel_for
 from agents.services.runs import RunRequest, create_run
 
 
 def needed_scope(frame: ClientFrame) -> TokenScope:
     """What a token must be allowed to do for this frame."""
-    return TokenScope.APPROVE if isinstance(frame, DecideFrame) else TokenScope.RUN
+    decides = isinstance(frame, DecideFrame | MemoryDecisionFrame)
+    return TokenScope.APPROVE if decides else TokenScope.RUN
 
 
 def carry_out(run_id: str, frame: ClientFrame, user: AbstractBaseUser) -> dict[str, str]:
@@ -27,6 +34,8 @@ def carry_out(run_id: str, frame: ClientFrame, user: AbstractBaseUser) -> dict[s
     match frame:
         case DecideFrame():
             return _decide(run, frame, user)
+        case MemoryDecisionFrame():
+            return _decide_memory(run, frame, user)
         case CancelFrame():
             return _cancel(run, frame, user)
         case MessageFrame():
@@ -43,10 +52,18 @@ def _decide(run: Run, frame: DecideFrame, user: AbstractBaseUser) -> dict[str, s
     return {"approval_id": frame.approval_id}
 
 
+def _decide_memory(run: Run, frame: MemoryDecisionFrame, user: AbstractBaseUser) -> dict[str, str]:
+    # Of this kind only: whoever answers this frame has seen a file, not a command.
+    asked = approvals_for(user).filter(pk=frame.request_id, run=run, kind=ApprovalKind.MEMORY)
+    if not asked.exists():
+        raise NotFound("This run has no such request about the memory that you may decide.")
+    edited = None if frame.edited_content is None else {"content": frame.edited_content}
+    decide(frame.request_id, DecisionRequest(frame.decision, input=edited), by=user)
+    return {"request_id": frame.request_id}
+
+
 def _cancel(run: Run, frame: CancelFrame, user: AbstractBaseUser) -> dict[str, str]:
-    if run.owner_id != user.pk and not getattr(user, "is_superuser", False):
-        raise NotAllowed("Only its owner may cancel a run.")
-    cancel_run(run.id, by=user.get_username(), reason=frame.reason)
+    cancel_for(user, run, reason=frame.reason)
     return {}
 
 

@@ -85,6 +85,21 @@ class DecideFrame(_Frame):
         return self
 
 
+class MemoryDecisionFrame(_Frame):
+    """An answer to a `memory_edit_request`, bound to what was shown by the request's id."""
+
+    type: Literal["memory_edit_decision"]
+    request_id: Text = Field(max_length=64)
+    decision: Literal["approve", "reject", "edit"]
+    edited_content: Text | None = None
+
+    @model_validator(mode="after")
+    def _writes_what_was_shown(self) -> MemoryDecisionFrame:
+        if (self.edited_content is not None) != (self.decision == "edit"):
+            raise ValueError("the decision `edit`, and no other, takes edited_content")
+        return self
+
+
 class CancelFrame(_Frame):
     """End the run."""
 
@@ -92,7 +107,7 @@ class CancelFrame(_Frame):
     reason: Text = Field("", max_length=1000)
 
 
-ClientFrame = MessageFrame | DecideFrame | CancelFrame
+ClientFrame = MessageFrame | DecideFrame | MemoryDecisionFrame | CancelFrame
 _FRAMES: TypeAdapter[ClientFrame] = TypeAdapter(Annotated[ClientFrame, Field(discriminator="type")])
 
 

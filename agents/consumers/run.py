@@ -14,7 +14,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from agents.consumers.actions import carry_out, needed_scope
 from agents.consumers.credentials import Credentials, credentials_of
 from agents.consumers.frames import accepted, parse_frame, refused
-from agents.events.read import MAX_SEQ, RunNotFound
+from agents.consumers.memory_frames import frames_after, may_need_frames
+from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.models import TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
@@ -89,11 +90,22 @@ class RunConsumer(AsyncWebsocketConsumer):
                         await self.close(refusal)
                         return
                     await self.send(text_data=event.frame)
+                    for frame in await self._memory_frames(event):
+                        await self.send(text_data=frame)
         except RunNotFound:
             await self.close(NOT_FOUND)
         except Exception:  # nobody awaits this task: the client would wait for ever
             log.exception("a run's socket failed", extra={"run_id": self._run_id})
             await self.close(INTERNAL_ERROR)
+
+    async def _memory_frames(self, event: StoredEvent) -> list[str]:
+        if not may_need_frames(event):
+            return []
+        try:
+            user = await self._credentials.person(TokenScope.READ)
+        except NotAllowed:
+            return []
+        return await database_sync_to_async(frames_after)(event, user)
 
     async def _refusal_now_and_then(self) -> int | None:
         if time.monotonic() - self._checked_at < RECHECK_SECONDS:

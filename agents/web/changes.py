@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from agents.hidden_text import visible
 from agents.models import Run, WorkspaceSnapshot
+from agents.selectors.steps import step_of
 from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
 from agents.services.file_changes import changes_between
@@ -33,7 +34,7 @@ def changes(request: PersonRequest, run_id: str) -> HttpResponse:
     )
     steps = WorkspaceSnapshot.objects.filter(thread=run.thread_id).select_related("run", "by")
     asked = request.POST if request.method == "POST" else request.GET
-    step = steps.filter(pk=_number(asked.get("step", ""))).first() if "step" in asked else None
+    step = step_of(run.thread_id, asked.get("step"))
     if request.method == "POST":
         _restore(request, run, step)
         return redirect("web:run-changes", run_id=run.pk)
@@ -78,7 +79,3 @@ def _files_of(step: WorkspaceSnapshot) -> dict[str, Any]:
         for file in found.files
     ]
     return {"files": files, "more": found.total - len(files)}
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from agents.hidden_text import escaped_json, visible
+from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.models import ApprovalRequest, Message, MessageRole, Run
+from agents.selectors.queue import QueueFilter, queue_of
 from agents.selectors.visible import (
     Person,
     approvals_for,
@@ -21,10 +22,11 @@ from agents.selectors.visible import (
     watchable_runs_for,
 )
 from agents.services.agents import SCRIPTED
-from agents.services.errors import ServiceError
-from agents.services.run_control import cancel_run
+from agents.services.errors import NotAllowed, ServiceError
+from agents.services.run_control import cancel_for, may_cancel
 from agents.services.runs import RunRequest, create_run
 from agents.states import ApprovalStatus, RunStatus
+from agents.web.cards import card_json, cards_of
 from agents.web.files import list_files
 from agents.web.pages import PersonRequest, page
 
@@ -32,6 +34,8 @@ THREAD_RUNS = 50
 """How many runs of its thread a page links to, the last ones."""
 THREAD_TEXT = 200
 """Characters of their messages that are shown there."""
+SHOWN_REQUESTS = 50
+"""Requests of one run that its page shows; the queue has all."""
 
 
 @page
@@ -47,7 +51,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         "spec": spec,
         "is_scripted": spec["provider"] == SCRIPTED,
         "is_owner": is_owner,
-        "may_cancel": _may_cancel(request.user, run),
+        "may_cancel": may_cancel(request.user, run),
         "may_write": is_owner and run.parent_id is None,
         "key": new_id(),
     }
@@ -66,12 +70,7 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
             "tokens": run.clock.total_tokens,
             "turns": run.clock.turn,
             "cost": None if run.clock.cost is None else f"{run.clock.cost:.4f}",
-            "approvals": [
-                _shown_approval(approval)
-                for approval in approvals_for(request.user).filter(
-                    run=run, status=ApprovalStatus.PENDING
-                )
-            ],
+            **_approvals(request.user, run),
             "outputs": list_files(run) if may_read else {"files": [], "is_cut": False},
             "thread": _thread(request.user, run),
         }
@@ -83,10 +82,10 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
 def cancel(request: PersonRequest, run_id: str) -> HttpResponse:
     """End the run and return to its page."""
     run = _watchable(request, run_id)
-    if _may_cancel(request.user, run):
-        cancel_run(run.id, by=request.user.get_username())
-    else:
-        messages.error(request, "Only its owner may cancel a run.")
+    try:
+        cancel_for(request.user, run)
+    except NotAllowed as error:
+        messages.error(request, error.message)
     return redirect("web:run", run_id=run.id)
 
 
@@ -118,15 +117,20 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
     return redirect("web:run", run_id=run.id if waits else made.run.id)
 
 
+def _approvals(person: User, run: Run) -> dict[str, Any]:
+    """Cards of what waits, and how many requests wait that are not for `person` to see."""
+    rows = list(queue_of(person, QueueFilter()).filter(run=run)[:SHOWN_REQUESTS])
+    waiting = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).count()
+    cards = cards_of(rows, person)
+    hidden = waiting - approvals_for(person).filter(run=run, status=ApprovalStatus.PENDING).count()
+    return {"approvals": [card_json(card) for card in cards], "for_others": hidden}
+
+
 def _watchable(request: PersonRequest, run_id: str) -> Run:
     runs = watchable_runs_for(request.user).select_related(
         "thread__agent", "agent_version", "owner", "clock"
     )
     return get_object_or_404(runs, pk=run_id)
-
-
-def _may_cancel(person: Person, run: Run) -> bool:
-    return run.owner_id == person.pk or bool(getattr(person, "is_superuser", False))
 
 
 def _message_text(run: Run) -> str:
@@ -153,23 +157,3 @@ def _thread(person: Person, run: Run) -> list[dict[str, Any]]:
         }
         for other in reversed(runs)
     ]
-
-
-def _shown_approval(approval: ApprovalRequest) -> dict[str, Any]:
-    """A request as text. Numbers are written here: a browser would round the large ones."""
-    whole = json.dumps(approval.input, ensure_ascii=False, indent=2)
-    return {
-        "id": approval.pk,
-        "tool": approval.tool,
-        "prompt": approval.prompt,
-        "digest": approval.digest,
-        "allowed_decisions": approval.allowed_decisions,
-        "fields": [
-            {"name": name, "text": _field_text(value)} for name, value in approval.input.items()
-        ],
-        "input_json": escaped_json(whole),
-    }
-
-
-def _field_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)

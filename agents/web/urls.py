@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from agents.web import changes, demo, files, history, home, run
+from agents.web import approvals, changes, deciding, demo, files, history, home, knowledge, run
 
 app_name = "web"
 urlpatterns = [
     path("", home.home, name="home"),
     path("demo/", demo.start_demo, name="demo"),
+    path("approvals/", approvals.queue, name="approvals"),
+    path("approvals/live/", approvals.live, name="approvals-live"),
+    path("approvals/decide/", deciding.decide_several, name="approvals-decide"),
+    path("approvals/<slug:request_id>/", approvals.one, name="approval"),
+    path("approvals/<slug:request_id>/decide/", deciding.decide_one, name="approval-decide"),
+    path("agents/<slug:slug>/knowledge/", knowledge.knowledge, name="knowledge"),
     path("runs/", history.history, name="history"),
     path("runs/<slug:run_id>/", run.run_page, name="run"),
     path("runs/<slug:run_id>/summary/", run.run_summary, name="run-summary"),

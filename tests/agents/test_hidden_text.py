@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agents
-from agents.hidden_text import HIDDEN_RANGES, escaped_json, visible
+from agents.hidden_text import (
+    HIDDEN_RANGES,
+    escaped_json,
+    escaped_text,
+    unescaped_text,
+    visible,
+)
 
 SCRIPT = Path(agents.__file__).parent / "static" / "agents" / "web" / "text.js"
 
@@ -54,3 +60,16 @@ def test_json_for_editing_means_the_same_and_hides_nothing(value: object) -> Non
     text = escaped_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(text) == value
     assert visible(text) == text
+
+
+@given(
+    st.text(alphabet=st.sampled_from(["\\", "u", "{", "}", "5", "c", "\u202e", "\r", "\n", "a"]))
+)
+def test_text_that_is_edited_comes_back_as_it_was(text: str) -> None:
+    typed = escaped_text(text)
+    assert visible(typed) == typed
+    assert unescaped_text(typed) == text
+
+
+def test_an_escape_of_no_character_stays_as_it_is() -> None:
+    assert unescaped_text("\\u{110000} \\u{} \\u{41}") == "\\u{110000} \\u{} A"

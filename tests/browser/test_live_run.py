@@ -258,7 +258,7 @@ def test_pages_fit_the_window(
         page.goto(path)
         if path == f"/runs/{run}/":
             page.locator(".approval").wait_for()
-            page.get_by_role("button", name="Edit…").click()
+            page.get_by_text("Edit…", exact=True).click()
         assert page.evaluate("document.documentElement.scrollWidth") == width
         # For people to look at.
         page.screenshot(path=tmp_path / f"page{path.replace('/', '-')}.png", full_page=True)

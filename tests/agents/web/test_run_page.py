@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 
 from agents.models import Run, RunClock
 from tests.agents.web.conftest import SignIn
@@ -96,12 +100,24 @@ def test_the_summary_shows_exactly_what_a_decision_is_bound_to(run: str, sign_in
     (shown,) = sign_in("olga").get(f"/runs/{run}/summary/").json()["approvals"]
     assert shown["id"] == request
     assert shown["digest"] == site_writer.approval(request)["digest"]
-    assert shown["allowed_decisions"] == ["approve", "edit", "reject", "respond"]
-    fields = {field["name"]: field["text"] for field in shown["fields"]}
-    assert fields["text"] == given["text"]
-    assert fields["account"] == "9007199254740993"
-    assert "\\u202e" in shown["input_json"]
-    assert "9007199254740993" in shown["input_json"]
+    assert list(shown["blocked"]) == ["approve", "edit", "reject", "respond"]
+    read = json.dumps(shown["reading"], ensure_ascii=False)
+    assert "9007199254740993" in read
+    assert "⟨U+202E⟩" in read
+    assert "\u202e" not in read
+    [editor] = shown["editors"]
+    assert json.loads(editor["text"]) == given
+    assert "\\u202e" in editor["text"]
+
+
+def test_the_summary_counts_what_waits_for_somebody_else(run: str, sign_in: SignIn) -> None:
+    site_writer.ask(run, "send", {"text": "secret"})
+    vera = sign_in("vera")
+    person = get_user_model().objects.get(username="vera")
+    person.user_permissions.add(Permission.objects.get(codename="view_all_runs"))
+    answer = vera.get(f"/runs/{run}/summary/")
+    assert (answer.json()["approvals"], answer.json()["for_others"]) == ([], 1)
+    assert sign_in("olga").get(f"/runs/{run}/summary/").json()["for_others"] == 0
 
 
 def test_the_summary_shows_requests_only_while_they_wait(run: str, sign_in: SignIn) -> None:

@@ -1,6 +1,7 @@
 // The page of a run: events come over the socket, what stands beside them from the summary.
 
-import { Approvals } from "./approvals.js";
+import { CardList } from "./card_list.js";
+import { keepTime } from "./clock.js";
 import { ENDED, showStatus, showSummary, showTodos } from "./side.js";
 import { RunStream } from "./stream.js";
 import { Transcript } from "./transcript.js";
@@ -16,9 +17,12 @@ const csrf = document.querySelector("input[name=csrfmiddlewaretoken]").value;
 const title = document.title;
 
 const transcript = new Transcript(document.getElementById("transcript"), runsUrl);
-const approvals = new Approvals(
-  document.getElementById("approvals"), (text) => stream.send(text), csrf,
-);
+const requests = document.getElementById("approvals");
+const approvals = new CardList(requests, { csrf, back: "", isListed: false, isOnRun: true }, {
+  decided: wantSummary,
+  changed() {},
+});
+keepTime(requests);
 
 // Many events may come at once: they are applied together, so that the page is laid out once.
 let arrived = [];
@@ -34,7 +38,8 @@ function applyArrived() {
   arrived = [];
   for (const event of events) apply(event);
   page.dataset.seq = events.at(-1).seq;
-  if (isFollowing) scrollTo({ top: document.body.scrollHeight });
+  const isDeciding = requests.contains(document.activeElement);
+  if (isFollowing && !isDeciding) scrollTo({ top: document.body.scrollHeight });
 }
 
 function apply(event) {
@@ -83,8 +88,15 @@ async function loadSummary() {
   }
   if (number !== summaryNumber) return;
   showSummary(summary, runId, runsUrl);
-  approvals.show(summary.approvals);
+  approvals.update({ order: summary.approvals.map(({ id }) => id), cards: summary.approvals });
+  showOthers(summary.for_others);
   document.title = summary.approvals.length ? `● Waiting for you · ${title}` : title;
+}
+
+function showOthers(count) {
+  const note = document.getElementById("for-others");
+  note.textContent = count === 1 ? "A request waits for an approver." : `${count} requests wait for an approver.`;
+  note.hidden = count === 0;
 }
 
 function say(text) {
@@ -99,16 +111,12 @@ const REFUSALS = {
 
 const stream = new RunStream(runId, {
   event: takeEvent,
-  answer(frame) {
-    approvals.answer(frame);
-    wantSummary();
-  },
+  answer() {},
   open() {
     say("");
     wantSummary();
   },
   lost() {
-    approvals.connectionLost();
     say("The connection is lost. Trying again…");
   },
   refused(code) {

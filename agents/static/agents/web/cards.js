@@ -1,0 +1,179 @@
+// The elements of a request, from what agents/web/cards.py gives: the same as templates/web/card.html.
+// All texts come with hidden characters as code points, or as escapes where they are to be edited.
+
+import { readingElement } from "./reading.js";
+import { element } from "./text.js";
+
+const HINT = "\\u{…} stands for a character that cannot be seen.";
+
+/** `page` has `csrf`, `back` (a query), `isListed`: it can be selected, `isOnRun`: of this run. */
+export function cardElement(card, page) {
+  const form = (...children) => element(
+    "form", { class: "decide", method: "post", action: card.decide_url },
+    hiddenInput("csrfmiddlewaretoken", page.csrf),
+    hiddenInput("digest", card.digest), hiddenInput("back", page.back), ...children,
+  );
+  const isOpen = card.reading !== null;
+  return element(
+    "article",
+    {
+      class: "approval", id: `request-${card.id}`, "data-approval": card.id, "data-digest": card.digest,
+      "data-stamp": card.stamp, "data-kind": card.kind, tabindex: "-1", "aria-labelledby": `title-${card.id}`,
+    },
+    head(card, page),
+    ...paragraph("approval-why", card.prompt),
+    ...paragraph("approval-why", card.memory_reason && `The agent’s reason: ${card.memory_reason}`),
+    ...paragraph("approval-needed", card.approvals),
+    ...paragraph("approval-why", card.outcome?.reason && `Reason given: ${card.outcome.reason}`),
+    isOpen ? readingElement(card.reading) : element(
+      "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, "Show what it asks"),
+    ),
+    ...(card.outcome?.edited ? [edited(card.outcome.edited)] : []),
+    ...(isOpen && card.kind === "memory" ? [sources(card)] : []),
+    ...paragraph("note approval-refusal", card.refusal),
+    ...(isOpen && card.is_pending ? [actions(card, form)] : []),
+    element("p", { class: "note problem approval-problem", role: "alert", hidden: "" }),
+  );
+}
+
+function head(card, { isListed, isOnRun }) {
+  const tool = element("code", {}, card.tool);
+  const facts = element(
+    "p", { class: "approval-facts" },
+    "run of ", element("strong", {}, card.path), ` · for ${card.owner} · asked `,
+    element("time", { datetime: card.asked_at, "data-clock": "since" }, card.asked_ago),
+  );
+  if (card.expires_at) {
+    const attributes = { class: "approval-expiry", datetime: card.expires_at, "data-clock": "until" };
+    facts.append(" · ", element("time", attributes, card.expires_in));
+  }
+  if (!isOnRun) facts.append(" · ", element("a", { class: "run-link", href: card.run_url }, "Open the run"));
+  const made = element("header", { class: "approval-head" });
+  if (isListed && card.may_select) {
+    made.append(element(
+      "label", { class: "approval-select" },
+      element("input", { type: "checkbox", name: "selected", value: `${card.id}:${card.digest}`, form: "several" }),
+      element("span", { class: "aside" }, `Select ${card.tool} of ${card.owner}`),
+    ));
+  }
+  made.append(element("h2", { id: `title-${card.id}` }, ...(card.is_pending ? ["Allow ", tool, "?"] : [tool])));
+  if (card.outcome) {
+    made.append(element("span", { class: "status", "data-status": card.outcome.status }, card.outcome.text));
+  }
+  made.append(facts);
+  return made;
+}
+
+function edited(text) {
+  return element(
+    "div", { class: "approval-edited" },
+    element("div", { class: "label" }, "What was approved instead"), element("pre", { tabindex: "0" }, text),
+  );
+}
+
+function sources(card) {
+  const count = card.sources.length;
+  const summary = `Proposed in step ${card.memory_step}, after reading ${count} `
+    + `${count === 1 ? "source" : "sources"} that others may have written`;
+  const lines = card.sources.map(({ step, tool, source }) => element(
+    "li", {}, ...(tool ? [`step ${step}: `, element("code", {}, tool), " "] : []), source,
+  ));
+  return element("details", { class: "approval-sources" }, element("summary", {}, summary), element("ul", {}, ...lines));
+}
+
+function actions(card, form) {
+  const offers = (decision) => decision in card.blocked;
+  const isBlocked = (decision) => card.blocked[decision] !== "";
+  const made = element("div", { class: "actions" });
+  if (offers("approve")) made.append(form(decideButton("approve", "Approve", "primary", isBlocked("approve"))));
+  if (offers("edit")) {
+    if (isBlocked("edit")) made.append(disabledButton("Edit…"));
+    else made.append(...card.editors.map((editor, place) => editPanel(card, editor, place, form)));
+  }
+  if (offers("reject")) {
+    const area = element("textarea", { name: "reason", rows: "2", maxlength: "10000" });
+    made.append(panel("reject", "Reject…", form(
+      element("label", {}, "Why not? The agent is told.", area), decision("reject", "Reject", "danger"),
+    )));
+  }
+  if (offers("respond")) {
+    if (isBlocked("respond")) made.append(disabledButton("Answer instead…"));
+    else made.append(respondPanel(form));
+  }
+  if (card.grants.length > 0) made.append(alwaysPanel(card, form));
+  return made;
+}
+
+function editPanel(card, editor, place, form) {
+  const isLast = place === card.editors.length - 1;
+  const title = isLast ? (place === 0 ? "Edit…" : "Edit as JSON…") : "Edit the content…";
+  const area = element("textarea", {
+    class: "code", name: editor.kind === "json" ? "input" : "content", rows: "10", spellcheck: "false",
+  });
+  area.defaultValue = editor.text;
+  const label = card.kind === "memory" ? "Save with these changes" : "Run with these changes";
+  return panel("edit", title, form(
+    element("label", {}, editor.label, area),
+    ...(editor.has_escapes ? [element("p", { class: "quiet" }, HINT)] : []),
+    decision("edit", label, "primary"),
+  ));
+}
+
+function respondPanel(form) {
+  const area = element("textarea", { name: "reason", rows: "4" });
+  return panel("respond", "Answer instead…", form(
+    element("label", {}, "The call is not made; the agent gets this as its result.", area),
+    decision("respond", "Answer", "primary"),
+  ));
+}
+
+function alwaysPanel(card, form) {
+  const choices = card.grants.flatMap((grant, place) => {
+    const choice = element("label", { class: "choice" },
+      element("input", { type: "radio", name: "match", value: grant.match, checked: place === 0 ? "" : null }),
+      ` ${grant.label}`);
+    if (!grant.pattern_label) return [choice];
+    const input = element("input", {
+      class: "code", name: `pattern_${grant.match}`, value: grant.pattern, spellcheck: "false",
+    });
+    return [choice, element("label", { class: "choice-pattern" }, grant.pattern_label, input)];
+  });
+  const whose = [["owner", card.owner], ["thread", "this conversation only"], ["everybody", "everybody"]];
+  const number = (name, value, attributes) => element("input", { type: "number", name, value, min: "1", ...attributes });
+  return panel("always", "Always allow…", form(
+    element("fieldset", {}, element("legend", {}, "Approve this, and from now on without asking"), ...choices),
+    element(
+      "div", { class: "terms" },
+      element("label", {}, "In the runs of",
+        element("select", { name: "whose" }, ...whose.map(([value, label]) => element("option", { value }, label)))),
+      element("label", {}, "Days", number("days", "7", { max: "90" })),
+      element("label", {}, "Times at most", number("max_uses", "100")),
+    ),
+    element("label", {}, "Reason, for the record", element("input", { name: "reason", maxlength: "1000" })),
+    decision("always", "Approve and always allow", "primary"),
+  ));
+}
+
+function panel(name, title, form) {
+  return element("details", { class: "panel", "data-panel": name }, element("summary", {}, title), form);
+}
+
+function decision(value, label, kind) {
+  return element("div", {}, decideButton(value, label, kind));
+}
+
+function decideButton(value, label, kind, isDisabled = false) {
+  return element("button", { class: kind, name: "decision", value, disabled: isDisabled ? "" : null }, label);
+}
+
+function disabledButton(label) {
+  return element("button", { type: "button", disabled: "" }, label);
+}
+
+function hiddenInput(name, value) {
+  return element("input", { type: "hidden", name, value });
+}
+
+function paragraph(name, text) {
+  return text ? [element("p", { class: name }, text)] : [];
+}

@@ -1,0 +1,51 @@
+// The keyboard of the queue. Letters mean something only outside of text fields.
+
+/** `list` is a CardList, `help` the dialog that tells the keys. */
+export function listenToKeys(list, help, helpButton) {
+  const current = () => list.cards.get(document.activeElement?.closest?.("article.approval")?.dataset.approval);
+
+  const move = (step) => {
+    const shown = list.shown;
+    const place = shown.indexOf(current());
+    const next = place < 0 ? (step > 0 ? 0 : shown.length - 1) : place + step;
+    const card = shown[Math.max(0, Math.min(shown.length - 1, next))];
+    card?.root.focus();
+    card?.root.scrollIntoView({ block: "nearest" });
+  };
+  const toggleSelected = (card) => card.root.querySelector("input[name=selected]")?.click();
+  const click = (card, selector) => card.root.querySelector(selector)?.click();
+  const keys = {
+    j: () => move(1),
+    k: () => move(-1),
+    "?": () => help.showModal(),
+    a: () => withCard((card) => click(card, "button[value=approve]")),
+    r: () => withCard((card) => card.open("reject")),
+    e: () => withCard((card) => card.open("edit")),
+    x: () => withCard(toggleSelected),
+    o: () => withCard((card) => click(card, "a.run-link")),
+  };
+
+  function withCard(act) {
+    const card = current();
+    if (card) act(card);
+    else move(1);
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || help.open) return;
+    const isTyping = event.target.matches("textarea, select, input:not([type=checkbox]):not([type=radio])");
+    if (event.key === "Escape" && isTyping) {
+      const panel = event.target.closest("details.panel");
+      event.target.blur();
+      if (panel && !current()) panel.closest("article").focus();
+      return;
+    }
+    const act = keys[event.key];
+    // A key that is held down approves one request and not all.
+    if (isTyping || !act || (event.repeat && event.key !== "j" && event.key !== "k")) return;
+    event.preventDefault();
+    act();
+  });
+  helpButton.hidden = false;
+  helpButton.addEventListener("click", () => help.showModal());
+}

@@ -1,0 +1,119 @@
+"""What stands on a card: what can be edited, who has approved, how it ended. Ready to be shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.utils import timezone
+from django.utils.timesince import timesince
+
+from agents.hidden_text import escaped_json, escaped_text, visible
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.states import ApprovalStatus, Decision
+
+SOURCE_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """Something to edit: `json`, the whole input, or `content`, the text of one file."""
+
+    kind: Literal["json", "content"]
+    label: str
+    text: str
+    has_escapes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that others may have written and that the run had read."""
+
+    step: int
+    tool: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a request ended. `edited` is what was approved in place of what was asked."""
+
+    status: str
+    text: str
+    at: str
+    reason: str
+    edited: str
+
+
+def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
+    if row.memory_edit is not None:
+        text = row.memory_edit.proposed_content or ""
+        yield _content_editor("The file as it should be", text)
+        return
+    content = row.input.get("content") if isinstance(row.input, dict) else None
+    if row.tool == "write_file" and isinstance(content, str):
+        yield _content_editor("The content of the file", content)
+    whole = json.dumps(row.input, ensure_ascii=False, indent=2)
+    yield Editor("json", "What should run instead, as JSON", escaped_json(whole))
+
+
+def _content_editor(label: str, text: str) -> Editor:
+    typed = escaped_text(text)
+    return Editor("content", label, typed, has_escapes=typed != text)
+
+
+def approvals_of(row: ApprovalRequest) -> str:
+    if row.approvals_needed < 2:
+        return ""
+    if row.first_approved_at is None:
+        return f"0 of {row.approvals_needed}: two different people must approve"
+    by = row.first_approver.get_username() if row.first_approver else "somebody"
+    return visible(f"1 of {row.approvals_needed}: {by} approved")
+
+
+def outcome_of(row: ApprovalRequest) -> Outcome:
+    by = visible(row.decided_by.get_username()) if row.decided_by else "somebody"
+    words = {
+        Decision.APPROVE: f"Approved by {by}",
+        Decision.EDIT: f"Approved with changes by {by}",
+        Decision.REJECT: f"Rejected by {by}",
+        Decision.RESPOND: f"Answered by {by}",
+    }
+    ends = {
+        ApprovalStatus.EXPIRED: "Expired: nobody decided in time",
+        ApprovalStatus.CANCELLED: "Withdrawn: the run was ended",
+        ApprovalStatus.SUPERSEDED: "Asked anew: what it showed has changed",
+    }
+    text = words.get(Decision(row.decision), "") if row.decision else ""
+    if row.status != ApprovalStatus.DECIDED:
+        end = ends.get(ApprovalStatus(row.status), row.get_status_display())
+        text = f"{end}. {text}" if text else end
+    ended: datetime = getattr(row, "ended_at", None) or row.decided_at or row.created_at
+    return Outcome(
+        status=row.decision if row.status == ApprovalStatus.DECIDED else row.status,
+        text=text,
+        at=ended.isoformat(),
+        reason=visible(row.reason),
+        edited=_edited(row),
+    )
+
+
+def _edited(row: ApprovalRequest) -> str:
+    if row.edited_input is None:
+        return ""
+    if row.kind == ApprovalKind.MEMORY and isinstance(row.edited_input.get("content"), str):
+        return visible(row.edited_input["content"])
+    return visible(json.dumps(row.edited_input, ensure_ascii=False, indent=2))
+
+
+def source_of(entry: dict[str, Any]) -> Source:
+    given = visible(str(entry.get("source", "")))[:SOURCE_CHARACTERS]
+    return Source(entry.get("step") or 0, visible(str(entry.get("tool", ""))), given)
+
+
+def until(moment: datetime) -> str:
+    now = timezone.now()
+    return f"expires in {timesince(now, moment, depth=1)}" if moment > now else "has expired"

@@ -1,0 +1,219 @@
+"""A request as a card: everything on it is text that can be shown as it is.
+
+The template `web/card.html` and `cards.js` make the same elements of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.timesince import timesince
+
+from agents.hidden_text import visible
+from agents.models import ApprovalRequest
+from agents.reading import Reading
+from agents.selectors.queue import SOON, paths_of_runs
+from agents.services.approval_rights import check_right
+from agents.services.errors import ServiceError
+from agents.services.request_reading import reading_of_request
+from agents.states import ApprovalStatus, Decision
+from agents.web.always import GrantOption, grant_options
+from agents.web.card_parts import (
+    Editor,
+    Outcome,
+    Source,
+    approvals_of,
+    editors_of,
+    outcome_of,
+    source_of,
+    until,
+)
+
+OPEN_BYTES = 100_000
+"""A request larger than this is shown closed, until somebody opens it."""
+OPEN_BYTES_TOGETHER = 400_000
+"""Of one page: an agent cannot make the queue too slow to be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Times are ISO 8601; `blocked` says of each decision that is offered why it is not for this
+    person, empty where it is. A closed card has no reading and cannot be decided.
+    """
+
+    id: str
+    digest: str
+    kind: str
+    tool: str
+    is_pending: bool
+    agent: str
+    path: str
+    owner: str
+    run_url: str
+    url: str
+    decide_url: str
+    prompt: str
+    asked_at: str
+    asked_ago: str
+    expires_at: str
+    expires_in: str
+    is_expiring: bool
+    approvals: str
+    blocked: dict[str, str]
+    refusal: str
+    memory_reason: str
+    memory_step: int
+    sources: tuple[Source, ...]
+    outcome: Outcome | None
+    stamp: str = ""
+    reading: Reading | None = None
+    editors: tuple[Editor, ...] = ()
+    grants: tuple[GrantOption, ...] = field(default=())
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Decisions to show, disabled or not."""
+        return frozenset(self.blocked) if self.reading is not None else frozenset()
+
+    @property
+    def may_approve(self) -> bool:
+        return self.blocked.get(Decision.APPROVE) == "" and self.reading is not None
+
+    @property
+    def may_select(self) -> bool:
+        return self.is_pending and self.reading is not None
+
+
+def cards_of(
+    requests: Iterable[ApprovalRequest], person: AbstractBaseUser, *, opened: bool | None = None
+) -> list[Card]:
+    """Cards of rows of `queue_of`, in their order.
+
+    `opened`: all with their readings, or none; None opens what is not too large and still waits.
+    """
+    rows = list(requests)
+    paths = paths_of_runs(row.run for row in rows)
+    rights = _Rights(person)
+    left = OPEN_BYTES_TOGETHER
+    cards: list[Card] = []
+    for row in rows:
+        card = _closed_card(row, paths[row.run_id], rights)
+        size = _size(row)
+        fits = card.is_pending and size <= min(OPEN_BYTES, left)
+        if opened or (opened is None and fits):
+            left -= size
+            card = _opened(card, row)
+        cards.append(replace(card, stamp=_stamp(card)))
+    return cards
+
+
+def card_json(card: Card) -> dict[str, Any]:
+    """As `cards.js` takes it."""
+    return {**asdict(card), "may_select": card.may_select}
+
+
+class _Rights:
+    """What one person may do; the same question is asked of the database once."""
+
+    def __init__(self, person: AbstractBaseUser) -> None:
+        self._person = person
+        self._known: dict[tuple[object, ...], str] = {}
+
+    @property
+    def person_id(self) -> int:
+        return int(self._person.pk)
+
+    def refusal(self, request: ApprovalRequest, decision: str) -> str:
+        # All that `check_right` looks at.
+        asked = (
+            decision,
+            request.kind,
+            request.memory_edit.agent_id if request.memory_edit else None,
+            request.run.owner_id == self._person.pk,
+            request.self_approval,
+            request.first_approver_id == self._person.pk,
+        )
+        if asked not in self._known:
+            self._known[asked] = self._ask(request, decision)
+        return self._known[asked]
+
+    def _ask(self, request: ApprovalRequest, decision: str) -> str:
+        try:
+            check_right(request, request.run, decision, self._person)
+        except ServiceError as error:
+            return error.message
+        return ""
+
+
+def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card:
+    is_pending = row.status == ApprovalStatus.PENDING
+    blocked: dict[str, str] = {}
+    if is_pending:
+        blocked = {word: rights.refusal(row, word) for word in row.allowed_decisions}
+    edit = row.memory_edit
+    provenance: dict[str, Any] = edit.provenance if edit else {}
+    now = timezone.now()
+    return Card(
+        id=row.pk,
+        digest=row.digest,
+        kind=row.kind,
+        tool=visible(row.tool),
+        is_pending=is_pending,
+        agent=visible(row.run.agent_version.agent.name),
+        path=visible(" → ".join(path)),
+        owner=visible(row.run.owner.get_username()),
+        run_url=reverse("web:run", args=[row.run_id]),
+        url=reverse("web:approval", args=[row.pk]),
+        decide_url=reverse("web:approval-decide", args=[row.pk]),
+        prompt=visible(row.prompt),
+        asked_at=row.created_at.isoformat(),
+        asked_ago=f"{timesince(row.created_at, depth=1)} ago",
+        expires_at=row.expires_at.isoformat() if row.expires_at and is_pending else "",
+        expires_in=until(row.expires_at) if row.expires_at and is_pending else "",
+        is_expiring=bool(is_pending and row.expires_at and row.expires_at - now < SOON),
+        approvals=approvals_of(row) if is_pending else "",
+        blocked=blocked,
+        refusal=visible(_refusal(row, blocked, rights)),
+        memory_reason=visible(edit.reason) if edit else "",
+        memory_step=provenance.get("step") or 0,
+        sources=tuple(source_of(each) for each in provenance.get("sources") or ()),
+        outcome=None if is_pending else outcome_of(row),
+    )
+
+
+def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: _Rights) -> str:
+    """Why the person cannot do all that is offered, in a sentence or two."""
+    refusal = next((text for text in blocked.values() if text), "")
+    if blocked.get(Decision.APPROVE) and row.first_approver_id != rights.person_id:
+        return f"It waits for an approver. {refusal}"
+    return refusal
+
+
+def _opened(card: Card, row: ApprovalRequest) -> Card:
+    card = replace(card, reading=reading_of_request(row))
+    if not card.is_pending:
+        return card
+    return replace(
+        card,
+        editors=tuple(editors_of(row)) if Decision.EDIT in card.blocked else (),
+        grants=tuple(grant_options(row)) if card.may_approve else (),
+    )
+
+
+def _size(row: ApprovalRequest) -> int:
+    edit = row.memory_edit
+    texts = [edit.previous_content, edit.proposed_content] if edit else []
+    return len(json.dumps(row.input)) + sum(len(text or "") for text in texts)
+
+
+def _stamp(card: Card) -> str:
+    """Changes when a page that shows the card should show it anew."""
+    seen = json.dumps([card.approvals, card.blocked, card.is_pending, asdict(card)["outcome"]])
+    return hashlib.sha256(seen.encode()).hexdigest()[:12]

@@ -1,0 +1,195 @@
+"""Decisions that come as forms, from a page with or without scripts: one, or several at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn, cast
+
+from django.contrib import messages
+from django.http import HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
+
+from agents.hidden_text import unescaped_text, visible
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest
+from agents.selectors.visible import approvals_for
+from agents.services.approvals import DecisionRequest
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
+from agents.states import ApprovalStatus, Decision
+from agents.web.always import terms_of
+from agents.web.cards import cards_of
+from agents.web.pages import PersonRequest, page
+from agents.web.queue_query import back_to, card_rows
+
+SEVERAL = 100
+"""So many requests at most are answered together."""
+REASON_CHARACTERS = 100_000
+ALWAYS = "always"
+"""What the form calls an approval with a grant."""
+_ID = re.compile("[0-9a-z]{1,26}")
+_STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409}
+_SAID = {
+    Decision.APPROVE: "Approved",
+    Decision.EDIT: "Approved with changes",
+    Decision.REJECT: "Rejected",
+    Decision.RESPOND: "Answered",
+}
+
+
+@page
+@require_POST
+def decide_one(request: PersonRequest, request_id: str) -> HttpResponse:
+    """Answer one request. The form holds `decision`, the `digest` of what was shown, and more.
+
+    A page that asks for JSON gets it; for others it goes back to the queue, or, when the answer is
+    refused, to the request's own page with what was typed.
+    """
+    try:
+        answer = _answer_of(request.POST, request_id, request)
+        decided = decide(request_id, answer, by=request.user)
+    except ServiceError as error:
+        return _refused(request, request_id, error)
+    said = _said(decided)
+    if _wants_json(request):
+        return JsonResponse({"message": said, "is_pending": decided.status == "pending"})
+    messages.success(request, said)
+    return redirect(back_to(request))
+
+
+@page
+@require_POST
+def decide_several(request: PersonRequest) -> HttpResponse:
+    """Give each of the `selected` (`id:digest`) the same answer. Each is a decision of its own."""
+    decision = request.POST.get("decision", "")
+    reason = request.POST.get("reason", "")
+    selected = request.POST.getlist("selected")
+    results: list[dict[str, Any]] = []
+    problem = ""
+    if decision not in (Decision.APPROVE, Decision.REJECT):
+        problem = "Several at once can be approved or rejected."
+    elif not selected:
+        problem = "Select some requests first."
+    elif len(selected) > SEVERAL:
+        problem = f"At most {SEVERAL} at once."
+    else:
+        results = [_decide_selected(each, decision, reason, request) for each in selected]
+    if _wants_json(request):
+        status = 400 if problem else 200
+        return JsonResponse({"message": problem, "results": results}, status=status)
+    if problem:
+        messages.error(request, problem)
+    done = [result for result in results if result["is_done"]]
+    if done:
+        messages.success(request, f"{_SAID[Decision(decision)]}: {len(done)}.")
+    for result in results:
+        if not result["is_done"]:
+            messages.error(request, f"{result['what']}: {result['message']}")
+    return redirect(back_to(request))
+
+
+def _decide_selected(
+    selected: str, decision: str, reason: str, request: PersonRequest
+) -> dict[str, Any]:
+    key, _, digest = selected.partition(":")
+    result = {"id": visible(key)[:40], "what": visible(key)[:40], "is_done": False}
+    try:
+        if not _ID.fullmatch(key):
+            raise NotFound(f"There is no request {key!r} that you may decide.")
+        answer = DecisionRequest(decision, digest, reason=_text(reason))
+        decided = decide(key, answer, by=request.user)
+    except ServiceError as error:
+        shown = approvals_for(request.user).filter(pk=key) if _ID.fullmatch(key) else None
+        tool = shown.values_list("tool", flat=True).first() if shown is not None else None
+        if tool is not None:
+            result["what"] = visible(tool)
+        return {**result, "message": visible(error.message)}
+    return {**result, "what": visible(decided.tool), "is_done": True, "message": _said(decided)}
+
+
+def _answer_of(typed: QueryDict, request_id: str, request: PersonRequest) -> DecisionRequest:
+    decision = typed.get("decision", "")
+    # Never None: this door decides nothing that was not shown.
+    digest = typed.get("digest", "")
+    reason = _text(typed.get("reason", ""))
+    if decision == ALWAYS:
+        return DecisionRequest(Decision.APPROVE, digest, always=terms_of(typed))
+    if decision != Decision.EDIT:
+        return DecisionRequest(decision, digest, reason=reason)
+    if "content" in typed:
+        given = _input_with_content(typed.get("content", ""), request_id, request)
+    else:
+        given = _parsed(typed.get("input", ""))
+    return DecisionRequest(decision, digest, given, reason)
+
+
+def _input_with_content(typed: str, request_id: str, request: PersonRequest) -> dict[str, Any]:
+    """The whole input with another content; for an edit of the memory the content alone."""
+    # Browsers send line breaks of a form as CR LF; a CR of the file's own is an escape.
+    content = unescaped_text(typed.replace("\r\n", "\n"))
+    asked = approvals_for(request.user).filter(pk=request_id).first()
+    if asked is None:
+        raise NotFound(f"There is no request {request_id!r} that you may decide.")
+    if asked.memory_edit_id is not None:
+        return {"content": content}
+    if not isinstance(asked.input, dict) or not isinstance(asked.input.get("content"), str):
+        raise InvalidRequest("This call has no content to edit: edit its whole input.")
+    return {**asked.input, "content": content}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_refuse_number, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(
+            f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise InvalidRequest("The JSON is nested too deeply.") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InvalidRequest(f"The JSON holds a number that is too long: {error}.") from None
+    if not isinstance(value, dict):
+        raise InvalidRequest("Write an object: { … }")
+    return cast(dict[str, Any], value)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse_number(text)
+
+
+def _refuse_number(text: str) -> NoReturn:
+    raise InvalidRequest(f"{text[:40]} is no number that JSON knows.")
+
+
+def _text(typed: str) -> str:
+    text = typed.replace("\r\n", "\n")
+    if "\x00" in text:
+        raise InvalidRequest("The text holds a NUL character: leave it out.")
+    if len(text) > REASON_CHARACTERS:
+        raise InvalidRequest(f"The text is longer than {REASON_CHARACTERS:,} characters.")
+    return text
+
+
+def _refused(request: PersonRequest, request_id: str, error: ServiceError) -> HttpResponse:
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
+    message = visible(error.message)
+    if _wants_json(request):
+        return JsonResponse({"message": message, "code": error.code}, status=status)
+    row = get_object_or_404(card_rows(request.user), pk=request_id)
+    [card] = cards_of([row], request.user, opened=True)
+    context = {"card": card, "problem": message, "typed": request.POST, "back": back_to(request)}
+    return render(request, "web/approval.html", context, status=status)
+
+
+def _said(decided: ApprovalRequest) -> str:
+    tool = visible(decided.tool)
+    if decided.status == ApprovalStatus.PENDING:
+        return f"You approved {tool}. A second person has to, too."
+    return f"{_SAID[Decision(decided.decision)]}: {tool}."
+
+
+def _wants_json(request: PersonRequest) -> bool:
+    return request.headers.get("accept", "").startswith("application/json")

@@ -1,0 +1,105 @@
+"""What the address of the queue says: filters, and the place in the list."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import cast, get_args
+from urllib.parse import urlencode
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.urls import reverse
+
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.selectors.queue import Age, QueueFilter, after_row, queue_of
+from agents.selectors.visible import approvals_for
+from agents.web.pages import PersonRequest
+
+PAGE_CARDS = 20
+DECIDED = "decided"
+LONGEST = 200
+FIELDS = ("agent", "tool", "kind", "owner", "run", "age")
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePage:
+    """Rows of one page, and the address (a query) of the next, empty on the last."""
+
+    rows: list[ApprovalRequest]
+    next_query: str
+
+
+def filter_of(query: QueryDict) -> QueueFilter:
+    """What `query` asks for; what it cannot mean is left out."""
+    given = {name: _word(query.get(name, "")) for name in FIELDS}
+    if given["kind"] not in ApprovalKind.values:
+        given["kind"] = ""
+    if given["age"] not in get_args(Age):
+        given["age"] = ""
+    age = cast(Age, given.pop("age"))
+    return QueueFilter(is_pending=query.get("tab") != DECIDED, age=age, **given)
+
+
+def query_of(wanted: QueueFilter, **more: str) -> str:
+    """`wanted` as a query for a link, without what is empty."""
+    values = {name: value for name, value in asdict(wanted).items() if name != "is_pending"}
+    tab = {} if wanted.is_pending else {"tab": DECIDED}
+    given = {name: value for name, value in {**tab, **values, **more}.items() if value}
+    return f"?{urlencode(given)}" if given else "?"
+
+
+def page_of(
+    person: AbstractBaseUser, wanted: QueueFilter, query: QueryDict, *, size: int = PAGE_CARDS
+) -> QueuePage:
+    """The page that begins after `?after=`, the last row of the page before."""
+    rows = queue_of(person, wanted)
+    place = _place(wanted, query.get("after", ""))
+    if place is not None:
+        rows = after_row(rows, wanted, *place)
+    found = list(rows[: size + 1])
+    if len(found) <= size:
+        return QueuePage(found, "")
+    last = found[size - 1]
+    after = last.pk
+    if not wanted.is_pending:
+        after = f"{last.pk}:{last.ended_at.isoformat()}"  # type: ignore[attr-defined]  # annotated
+    return QueuePage(found[:size], query_of(wanted, after=after))
+
+
+def card_rows(person: AbstractBaseUser) -> QuerySet[ApprovalRequest]:
+    """All requests that `person` may see, pending or not, with what a card shows."""
+    return approvals_for(person).select_related(
+        "run__agent_version__agent",
+        "run__owner",
+        "run__thread",
+        "tool_call",
+        "memory_edit__agent",
+        "first_approver",
+        "decided_by",
+    )
+
+
+def back_to(request: PersonRequest) -> str:
+    """The page of the queue that a form came from. Always the queue, whatever the form says."""
+    query = QueryDict(request.POST.get("back", "").lstrip("?")[:2000])
+    after = {"after": query["after"]} if query.get("after") else {}
+    return f"{reverse('web:approvals')}{query_of(filter_of(query), **after)}"
+
+
+def _place(wanted: QueueFilter, text: str) -> tuple[str, datetime | None] | None:
+    key, _, moment = _word(text).partition(":")
+    if not key:
+        return None
+    if wanted.is_pending:
+        return key, None
+    try:
+        ended_at = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    return (key, ended_at) if ended_at.tzinfo else None
+
+
+def _word(text: str) -> str:
+    return text.replace("\x00", "").strip()[:LONGEST]
