@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from agents.admin.approval_fields import (
+    at_its_field,
+    check_interrupt_on,
+    check_rules,
+    check_tool_name,
+)
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
 from agents.models import Agent
 from agents.services.agents import build_spec
 from agents.services.errors import InvalidRequest
-from agents.states import Decision
 from sandbox.toolbox_find import toolbox_names
-
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
-_RULE = (
-    'true (ask), false (never ask) or {"allowed_decisions": ["approve", "reject"]} '
-    f"with some of {', '.join(Decision.values)}"
-)
 
 
 class JsonText(forms.CharField):
@@ -74,7 +72,11 @@ class AgentForm(forms.ModelForm):
 
     tools = JsonText(empty=None, help_text=Agent._meta.get_field("tools").help_text)
     interrupt_on = JsonText(empty={}, help_text=Agent._meta.get_field("interrupt_on").help_text)
-
+    approval_rules = JsonText(
+        empty=[],
+        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "vel-json"}),
+        help_text=Agent._meta.get_field("approval_rules").help_text,
+    )
     allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)
 
     class Meta:
@@ -97,20 +99,17 @@ class AgentForm(forms.ModelForm):
         if not isinstance(tools, list):
             raise ValidationError('Give a list of tool names, as ["ls", "read_file"].')
         for name in tools:
-            _check_tool_name(name)
+            check_tool_name(name)
         twice = sorted({name for name in tools if tools.count(name) > 1})
         if twice:
             raise ValidationError(f"Named more than once: {', '.join(twice)}.")
         return tools
 
     def clean_interrupt_on(self) -> dict[str, Any]:
-        rules = self.cleaned_data["interrupt_on"]
-        if not isinstance(rules, dict):
-            raise ValidationError('Give an object of tool names, as {"execute": true}.')
-        for name, rule in rules.items():
-            _check_tool_name(name)
-            _check_rule(name, rule)
-        return rules
+        return check_interrupt_on(self.cleaned_data["interrupt_on"])
+
+    def clean_approval_rules(self) -> list[dict[str, Any]]:
+        return check_rules(self.cleaned_data["approval_rules"])
 
     def _post_clean(self) -> None:
         """Once the agent is put together, see whether a run could pin it."""
@@ -120,39 +119,8 @@ class AgentForm(forms.ModelForm):
         try:
             build_spec(self.instance)
         except InvalidRequest as error:
-            # Its message begins with the field's name.
-            name, _, reason = error.message.partition(": ")
-            field = name.split(".")[0]
-            if reason and field in self.fields:
+            field, reason = at_its_field(error.message)
+            if field in self.fields:
                 self.add_error(field, reason)
             else:
                 self.add_error(None, error.message)
-
-
-def _check_tool_name(name: object) -> None:
-    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):
-        raise ValidationError(
-            f"{json.dumps(name, ensure_ascii=False)} is not the name of a tool: "
-            "write it in quotes, as the agent calls it."
-        )
-
-
-def _check_rule(tool: str, rule: object) -> None:
-    if isinstance(rule, bool):
-        return
-    if not isinstance(rule, dict) or set(rule) - {"allowed_decisions"}:
-        raise ValidationError(
-            f"The rule of {tool} is {json.dumps(rule, ensure_ascii=False)}; it may be {_RULE}."
-        )
-    decisions = rule.get("allowed_decisions", Decision.values)
-    if not isinstance(decisions, list) or not decisions:
-        raise ValidationError(
-            f"allowed_decisions of {tool} must be a list that is not empty: "
-            f"choose from {', '.join(Decision.values)}."
-        )
-    unknown = [word for word in decisions if word not in Decision.values]
-    if unknown:
-        raise ValidationError(
-            f"allowed_decisions of {tool} has {', '.join(map(str, unknown))}: "
-            f"choose from {', '.join(Decision.values)}."
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -9,10 +10,12 @@ from django.db import transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.text import slugify
 
 from agents.admin.agent_form import AgentForm
+from agents.admin.approval_fields import APPROVAL_FIELDS, CONFIGURE_APPROVAL
+from agents.admin.rehearsal import rehearsal_page
 from agents.admin.text import shown_input
 from agents.admin.version_diff import changes
 from agents.hidden_text import visible
@@ -22,6 +25,11 @@ from agents.services.errors import InvalidRequest, ServiceError
 from sandbox.probe import check_host
 
 SANDBOX_FIELDS = ["sandbox", "network", "allowed_hosts", "toolbox", "command_timeout"]
+GUARDED = {
+    "sandbox": ("agents.configure_sandbox", SANDBOX_FIELDS),
+    "approval": (CONFIGURE_APPROVAL, APPROVAL_FIELDS),
+}
+"""Parts of an agent that need a permission of their own to be changed."""
 VERSIONS_SHOWN = 30
 _OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
 
@@ -95,7 +103,7 @@ class AgentAdmin(admin.ModelAdmin):
     ordering = ["name", "id"]
     prepopulated_fields = {"slug": ["name"]}
     raw_id_fields = ["owner"]
-    filter_horizontal = ["groups"]
+    filter_horizontal = ["groups", "approver_groups"]
     readonly_fields = ["version", "created_at", "updated_at", "limits_of_commands"]
     save_on_top = True
     show_full_result_count = False
@@ -105,7 +113,7 @@ class AgentAdmin(admin.ModelAdmin):
         ("Prompt", {"fields": ["system_prompt"]}),
         ("Model", {"fields": ["provider", "model", "max_output_tokens", "thinking", "effort"]}),
         ("Tools", {"fields": ["profile", "tools"]}),
-        ("Approval", {"fields": ["interrupt_on"]}),
+        ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups"]}),
@@ -135,8 +143,7 @@ class AgentAdmin(admin.ModelAdmin):
         return "On this host: " + ("; ".join(kept) or "no commands can run")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
-        fixed = list(super().get_readonly_fields(request, obj))
-        return fixed if _may_configure_sandbox(request) else [*fixed, *SANDBOX_FIELDS]
+        return [*super().get_readonly_fields(request, obj), *_not_to_change(request)]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
@@ -166,9 +173,10 @@ class AgentAdmin(admin.ModelAdmin):
                 self.message_user(request, f"{visible(agent.name)}: {error}", messages.ERROR)
                 continue
             self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
-            note = (
-                "" if _may_configure_sandbox(request) else " Its sandbox has the default settings."
-            )
+            left_out = [
+                name for name, (needed, _) in GUARDED.items() if not request.user.has_perm(needed)
+            ]
+            note = f" The defaults were taken for its {' and '.join(left_out)}." if left_out else ""
             self.message_user(
                 request,
                 f"{visible(agent.name)} was duplicated as {copy.slug}; only you may use it.{note}",
@@ -179,12 +187,10 @@ class AgentAdmin(admin.ModelAdmin):
     def _duplicate(self, request: HttpRequest, agent: Agent) -> Agent:
         """A copy that belongs to the person and is shared with nobody.
 
-        The sandbox of the original is copied only by who may configure sandboxes: as if the copy
-        had been typed.
+        What the person could not have typed is not copied: sandbox and approval, each without the
+        permission to configure it.
         """
-        left_out = (
-            _OWN_TO_A_ROW if _may_configure_sandbox(request) else {*_OWN_TO_A_ROW, *SANDBOX_FIELDS}
-        )
+        left_out = {*_OWN_TO_A_ROW, *_not_to_change(request)}
         copied = {
             field.name: getattr(agent, field.name)
             for field in Agent._meta.concrete_fields
@@ -193,7 +199,10 @@ class AgentAdmin(admin.ModelAdmin):
         name = f"{agent.name[:90]} (copy)"
         slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
         copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
-        return save_agent(copy, by_id=request.user.pk)
+        save_agent(copy, by_id=request.user.pk)
+        if "approver_groups" not in left_out:
+            copy.approver_groups.set(agent.approver_groups.all())
+        return copy
 
     def change_view(
         self,
@@ -208,9 +217,20 @@ class AgentAdmin(admin.ModelAdmin):
         context = {**(extra_context or {}), "runs_url": runs}
         return super().change_view(request, object_id, form_url, context)
 
+    def get_urls(self) -> list[Any]:
+        rehearse = self.admin_site.admin_view(partial(rehearsal_page, self))
+        own = path("<str:object_id>/rehearse/", rehearse, name="agents_agent_rehearse")
+        return [own, *super().get_urls()]
 
-def _may_configure_sandbox(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm("agents.configure_sandbox"))
+
+def _not_to_change(request: HttpRequest) -> list[str]:
+    """The fields that the person may only look at."""
+    return [
+        field
+        for needed, fields in GUARDED.values()
+        if not request.user.has_perm(needed)
+        for field in fields
+    ]
 
 
 def _in_force(agent: Agent, field: str) -> str:

@@ -5,71 +5,60 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django import forms
 from django.contrib import admin
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Case, QuerySet, When
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import JournalAdmin, person, tag
-from agents.admin.json_input import parse_json
-from agents.admin.numbers import span
-from agents.admin.text import shown, shown_input, typed
+from agents.admin import approval_page
+from agents.admin.approval_filters import AgentFilter, ExpiryFilter
+from agents.admin.approval_form import DecisionForm
+from agents.admin.approval_several import DecideSeveral, with_rows
+from agents.admin.journal import person, tag
 from agents.hidden_text import visible
 from agents.middleware.decisions import decide
-from agents.models import ApprovalRequest, Run
-from agents.selectors.visible import APPROVE, VIEW_ALL, approvals_for
-from agents.services.agents import SCRIPTED
+from agents.models import ApprovalKind, ApprovalRequest, Run
+from agents.selectors.visible import APPROVE, VIEW_ALL, approvals_for, approved_agents, is_approver
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import ServiceError
+from agents.services.open_answers import open_answers
 from agents.states import ApprovalStatus, Decision, IllegalTransition
 
-SEVERAL_AT_ONCE = 100
-"""So many requests at most are shown together to be answered together."""
 PREVIEW_CHARACTERS = 120
 
 
-class DecisionForm(forms.Form):
-    """A person's answer, with the digest of what the page showed."""
-
-    decision = forms.ChoiceField(choices=Decision.choices)
-    digest = forms.CharField()
-    input = forms.CharField(required=False, strip=False)
-    reason = forms.CharField(required=False, max_length=10_000)
-
-    def clean(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        edited = None
-        if data.get("decision") == Decision.EDIT:
-            try:
-                edited = parse_json(data.get("input", ""))
-            except ValidationError as error:
-                self.add_error("input", error)
-            else:
-                if not isinstance(edited, dict):
-                    self.add_error(
-                        "input", 'The input must be a JSON object, as {"path": "notes.md"}.'
-                    )
-        return {**data, "input": edited}
-
-    def answer(self) -> DecisionRequest:
-        data = self.cleaned_data
-        return DecisionRequest(data["decision"], data["digest"], data["input"], data["reason"])
-
-
 @admin.register(ApprovalRequest)
-class ApprovalRequestAdmin(JournalAdmin):
-    """Answers go through `decide`, bound to the digest that was on the page."""
+class ApprovalRequestAdmin(DecideSeveral):
+    """Answers go through `decide`, bound to the digest that was on the page.
+
+    Here decides who has the permission to approve, for all agents or for the request's. That a
+    run's owner may answer what the own run asks is for the pages outside of the admin.
+    """
 
     page_template = "admin/agents/approvalrequest/decide.html"
-    list_display = ["asked", "preview", "agent", "owner", "state", "decided", "age"]
-    list_filter = ["status", "kind", "decision", "created_at", "tool", "run__agent_version__agent"]
+    list_display = [
+        "asked",
+        "preview",
+        "agent",
+        "owner",
+        "state",
+        "approvals",
+        "decided",
+        "age",
+        "expires",
+    ]
+    list_filter = [
+        "status",
+        "kind",
+        ExpiryFilter,
+        "decision",
+        AgentFilter,
+        "created_at",
+        "tool",
+    ]
     list_select_related = ["run__agent_version__agent", "run__owner", "decided_by"]
     search_fields = ["^id", "^run__id", "tool", f"run__owner__{get_user_model().USERNAME_FIELD}"]
     search_help_text = "The beginning of a request's or a run's id, a tool, or an owner."
@@ -81,7 +70,9 @@ class ApprovalRequestAdmin(JournalAdmin):
         ),
         "-id",
     ]
-    actions = ["approve_selected", "reject_selected"]
+
+    class Media:
+        css = {"all": ["agents/web/reading.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         if request.user.has_perm(VIEW_ALL):
@@ -89,11 +80,15 @@ class ApprovalRequestAdmin(JournalAdmin):
         return approvals_for(request.user)
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(APPROVE))
+        """Whether there can be requests that the person decides here."""
+        return request.user.has_perm(APPROVE) or approved_agents(request.user).exists()
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         """Who may decide may look."""
         return super().has_view_permission(request, obj) or self.has_decide_permission(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return super().has_module_permission(request) or self.has_decide_permission(request)
 
     @admin.display(description="tool", ordering="tool")
     def asked(self, request: ApprovalRequest) -> str:
@@ -116,6 +111,10 @@ class ApprovalRequestAdmin(JournalAdmin):
     def state(self, request: ApprovalRequest) -> SafeString:
         return tag(request.status, request.get_status_display())
 
+    @admin.display(ordering="approvals_needed")
+    def approvals(self, request: ApprovalRequest) -> str:
+        return approval_page.approvals(request)
+
     @admin.display(description="decision", ordering="decision")
     def decided(self, request: ApprovalRequest) -> str:
         by = f" by {request.decided_by}" if request.decided_by else ""
@@ -123,25 +122,28 @@ class ApprovalRequestAdmin(JournalAdmin):
 
     @admin.display(ordering="created_at")
     def age(self, request: ApprovalRequest) -> str:
-        return _age(request)
+        return approval_page.age(request)
+
+    @admin.display(ordering="expires_at")
+    def expires(self, request: ApprovalRequest) -> str:
+        return approval_page.expires(request)
 
     # One request on its page
 
     def page_context(self, request: HttpRequest, row: ApprovalRequest) -> dict[str, Any]:
-        asked = self._with_rows().get(pk=row.pk)
-        is_open = asked.status == ApprovalStatus.PENDING
+        asked = with_rows().get(pk=row.pk)
+        may_decide = self.may_decide(request, asked)
         return {
-            **_shown_request(asked),
+            **approval_page.shown_request(asked),
             "title": f"Approval: {visible(asked.tool)}",
             "state": tag(asked.status, asked.get_status_display()),
-            "edited": None
-            if asked.edited_input is None
-            else shown_input(asked.edited_input, limit=None),
-            "reason": shown(asked.reason),
-            "can_decide": is_open and self.has_decide_permission(request),
-            "is_pending": is_open,
+            "trail": approval_page.trail(asked),
+            "edited": approval_page.edited(asked),
+            "answers": open_answers(asked, person(request)) if may_decide else None,
+            "is_memory": asked.kind == ApprovalKind.MEMORY,
+            "is_pending": asked.status == ApprovalStatus.PENDING,
             "can_see_run": self.admin_site.get_model_admin(Run).has_view_permission(request),
-            "typed_input": typed(asked.input),
+            "typed_input": approval_page.text_to_edit(asked),
             "typed_reason": "",
             "open_decision": "",
             "form_errors": {},
@@ -149,100 +151,46 @@ class ApprovalRequestAdmin(JournalAdmin):
 
     def act_on_row(self, request: HttpRequest, row: Any) -> HttpResponse | dict[str, Any]:
         """Decide it. What does not fit the form comes back with what was typed."""
-        if not self.has_decide_permission(request):
+        if not self.may_decide(request, row):
             raise PermissionDenied
-        form = DecisionForm(request.POST)
+        form = DecisionForm(request.POST, row)
         if not form.is_valid():
-            return {
-                "typed_input": request.POST.get("input") or typed(row.input),
-                "typed_reason": request.POST.get("reason", ""),
-                "open_decision": request.POST.get("decision", ""),
-                "form_errors": form.errors,
-            }
-        self._decide(request, row.pk, form.answer())
+            return _typed(request, row, form.errors)
+        refusal = self.decide_one(request, row.pk, form.answer())
+        if refusal and form.cleaned_data["decision"] == Decision.EDIT:
+            # What a person wrote is not lost to a refusal.
+            return _typed(request, row, {})
         return HttpResponseRedirect(request.path)
 
-    def _decide(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> None:
-        """Decide one request and say what came of it; a refusal is a message."""
+    def may_decide(self, request: HttpRequest, asked: ApprovalRequest) -> bool:
+        return is_approver(request.user, asked.run.agent_version.agent_id)
+
+    def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
+        """Decide one request and say what came of it; a refusal is a message. Whether refused."""
         label = f"Request {request_id}"
         try:
             decided = decide(request_id, answer, by=person(request))
         except (ServiceError, IllegalTransition) as error:
-            self.report(request, f"{label}: not decided. {error}", failed=True)
-            return
+            self.report(request, f"{label}: not decided. {visible(str(error))}", failed=True)
+            return True
         outcome = Decision(answer.decision).label
-        self.log_change(request, decided, f"Decided: {outcome}.")
-        self.report(request, f"{label} ({visible(decided.tool)}): decided: {outcome}.")
-
-    # Several of the list
-
-    @admin.action(description="Approve the selected requests…", permissions=["decide"])
-    def approve_selected(
-        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
-    ) -> HttpResponse | None:
-        return self._decide_several(request, queryset, Decision.APPROVE)
-
-    @admin.action(description="Reject the selected requests…", permissions=["decide"])
-    def reject_selected(
-        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
-    ) -> HttpResponse | None:
-        return self._decide_several(request, queryset, Decision.REJECT)
-
-    def _decide_several(
-        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest], decision: Decision
-    ) -> HttpResponse | None:
-        """First a page that shows each request in full, then, from that page, the decisions.
-
-        The list itself shows only the beginning of an input, so nothing is decided from it. Each
-        decision is bound to the digest that the page carried for its request.
-        """
-        if "confirmed" in request.POST:
-            reason = request.POST.get("reason", "").strip()
-            for request_id in request.POST.getlist(ACTION_CHECKBOX_NAME)[:SEVERAL_AT_ONCE]:
-                digest = request.POST.get(f"digest_{request_id}", "")
-                self._decide(request, request_id, DecisionRequest(decision, digest, reason=reason))
-            return None
-        ids = self.chosen(request, queryset).values("pk")
-        several = list(self._with_rows().filter(pk__in=ids)[: SEVERAL_AT_ONCE + 1])
-        if len(several) > SEVERAL_AT_ONCE:
-            self.report(request, f"Select {SEVERAL_AT_ONCE} requests at most.", failed=True)
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "media": self.media,
-            "title": f"{decision.label.capitalize()} these requests?",
-            "is_rejection": decision == Decision.REJECT,
-            "action": f"{decision}_selected",
-            "decision": decision,
-            "action_checkbox_name": ACTION_CHECKBOX_NAME,
-            "requests": [
-                _shown_request(asked) for asked in several if asked.status == ApprovalStatus.PENDING
-            ],
-            "past": [asked for asked in several if asked.status != ApprovalStatus.PENDING],
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(
-            request, "admin/agents/approvalrequest/decide_several.html", context
+        waits = decided.status == ApprovalStatus.PENDING
+        said = (
+            f"approved first ({approval_page.approvals(decided)}); it waits for somebody else, too"
+            if waits
+            else f"decided: {outcome}"
         )
-
-    def _with_rows(self) -> QuerySet[ApprovalRequest]:
-        return ApprovalRequest.objects.select_related(
-            "run__agent_version__agent", "run__owner", "run__thread", "tool_call", "decided_by"
-        ).order_by("id")
-
-
-def _age(request: ApprovalRequest) -> str:
-    return span(timezone.now() - request.created_at)
+        logged = "Approved first." if waits else f"Decided: {outcome}."
+        self.log_change(request, decided, logged)
+        self.report(request, f"{label} ({visible(decided.tool)}): {said}.")
+        return False
 
 
-def _shown_request(asked: ApprovalRequest) -> dict[str, Any]:
-    """A request in full: nothing of what is decided is cut or folded."""
+def _typed(request: HttpRequest, row: ApprovalRequest, errors: Any) -> dict[str, Any]:
+    """The page again, with what was typed."""
     return {
-        "asked": asked,
-        "tool": visible(asked.tool),
-        "input": shown_input(asked.input, limit=None),
-        "prompt": shown(asked.prompt, limit=None),
-        "age": _age(asked),
-        "is_scripted": asked.run.agent_version.spec.get("provider") == SCRIPTED,
+        "typed_input": request.POST.get("input") or approval_page.text_to_edit(row),
+        "typed_reason": request.POST.get("reason", ""),
+        "open_decision": request.POST.get("decision", ""),
+        "form_errors": errors,
     }

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import JournalAdmin, tag
+from agents.admin.journal import JournalAdmin, person, tag
 from agents.admin.log import events_page, whole_text_response
 from agents.admin.numbers import cost, run_duration, span
 from agents.admin.text import shown
@@ -27,7 +27,7 @@ from agents.models import ApprovalRequest, Run, RunClock, Thread
 from agents.selectors.visible import runs_for
 from agents.services.agents import SCRIPTED
 from agents.services.errors import ServiceError
-from agents.services.run_control import cancel_run, resume_run
+from agents.services.run_control import OPERATE, cancel_for, resume_run
 from agents.states import ApprovalStatus, IllegalTransition, RunStatus
 
 USERNAME = get_user_model().USERNAME_FIELD
@@ -48,7 +48,7 @@ class DelegationFilter(admin.SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(JournalAdmin):
-    """Nothing here writes a run's rows but `cancel_run` and `resume_run`."""
+    """Nothing here writes a run's rows but `cancel_for` and `resume_run`."""
 
     page_template = "admin/agents/run/timeline.html"
     list_display = [
@@ -83,7 +83,7 @@ class RunAdmin(JournalAdmin):
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
         """May cancel and resume. The rows themselves nobody edits."""
-        return bool(request.user.has_perm("agents.change_run"))
+        return bool(request.user.has_perm(OPERATE))
 
     @admin.display(ordering="agent_version__agent__slug")
     def agent(self, run: Run) -> str:
@@ -147,7 +147,7 @@ class RunAdmin(JournalAdmin):
 
     def _cancel(self, request: HttpRequest, run: Run) -> str:
         before = run.status
-        run = cancel_run(run.pk, by=request.user.get_username(), reason="cancelled in the admin")
+        run = cancel_for(person(request), run, reason="cancelled in the admin", operate=True)
         if run.status != RunStatus.CANCELLED:
             stopping = run.status == RunStatus.RUNNING
             return (

@@ -19,6 +19,7 @@ from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
 from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.models import Run, Thread, WorkspaceSnapshot
+from agents.selectors.steps import step_of
 from agents.selectors.visible import VIEW_ALL, threads_for
 from agents.services.agents import SCRIPTED
 from agents.services.errors import ServiceError
@@ -97,8 +98,7 @@ class ThreadAdmin(JournalAdmin):
         """Restore the files: asked once more before it is done."""
         if "step" not in request.POST or not request.user.has_perm(RESTORE):
             raise PermissionDenied
-        steps = WorkspaceSnapshot.objects.filter(thread=row)
-        step = steps.filter(pk=_number(request.POST.get("step"))).first()
+        step = step_of(row.pk, request.POST.get("step"))
         side = request.POST.get("to")
         if step is None or side not in ("before", "after"):
             self.report(request, "There is no such snapshot any more.", failed=True)
@@ -115,10 +115,6 @@ class ThreadAdmin(JournalAdmin):
             text = f"The files were restored: {done.written} written, {done.deleted} deleted.{left}"
             self.report(request, text, failed=bool(done.failed))
         return HttpResponseRedirect(request.path)
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 16 else 0
 
 
 def _shown_steps(thread: Thread) -> list[dict[str, Any]]:

@@ -49,7 +49,14 @@ def _change(name: str, before: object, after: object) -> FieldChange:
 
 
 def _text(value: object) -> str:
-    return visible(value if isinstance(value, str) else pretty(value))
+    return visible(value if isinstance(value, str) else pretty(_given(value)))
+
+
+def _given(value: object) -> object:
+    """Without the keys that are null within, as most of a rule are: they say nothing."""
+    if isinstance(value, Mapping):
+        return {name: _given(inner) for name, inner in value.items() if inner is not None}
+    return [_given(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _lines(before: str, after: str) -> list[DiffLine]:

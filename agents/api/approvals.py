@@ -36,6 +36,12 @@ class Approvals(ApiView):
             requests = requests.filter(status=query["status"])
         if "run" in query:
             requests = requests.filter(run=query["run"])
+        if "kind" in query:
+            requests = requests.filter(kind=query["kind"])
+        if "agent" in query:
+            requests = requests.filter(run__agent_version__agent__slug=query["agent"])
+        if "tool" in query:
+            requests = requests.filter(tool=query["tool"])
         return page_of(
             with_approval_columns(requests),
             ApprovalShape().to_representation,

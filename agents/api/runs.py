@@ -20,8 +20,8 @@ from agents.api.serializers.runs import (
 from agents.api.serializers.strict import read_body, read_query
 from agents.models import Run, TokenScope
 from agents.selectors.visible import runs_for, watchable_runs_for
-from agents.services.errors import InvalidRequest, NotAllowed, NotFound
-from agents.services.run_control import cancel_run
+from agents.services.errors import InvalidRequest, NotFound
+from agents.services.run_control import cancel_for
 from agents.services.runs import RunRequest, create_run
 
 
@@ -80,9 +80,7 @@ class CancelRun(ApiView):
         run = watchable_runs_for(user).filter(pk=run_id).first()
         if run is None:
             raise run_not_found(run_id)
-        if run.owner_id != user.pk and not getattr(user, "is_superuser", False):
-            raise NotAllowed("Only its owner may cancel a run.")
-        cancel_run(run.id, by=user.get_username(), reason=body["reason"])
+        cancel_for(user, run, reason=body["reason"])
         return Response(show_run(user, run.id))
 
 

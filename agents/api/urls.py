@@ -9,6 +9,8 @@ from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.base import UnknownUrl
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
+from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
+from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
 from agents.api.runs import CancelRun, OneRun, Runs
 
 
@@ -29,6 +31,22 @@ register_converter(OpaqueId, "opaque_id")
 app_name = "api"
 urlpatterns = [
     path("agents", Agents.as_view(), name="agents"),
+    path("agents/<opaque_id:agent_id>/memory", Memory.as_view(), name="memory"),
+    path(
+        "agents/<opaque_id:agent_id>/memory/<path:path>",
+        OneMemoryFile.as_view(),
+        name="memory-file",
+    ),
+    path(
+        "agents/<opaque_id:agent_id>/memory-revisions",
+        MemoryRevisions.as_view(),
+        name="memory-revisions",
+    ),
+    path(
+        "agents/<opaque_id:agent_id>/memory-restore",
+        RestoreMemory.as_view(),
+        name="memory-restore",
+    ),
     path("runs", Runs.as_view(), name="runs"),
     path("runs/<opaque_id:run_id>", OneRun.as_view(), name="run"),
     path("runs/<opaque_id:run_id>/events", RunEvents.as_view(), name="run-events"),
@@ -37,6 +55,13 @@ urlpatterns = [
     path("approvals/<opaque_id:approval_id>", OneApproval.as_view(), name="approval"),
     path(
         "approvals/<opaque_id:approval_id>/decide", DecideApproval.as_view(), name="approval-decide"
+    ),
+    path("grants", Grants.as_view(), name="grants"),
+    path("grants/<opaque_id:grant_id>/revoke", RevokeGrant.as_view(), name="grant-revoke"),
+    path(
+        "agents/<opaque_id:agent_id>/policy/rehearse",
+        RehearsePolicy.as_view(),
+        name="policy-rehearse",
     ),
     path("threads/<opaque_id:thread_id>/files", Files.as_view(), name="files"),
     path("threads/<opaque_id:thread_id>/files/content", FileContent.as_view(), name="file-content"),

@@ -134,6 +134,8 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise InvalidRequest("An answer needs `reason`: the text that the tool's result will be.")
     if answer.always is not None and answer.decision != Decision.APPROVE:
         raise InvalidRequest("`always` goes with the decision `approve` only.")
+    if answer.always is not None and request.approvals_needed > 1:
+        raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.DECIDED)
 
 
@@ -172,8 +174,7 @@ def _record(
     request.decided_by_id = by.pk
     request.decided_at = timezone.now()
     request.save()
-    if answer.always is not None:
-        give_grant(request, run, answer.always, by=by)
+    grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
     call, edit = request.tool_call, request.memory_edit
     decided: dict[str, Any] = {
         "approval_id": request.id,
@@ -185,9 +186,18 @@ def _record(
     }
     if edit is not None:
         decided["path"] = edit.path
+    if grant is not None:
+        decided["grant_id"] = grant.id
     drafts: list[EventDraft] = [("approval.decided", decided)]
-    if call is not None and edit is not None and answer.decision != Decision.REJECT:
-        drafts += carry_out_edit(request, call, by.pk)
+    if (
+        call is not None
+        and edit is not None
+        and answer.decision in (Decision.APPROVE, Decision.EDIT)
+    ):
+        try:
+            drafts += carry_out_edit(request, call, by.pk)
+        except Conflict:  # at this moment: another connection was faster since `is_current`
+            raise _MemoryChanged from None
     elif call is not None:
         drafts += _apply_to_call(call, answer)
     append_events(run.id, drafts)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import append_events
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
-from agents.services.errors import Conflict
+from agents.services.errors import Conflict, NotAllowed
 from agents.services.wake import enqueue_run, lock_run
 from agents.states import (
     ACTIVE_RUNS,
@@ -41,6 +43,28 @@ def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
             end_cancelled(member, by=by, reason=reason)
     run.refresh_from_db()
     return run
+
+
+OPERATE = "agents.change_run"
+
+
+def may_cancel(person: AbstractBaseUser | AnonymousUser, run: Run) -> bool:
+    """Whether `person` may end `run`, as its owner or a superuser."""
+    is_superuser = bool(getattr(person, "is_superuser", False))
+    return person.is_authenticated and (run.owner_id == person.pk or is_superuser)
+
+
+def cancel_for(
+    person: AbstractBaseUser, run: Run, *, reason: str = "", operate: bool = False
+) -> Run:
+    """`cancel_run` by a person, who must be allowed to. Raises `NotAllowed`.
+
+    `operate` is for the operator's door, where the permission to operate runs is enough. The door
+    has found `run` among those that the person may see.
+    """
+    if not (operate and person.has_perm(OPERATE)) and not may_cancel(person, run):  # type: ignore[attr-defined]
+        raise NotAllowed("Only its owner may cancel a run.")
+    return cancel_run(run.pk, by=person.get_username(), reason=reason)
 
 
 def _is_driven(run: Run) -> bool:

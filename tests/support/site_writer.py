@@ -19,12 +19,17 @@ from django.utils import timezone
 
 from agents.events.append import append_events, dump
 from agents.models import Agent, ApiToken, ApprovalRequest, Effect, Run, RunClock, ToolCall
+from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
-from agents.services.asking import digest_of
+from agents.services.asking import ask_about_memory, digest_of
+from agents.services.memory_changes import write_file
+from agents.services.memory_edits import propose_edit
 from agents.services.runs import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
+from memory.edits import MemoryEdit
+from memory.models import MemoryFile
 
 User = get_user_model()
 ASSISTANT = "assistant"
@@ -35,8 +40,10 @@ def migrate() -> None:
     call_command("migrate", verbosity=0, skip_checks=True)
 
 
-def make_user(name: str, password: str | None = None, approver: bool = False) -> None:
-    user = User.objects.create_user(name, password=password)
+def make_user(
+    name: str, password: str | None = None, approver: bool = False, admin: bool = False
+) -> None:
+    user = User.objects.create_user(name, password=password, is_staff=admin, is_superuser=admin)
     if approver:
         app, codename = APPROVE.split(".")
         user.user_permissions.add(
@@ -78,6 +85,15 @@ def make_run(owner: str, message: str = "Hello", thread: str | None = None) -> s
         )
     request = RunRequest(agent=ASSISTANT, message=message, thread=thread, queue=True)
     return create_run(request, owner=person).run.id
+
+
+def start_scripted(owner: str, model: str, **agent: Any) -> str:
+    """A run of an agent that `owner` defines for it, without a sandbox; `model` is its script."""
+    person = User.objects.get(username=owner)
+    slug = f"{owner}-{Agent.objects.count()}"
+    fields = {"name": slug, "slug": slug, "model": model, "sandbox": False, **agent}
+    save_agent(Agent(provider="scripted", owner=person, **fields))
+    return create_run(RunRequest(agent=slug, message="Do it", queue=True), owner=person).run.id
 
 
 @transaction.atomic
@@ -133,6 +149,64 @@ def ask(run: str, tool: str, tool_input: dict[str, Any], call_id: str = "toolu_1
     return request.id
 
 
+@transaction.atomic
+def ask_memory(
+    run: str,
+    path: str,
+    content: str = "",
+    operation: str = "write",
+    reason: str = "It was said.",
+    call_id: str = "toolu_m",
+    approvals_needed: int = 1,
+) -> str:
+    """Park the run on a request to change the memory, as the engine does."""
+    row = Run.objects.select_related("agent_version").get(pk=run)
+    given = {"path": path, "content": content, "reason": reason, "operation": operation}
+    call = ToolCall.objects.create(
+        run=row,
+        turn=1,
+        position=ToolCall.objects.filter(run=row).count(),
+        call_id=call_id,
+        tool="write_memory",
+        input=dump(given),
+        effect=Effect.READ,
+        status=ToolCallStatus.WAITING,
+    )
+    edit = MemoryEdit(path, operation, content, reason)  # type: ignore[arg-type]
+    proposal = propose_edit(row.agent_version.agent_id, edit)
+    terms = AskTerms(approvals_needed=approvals_needed)
+    draft = ask_about_memory(row, call, proposal, terms, prompt="")
+    Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
+    append_events(run, [draft])
+    return str(draft[1]["approval_id"])
+
+
+def make_child(parent: str) -> str:
+    """A subagent's run below `parent`."""
+    row = Run.objects.get(pk=parent)
+    child = Run.objects.create(
+        thread=row.thread,
+        number=Run.objects.filter(thread=row.thread).count() + 1,
+        parent=row,
+        agent_version=row.agent_version,
+        owner=row.owner,
+        source="task",
+    )
+    RunClock.objects.create(run=child)
+    return child.pk
+
+
+def remember(path: str, content: str, by: str = "ada", agent: str = ASSISTANT) -> int:
+    """Write a file of an agent's memory as a person who may."""
+    person = User.objects.get(username=by)
+    return write_file(Agent.objects.get(slug=agent), path, content, by=person, source="web")
+
+
+def remembered(path: str, agent: str = ASSISTANT) -> str | None:
+    files = MemoryFile.objects.filter(agent__slug=agent, path=path)
+    return files.values_list("content", flat=True).first()
+
+
 def approval(request: str) -> dict[str, Any]:
     row = ApprovalRequest.objects.select_related("tool_call").get(pk=request)
     return {
@@ -179,8 +253,13 @@ COMMANDS = {
         make_token,
         revoke_tokens,
         make_run,
+        start_scripted,
         append,
         ask,
+        ask_memory,
+        make_child,
+        remember,
+        remembered,
         approval,
         supersede,
         run,

@@ -11,11 +11,16 @@ from typing import NoReturn
 
 import click
 
+from velproject.cli.agents import agents
 from velproject.cli.approvals import approvals
 from velproject.cli.demo import demo
 from velproject.cli.doctor import doctor
 from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
+from velproject.cli.grants import grants
+from velproject.cli.memory import memory
 from velproject.cli.migrate import migrate
+from velproject.cli.notifications import notifications
+from velproject.cli.policy import policy
 from velproject.cli.run import run
 from velproject.cli.runs import runs
 from velproject.cli.terminal import use_tolerant_streams, visible
@@ -60,10 +65,15 @@ class TaskOrCommand(click.Group):
         demo,
         runs,
         approvals,
+        grants,
+        policy,
+        memory,
+        agents,
         up,
         worker,
         doctor,
         migrate,
+        notifications,
         token,
         toolbox,
         user,

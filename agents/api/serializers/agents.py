@@ -11,6 +11,7 @@ from agents.services.agents import default_model, default_provider
 class AgentShape(serializers.Serializer[Agent]):
     """An agent, with the provider and model that a run started now would use."""
 
+    id = serializers.CharField()
     slug = serializers.CharField()
     name = serializers.CharField()
     description = serializers.CharField()

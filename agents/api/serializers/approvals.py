@@ -9,8 +9,11 @@ from django.db.models import F, QuerySet
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from agents.api.serializers.grants import TermsBody
 from agents.api.serializers.strict import PageQuery, StrictSerializer, Text
-from agents.models import ApprovalRequest
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.selectors.memory_requests import shown_edit
+from agents.services.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision
 
 REASON_CHARACTERS = 100_000
@@ -24,22 +27,28 @@ class DecisionBody(StrictSerializer):
     digest = Text(max_length=64)
     input = serializers.DictField(required=False, allow_null=True)
     reason = Text(max_length=REASON_CHARACTERS, default="", allow_blank=True)
+    always = TermsBody(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         # An approval must run what was shown, whatever else the body holds.
         if attrs.get("input") is not None and attrs["decision"] != Decision.EDIT:
             raise ValidationError({"input": ["Only the decision `edit` takes an input."]})
+        if attrs.get("always") is not None:
+            attrs["always"] = GrantTerms(**attrs["always"])
         return attrs
 
 
 class ApprovalListQuery(PageQuery):
     status = serializers.ChoiceField(choices=ApprovalStatus.values, required=False)
     run = Text(max_length=64, required=False)
+    kind = serializers.ChoiceField(choices=ApprovalKind.values, required=False)
+    agent = Text(max_length=100, required=False)
+    tool = Text(max_length=200, required=False)
 
 
 def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
     """All that `ApprovalShape` shows, in one query, without the results of the calls."""
-    return requests.select_related("decided_by").annotate(
+    return requests.select_related("decided_by", "first_approver", "memory_edit").annotate(
         thread=F("run__thread_id"),
         agent_slug=F("run__agent_version__agent__slug"),
         call_id=F("tool_call__call_id"),
@@ -57,8 +66,12 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     tool = serializers.CharField()
     call_id = serializers.CharField()
     input = serializers.JSONField()
+    memory = serializers.SerializerMethodField()
     prompt = serializers.CharField()
     allowed_decisions = serializers.ListField(child=serializers.CharField())
+    approvals_needed = serializers.IntegerField()
+    first_approver = serializers.CharField(source="first_approver.get_username", default=None)
+    self_approval = serializers.BooleanField()
     digest = serializers.CharField()
     status = serializers.CharField()
     decision = serializers.CharField()
@@ -68,3 +81,10 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     decided_at = serializers.DateTimeField(default_timezone=datetime.UTC)
     expires_at = serializers.DateTimeField(default_timezone=datetime.UTC)
     created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+
+    def get_memory(self, request: ApprovalRequest) -> dict[str, Any] | None:
+        """What a request of the kind `memory` would make of a file; null for the other kinds."""
+        edit = request.memory_edit
+        if edit is None:
+            return None
+        return {**shown_edit(edit), "warnings": edit.warnings, "provenance": edit.provenance}

@@ -20,10 +20,13 @@ from agents.models import (
     RunClock,
     ToolCall,
 )
+from agents.policy import AskTerms
 from agents.services.agents import current_version, save_agent
-from agents.services.asking import digest_of
+from agents.services.asking import ask_about_memory, digest_of
+from agents.services.memory_edits import propose_edit
 from agents.services.runs import RunRequest, create_run
 from agents.states import RunStatus, ToolCallStatus, WaitReason
+from memory.edits import MemoryEdit
 
 PASSWORD = "a long enough one"
 ALL_DECISIONS = ["approve", "edit", "reject", "respond"]
@@ -146,6 +149,25 @@ def asked(
         allowed_decisions=decisions,
         digest=digest_of(tool, tool_input, 0),
     )
+
+
+def asked_to_remember(
+    run: Run, content: str, path: str = "knowledge/notes.md", **edit: Any
+) -> ApprovalRequest:
+    """A pending request of `run` to keep `content` in the memory, asked as a driver asks it."""
+    reason = edit.pop("reason", "It was said.")
+    given = {"path": path, "content": content, "reason": reason}
+    operation = edit.pop("operation", "write")
+    waiting = call(run, 1, "write_memory", given, status=ToolCallStatus.WAITING)
+    put(run, RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
+    proposal = propose_edit(
+        run.agent_version.agent_id, MemoryEdit(path, operation, content, reason)
+    )
+    with transaction.atomic():
+        terms = AskTerms(allowed_decisions=tuple(ALL_DECISIONS[:3]), **edit)
+        draft = ask_about_memory(run, waiting, proposal, terms, prompt="It asks to remember.")
+        append_events(run.pk, [draft])
+    return ApprovalRequest.objects.get(tool_call=waiting)
 
 
 def events(run: Run, count: int) -> None:

@@ -12,12 +12,13 @@ pytestmark = pytest.mark.django_db
 
 
 def test_agents_are_listed_with_what_a_run_would_use() -> None:
-    make_agent("writer", provider="", model="")
-    make_agent("painter")
+    writer = make_agent("writer", provider="", model="")
+    painter = make_agent("painter")
     provider = default_provider()
     assert client_for(make_user("ann")).get("/api/v1/agents").json() == {
         "results": [
             {
+                "id": painter.pk,
                 "slug": "painter",
                 "name": "Painter",
                 "description": "Writes things.",
@@ -25,6 +26,7 @@ def test_agents_are_listed_with_what_a_run_would_use() -> None:
                 "model": "demo",
             },
             {
+                "id": writer.pk,
                 "slug": "writer",
                 "name": "Writer",
                 "description": "Writes things.",

@@ -25,11 +25,18 @@ READ, RUN, APPROVE = "read", "run", "approve"
 
 def endpoints() -> list[tuple[str, str, str]]:
     """Method, url and needed scope of every endpoint, for a run that waits for approval."""
-    make_agent()
-    request = ask_approval(make_run(make_user("ann")))
+    ann = make_user("ann")
+    memory = f"/api/v1/agents/{make_agent(owner=ann).pk}/memory"
+    request = ask_approval(make_run(ann))
     run, approval = f"/api/v1/runs/{request.run_id}", f"/api/v1/approvals/{request.id}"
     return [
         ("GET", "/api/v1/agents", READ),
+        ("GET", memory, READ),
+        ("GET", f"{memory}/AGENTS.md", READ),
+        ("PUT", f"{memory}/knowledge/a.md", APPROVE),
+        ("DELETE", f"{memory}/knowledge/a.md", APPROVE),
+        ("GET", f"{memory}-revisions", READ),
+        ("POST", f"{memory}-restore", APPROVE),
         ("GET", "/api/v1/runs", READ),
         ("POST", "/api/v1/runs", RUN),
         ("GET", run, READ),
@@ -38,6 +45,8 @@ def endpoints() -> list[tuple[str, str, str]]:
         ("GET", "/api/v1/approvals", READ),
         ("GET", approval, READ),
         ("POST", f"{approval}/decide", APPROVE),
+        ("GET", "/api/v1/grants", READ),
+        ("POST", "/api/v1/grants/none/revoke", APPROVE),
         ("POST", f"{run}/cancel", RUN),
     ]
 

@@ -24,7 +24,9 @@ def flags(vel: Vel) -> list[str]:
 def test_yes_lets_it_run(vel: Vel) -> None:
     terminal = Terminal(vel, *flags(vel), "write a note")
     shown = terminal.expect("Run it?")
-    assert "content: hello" in shown
+    assert "Create note.txt" in shown
+    assert "new file, +1" in shown
+    assert "hello" in shown
     terminal.type("y\n")
     terminal.expect("That was it.")
     assert terminal.finish() == 0

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import termios
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.text import Text
 
-from agents.models import ApprovalRequest
+from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals import DecisionRequest
+from agents.services.edited_reading import reading_of_edit
+from agents.services.grants import GrantMatch, GrantTerms
+from agents.services.open_answers import OpenAnswers
 from agents.states import Decision
-from velproject.cli.terminal import visible
+from velproject.cli.actions.edit_input import edited_in_editor, has_editor, parsed_input
+from velproject.cli.actions.shown_request import show_reading, show_request
+from velproject.cli.errors import CliError
 
 _KEYS = {
     "y": Decision.APPROVE,
@@ -23,23 +25,38 @@ _KEYS = {
     "e": Decision.EDIT,
     "r": Decision.RESPOND,
 }
-_WORDS = {"y": "y(es)", "n": "n(o)", "e": "e(dit)", "r": "r(espond instead)"}
+_WORDS = {
+    "y": "y(es)",
+    "n": "n(o)",
+    "e": "e(dit)",
+    "r": "r(espond instead)",
+    "a": "a(lways)",
+}
+ALWAYS = "a"
+_MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t": "tool"}
 
 
-def ask(request: ApprovalRequest, console: Console) -> DecisionRequest | None:
-    """Show the whole request and take a decision on just that. None leaves it waiting (Ctrl-D).
+def ask(request: ApprovalRequest, answers: OpenAnswers, console: Console) -> DecisionRequest | None:
+    """Show the whole request and take one of `answers` on just that. None leaves it waiting: after
+    Ctrl-D, or where none is offered, which is said.
 
     Nothing is approved by an empty line, or by keys that were pressed before it was shown.
     """
     show_request(request, console)
-    keys = [key for key, decision in _KEYS.items() if decision in request.allowed_decisions]
+    if not show_refused(answers, console):
+        return None
+    keys = [key for key, decision in _KEYS.items() if decision in answers.offered]
+    if "y" in keys and request.kind == ApprovalKind.TOOL and request.approvals_needed == 1:
+        keys.append(ALWAYS)
     question = f"Run it? [{' / '.join(_WORDS[key] for key in keys)}] "
-    _forget_typed_ahead()
+    if request.kind == ApprovalKind.MEMORY:
+        question = question.replace("Run", "Save", 1)
+    forget_typed_ahead()
     try:
         while True:
-            key = _read(question, console).strip().lower()[:1]
+            key = read(question, console).strip().lower()[:1]
             if key in keys:
-                answer = _answer(_KEYS[key], request, console)
+                answer = _answer(key, request, console)
                 if answer is not None:
                     return answer
     except EOFError:
@@ -47,71 +64,85 @@ def ask(request: ApprovalRequest, console: Console) -> DecisionRequest | None:
         return None
 
 
-def show_request(request: ApprovalRequest, console: Console) -> None:
-    """The request in full: a part that is not shown is a part that nobody approved."""
-    console.print(Text(f"\n{visible(request.tool)} ({request.kind})", style="bold yellow"))
-    if request.prompt:
-        console.print(Text(visible(request.prompt), style="yellow"))
-    console.print(Text(input_as_text(request.input)))
+def show_refused(answers: OpenAnswers, console: Console) -> bool:
+    """Say which answers are not the person's to give, and why. Whether any is left."""
+    reasons = [answers.closed] if answers.closed else []
+    reasons += [f"{', '.join(which)}: {reason}" for reason, which in answers.refused.items()]
+    for reason in reasons:
+        console.print(Text(reason, style="yellow"))
+    return bool(answers.offered)
 
 
-def input_as_text(given: Any) -> str:
-    """A tool's input, every line of it, with control characters as code points."""
-    if not isinstance(given, dict) or not given:
-        return "  " + visible(json.dumps(given, ensure_ascii=False))
-    lines = []
-    for name, value in given.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        shown = visible(text)
-        if "\n" in shown:
-            lines.append(f"  {visible(name)}:")
-            lines += [f"  │ {line}" for line in shown.split("\n")]
-        else:
-            lines.append(f"  {visible(name)}: {shown}")
-    return "\n".join(lines)
+def confirm(question: str, console: Console) -> bool:
+    """Whether the person typed `y`, after the question was there. The end of input is a no."""
+    forget_typed_ahead()
+    try:
+        return read(f"{question} [y/n] ", console).strip().lower() == "y"
+    except EOFError:
+        console.print()
+        return False
 
 
-def _answer(
-    decision: Decision, request: ApprovalRequest, console: Console
-) -> DecisionRequest | None:
+def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionRequest | None:
     """The rest of an answer; None goes back to the question."""
+    decision = _KEYS[key] if key != ALWAYS else Decision.APPROVE
     reason = ""
     given = None
-    if decision == Decision.REJECT:
-        reason = _read("Why not? (told to the agent; may be empty) ", console).strip()
+    always = None
+    if key == ALWAYS:
+        always = _always(console)
+        if always is None:
+            return None
+    elif decision == Decision.REJECT:
+        reason = read("Why not? (told to the agent; may be empty) ", console).strip()
     elif decision == Decision.RESPOND:
-        reason = _read("Result to give it instead: ", console)
+        reason = read("Result to give it instead: ", console)
         if not reason.strip():
             return None
     elif decision == Decision.EDIT:
-        given = _edit(request.input, console)
+        given = _edit(request, console)
         if given is None:
             return None
-        console.print(Text(input_as_text(given)))
-        if _read("Run this instead? [y/n] ", console).strip().lower() != "y":
+        show_reading(reading_of_edit(request, given), console)
+        what = "Save" if request.kind == ApprovalKind.MEMORY else "Run"
+        if read(f"{what} this instead? [y/n] ", console).strip().lower() != "y":
             return None
-    return DecisionRequest(decision=decision, digest=request.digest, input=given, reason=reason)
+    return DecisionRequest(decision, request.digest, given, reason, always)
 
 
-def _edit(given: Any, console: Console) -> dict[str, Any] | None:
+def _always(console: Console) -> GrantTerms | None:
+    """Which calls need not be asked about any more, for a week; None goes back."""
+    console.print(
+        Text("Allow for 7 days, 100 times: i(nput), this very input; c(ommand) or p(ath)")
+    )
+    console.print(Text("that fits a pattern; t(ool), every call. Anything else goes back."))
+    match = _MATCHES.get(read("Which? [i / c / p / t] ", console).strip().lower()[:1])
+    if match is None:
+        return None
+    pattern = ""
+    if match in ("command", "path"):
+        kind = "a regular expression" if match == "command" else "with *"
+        pattern = read(f"Pattern ({kind}; empty: exactly this {match}) ", console).strip()
+    return GrantTerms(match, pattern)
+
+
+def _edit(request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
     """The input as the person changed it in the editor, or typed it as JSON."""
-    text: str | None
-    if os.environ.get("VISUAL") or os.environ.get("EDITOR"):
-        text = click.edit(json.dumps(given, indent=2, ensure_ascii=True), extension=".json")
-    else:
-        text = _read("New input as JSON: ", console)
     try:
-        changed = json.loads(text or "")
-    except ValueError as error:
-        console.print(Text(f"Nothing changed: that is not JSON ({error}).", style="red"))
+        if has_editor():
+            given = edited_in_editor(request)
+        else:
+            given = parsed_input(read("New input as JSON: ", console))
+    except CliError as error:
+        console.print(Text(f"Nothing changed: {error.message}", style="red"))
         return None
-    if not isinstance(changed, dict):
-        console.print(Text("Nothing changed: the input must be a JSON object.", style="red"))
-        return None
-    return changed
+    if given is None:
+        console.print(Text("Nothing changed.", style="red"))
+    return given
 
 
-def _read(question: str, console: Console) -> str:
+def read(question: str, console: Console) -> str:
+    """A line that the person types. Raises `EOFError` at the end of input."""
     console.print(Text(question, style="bold"), end="")
     console.file.flush()
     line = sys.stdin.readline()
@@ -120,7 +151,7 @@ def _read(question: str, console: Console) -> str:
     return line.rstrip("\n")
 
 
-def _forget_typed_ahead() -> None:
+def forget_typed_ahead() -> None:
     """Keys pressed while the agent worked were not meant for this question."""
     if sys.stdin.isatty():
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

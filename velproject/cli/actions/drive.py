@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import sys
-import time
-from collections.abc import Callable
-from contextlib import aclosing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from agents.conf import vel_settings
 from agents.engine.host import Host, own_executor
-from agents.events.tail import tail
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
-from agents.services.errors import Conflict
+from agents.services.approvals import DecisionRequest
+from agents.services.errors import NotFound, ServiceError
+from agents.services.open_answers import open_answers
 from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
 from velproject.cli.actions.ask import ask
 from velproject.cli.actions.display import Display
+from velproject.cli.actions.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.actions.orphans import take_over
 from velproject.cli.boot import again
 from velproject.cli.errors import (
@@ -33,20 +30,10 @@ from velproject.cli.errors import (
     INTERRUPTED,
     LIMIT,
     OK,
-    TERMINATED,
     WAITING,
     CliError,
     explain,
 )
-
-PATIENCE = 2.0
-"""Seconds that a run gets to end after Ctrl-C, and the host to stop."""
-DATABASE_PATIENCE = 8.0
-"""Seconds that a database may fail before the command ends; a restart takes less."""
-STOPPED = "stopped at the terminal"
-_PROGRESS = ("step.completed", "tool.completed", "tool.failed")
-_FINAL = ("run.completed", "run.failed", "run.cancelled")
-_WAITS_FOR_PERSON = ("approval", "budget")
 
 
 class Driver:
@@ -144,17 +131,35 @@ class Driver:
             self.display.note(f"Files: {place}")
 
     def _decide(self, run: Run) -> bool:
-        """Ask about everything that waits. False if something is left waiting."""
-        for request in pending_requests(run):
-            answer = ask(request, self.display.notes) if self.interactive else None
-            if answer is None:
+        """Ask about everything that waits. False if something is left waiting.
+
+        What was refused is asked again, as it then is; what is for somebody else stays.
+        """
+        left: set[str] = set()
+        while self.interactive:
+            request = next((row for row in pending_requests(run) if row.pk not in left), None)
+            if request is None:
+                break
+            answers = open_answers(request, self.owner)
+            answer = ask(request, answers, self.display.notes)
+            if answer is None and answers.offered:
                 return False
-            try:
-                decide(request.id, answer, by=self.owner)
-            except Conflict as error:
-                self.display.note(error.message, "yellow")
+            if answer is None or not self._take(request, answer):
+                left.add(request.pk)
         run.refresh_from_db()
         return run.status != RunStatus.WAITING
+
+    def _take(self, request: ApprovalRequest, answer: DecisionRequest) -> bool:
+        """Decide. False when it now waits for somebody else."""
+        try:
+            decided = decide(request.pk, answer, by=self.owner)
+        except ServiceError as error:
+            self.display.note(error.message, "yellow")
+            return not isinstance(error, NotFound)
+        if decided.status == ApprovalStatus.PENDING:
+            self.display.note("A second person has to approve it, too.", "yellow")
+            return False
+        return True
 
     def _leave_waiting(self, run: Run) -> int:
         self.display.close()
@@ -164,97 +169,6 @@ class Driver:
             self.display.note(f"  {again(f'approvals decide {request.id} approve')}")
         self.display.note(f"Then the run goes on with: {again(f'runs resume {run.id}')}")
         return WAITING
-
-
-class Watch:
-    """Following one run, over pauses, with Ctrl-C and SIGTERM as wishes to cancel it."""
-
-    def __init__(
-        self, run_id: str, after: int, show: Callable[[dict[str, Any]], None], by: str | None
-    ) -> None:
-        """`by` is who cancels the run on a signal; None only stops watching."""
-        self._run_id = run_id
-        self._after = after
-        self._show = show
-        self._by = by
-        self._wish: asyncio.Future[int] | None = None
-        self._failing_since: float | None = None
-
-    def database_failed(self, error: DatabaseError) -> None:
-        """From the host's thread: the run did not go on because of `error`."""
-        now = time.monotonic()
-        self._failing_since = self._failing_since or now
-        if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
-            self._wish.get_loop().call_soon_threadsafe(_give_up, self._wish, error)
-
-    async def until_pause(self) -> int | None:
-        """Show events until the run ends or waits for a person.
-
-        None, or the exit code when a signal has cancelled the run.
-        """
-        loop = asyncio.get_running_loop()
-        wish: asyncio.Future[int] = loop.create_future()
-        self._wish = wish
-        codes = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: 129}
-        for number, code in codes.items():
-            loop.add_signal_handler(number, _wish, wish, code)
-        following = loop.create_task(self._follow())
-        try:
-            waiting: set[asyncio.Future[Any]] = {following, wish}
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
-                return None
-            if self._by is not None and wish.exception() is None:
-                await asyncio.to_thread(_cancel, self._run_id, self._by)
-                await asyncio.wait([following], timeout=PATIENCE)
-            if not following.done():
-                following.cancel()
-                await asyncio.wait([following])
-            return wish.result()
-        finally:
-            self._wish = None
-            for number in codes:
-                loop.remove_signal_handler(number)
-
-    async def _follow(self) -> None:
-        async with aclosing(tail.follow(self._run_id, after=self._after)) as events:
-            async for event in events:
-                self._after = event["seq"]
-                if event["type"] in _PROGRESS:
-                    self._failing_since = None
-                self._show(event)
-                if event["type"] in _FINAL:
-                    return
-                if event["type"] == "run.suspended" and (
-                    event["data"]["reason"] in _WAITS_FOR_PERSON
-                ):
-                    return
-
-
-def _wish(wish: asyncio.Future[int], code: int) -> None:
-    """The first signal asks the run to end; the second does not wait for it."""
-    if wish.done():
-        leave_at_once(code)
-    wish.set_result(code)
-
-
-def _give_up(wish: asyncio.Future[int], error: DatabaseError) -> None:
-    if not wish.done():
-        wish.set_exception(error)
-
-
-def leave_at_once(code: int) -> NoReturn:
-    """End without waiting for the host's thread. Sandboxes die with this process."""
-    sys.stdout.flush()
-    os._exit(code)
-
-
-def _cancel(run_id: str, by: str) -> None:
-    try:
-        cancel_run(run_id, by=by, reason=STOPPED)
-    finally:
-        connection.close()
 
 
 def kept_files(run: Run) -> list[Path]:
@@ -267,7 +181,12 @@ def kept_files(run: Run) -> list[Path]:
 
 
 def pending_requests(run: Run) -> list[ApprovalRequest]:
-    return list(ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING))
+    found = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+    return list(
+        found.select_related(
+            "run__agent_version__agent", "run__owner", "run__thread", "memory_edit"
+        ).order_by("id")
+    )
 
 
 def exit_code(run: Run) -> int:

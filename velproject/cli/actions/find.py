@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 
+from agents.models import Agent
+from agents.selectors.visible import agents_for
 from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 
@@ -20,3 +23,9 @@ def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
     if len(found) > 1:
         raise CliError(f"Several {what}s begin with {beginning!r}: write more of the id.")
     return found[0]
+
+
+def agent_named(user: User, name: str) -> Agent:
+    """The agent with the slug `name`, or whose id begins so, of those that `user` may use."""
+    agents = agents_for(user)
+    return agents.filter(slug=name).first() or by_id(agents, name, "agent")

@@ -50,12 +50,17 @@ def totals(data: dict[str, Any]) -> str:
 
 
 def print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """`table_of` on a console; without a terminal nothing is shortened."""
+    if not console.is_terminal:
+        console.width = 1000
+    console.print(table_of(heads, rows), soft_wrap=False, crop=False)
+
+
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Columns without lines. Only a terminal's width shortens the last one."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     for head in heads:
         table.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
     for row in rows:
         table.add_row(*row)
-    if not console.is_terminal:
-        console.width = 1000
-    console.print(table, soft_wrap=False, crop=False)
+    return table

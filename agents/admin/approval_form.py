@@ -1,0 +1,57 @@
+"""The answer to a request, as a page of the admin posts it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+
+from agents.admin.json_input import parse_json
+from agents.hidden_text import unescaped_text
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.services.approvals import DecisionRequest
+from agents.states import Decision
+
+
+class DecisionForm(forms.Form):
+    """A person's answer, with the digest of what the page showed.
+
+    `input` is JSON, or for an edit of the memory the whole file as text.
+    """
+
+    decision = forms.ChoiceField(choices=Decision.choices)
+    digest = forms.CharField()
+    input = forms.CharField(required=False, strip=False)
+    reason = forms.CharField(required=False, max_length=10_000)
+
+    def __init__(self, data: QueryDict, asked: ApprovalRequest) -> None:
+        super().__init__(data)
+        self._is_memory = asked.kind == ApprovalKind.MEMORY
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        edited = None
+        if data.get("decision") == Decision.EDIT:
+            typed = data.get("input", "")
+            edited = self._file(typed) if self._is_memory else self._json(typed)
+        return {**data, "input": edited}
+
+    def _file(self, typed: str) -> dict[str, Any]:
+        # Browsers send line breaks as CR LF, whatever the text had.
+        return {"content": unescaped_text(typed.replace("\r\n", "\n"))}
+
+    def _json(self, typed: str) -> Any:
+        try:
+            edited = parse_json(typed)
+        except ValidationError as error:
+            self.add_error("input", error)
+            return None
+        if not isinstance(edited, dict):
+            self.add_error("input", 'The input must be a JSON object, as {"path": "notes.md"}.')
+        return edited
+
+    def answer(self) -> DecisionRequest:
+        data = self.cleaned_data
+        return DecisionRequest(data["decision"], data["digest"], data["input"], data["reason"])

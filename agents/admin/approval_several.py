@@ -1,0 +1,125 @@
+"""Answering several requests of the list at once, each as it was shown."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from agents.admin import approval_page
+from agents.admin.journal import JournalAdmin, person
+from agents.hidden_text import visible
+from agents.models import ApprovalRequest
+from agents.services.approvals import DecisionRequest
+from agents.services.open_answers import open_answers
+from agents.states import Decision
+
+SEVERAL_AT_ONCE = 100
+"""So many requests at most are shown together to be answered together."""
+
+
+class DecideSeveral(JournalAdmin):
+    """The list's actions: a page that shows what was ticked, and the decisions from that page."""
+
+    actions = ["approve_selected", "reject_selected"]
+
+    def may_decide(self, request: HttpRequest, asked: ApprovalRequest) -> bool:
+        """Whether the person decides `asked` in the admin at all."""
+        raise NotImplementedError
+
+    def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
+        """Decide one request and say what came of it; a refusal is a message. Whether refused."""
+        raise NotImplementedError
+
+    @admin.action(description="Approve the selected requests…", permissions=["decide"])
+    def approve_selected(
+        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
+    ) -> HttpResponse | None:
+        return self._decide_several(request, queryset, Decision.APPROVE)
+
+    @admin.action(description="Reject the selected requests…", permissions=["decide"])
+    def reject_selected(
+        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
+    ) -> HttpResponse | None:
+        return self._decide_several(request, queryset, Decision.REJECT)
+
+    def _decide_several(
+        self, request: HttpRequest, queryset: QuerySet[ApprovalRequest], decision: Decision
+    ) -> HttpResponse | None:
+        """First a page that shows each request in full, then, from that page, the decisions.
+
+        The list itself shows only the beginning of an input, so nothing is decided from it. Each
+        decision is bound to the digest that the page carried for its request.
+        """
+        if "confirmed" in request.POST:
+            self._decide_confirmed(request, decision)
+            return None
+        ids = self.chosen(request, queryset).values("pk")
+        several = list(with_rows().filter(pk__in=ids)[: SEVERAL_AT_ONCE + 1])
+        if len(several) > SEVERAL_AT_ONCE:
+            self.report(request, f"Select {SEVERAL_AT_ONCE} requests at most.", failed=True)
+            return None
+        open_ones, left_out = self._sorted_out(request, several, decision)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            "title": f"{decision.label.capitalize()} these requests?",
+            "is_rejection": decision == Decision.REJECT,
+            "action": f"{decision}_selected",
+            "decision": decision,
+            "action_checkbox_name": ACTION_CHECKBOX_NAME,
+            "requests": [approval_page.shown_request(asked) for asked in open_ones],
+            "left_out": left_out,
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(
+            request, "admin/agents/approvalrequest/decide_several.html", context
+        )
+
+    def _decide_confirmed(self, request: HttpRequest, decision: Decision) -> None:
+        reason = request.POST.get("reason", "").strip()
+        ids = request.POST.getlist(ACTION_CHECKBOX_NAME)[:SEVERAL_AT_ONCE]
+        rows = self.get_queryset(request).select_related("run__agent_version").in_bulk(ids)
+        for request_id in ids:
+            asked = rows.get(request_id)
+            if asked is None or not self.may_decide(request, asked):
+                label = f"Request {visible(request_id)}"
+                self.report(request, f"{label}: not decided. It is not for you.", failed=True)
+                continue
+            digest = request.POST.get(f"digest_{request_id}", "")
+            self.decide_one(request, request_id, DecisionRequest(decision, digest, reason=reason))
+
+    def _sorted_out(
+        self, request: HttpRequest, several: list[ApprovalRequest], decision: Decision
+    ) -> tuple[list[ApprovalRequest], list[tuple[ApprovalRequest, str]]]:
+        """The requests for which `decision` is open to the person, and the others with reasons."""
+        open_ones: list[ApprovalRequest] = []
+        left_out: list[tuple[ApprovalRequest, str]] = []
+        for asked in several:
+            if not self.may_decide(request, asked):
+                left_out.append((asked, "It is not for you to decide here."))
+                continue
+            answers = open_answers(asked, person(request))
+            if decision in answers.offered:
+                open_ones.append(asked)
+                continue
+            refused = (reason for reason, which in answers.refused.items() if decision in which)
+            reason = answers.closed or next(refused, f"One cannot {decision.label} it.")
+            left_out.append((asked, reason))
+        return open_ones, left_out
+
+
+def with_rows() -> QuerySet[ApprovalRequest]:
+    """Requests with all that their pages show."""
+    return ApprovalRequest.objects.select_related(
+        "run__agent_version__agent",
+        "run__owner",
+        "run__thread",
+        "tool_call",
+        "memory_edit",
+        "first_approver",
+        "decided_by",
+    ).order_by("id")

@@ -1,0 +1,120 @@
+"""Standing permissions: who gave which, how often it was used, and revoking."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import SealedAdmin, person, tag
+from agents.hidden_text import visible
+from agents.models import ApprovalGrant
+from agents.selectors.visible import APPROVE, VIEW_ALL, grants_for
+from agents.services.errors import ServiceError
+from agents.services.grants import grant_state, revoke_grant
+
+_COLOURS = {
+    "good": "completed",
+    "revoked": "cancelled",
+    "expired": "expired",
+    "used_up": "expired",
+    "giver_gone": "cancelled",
+}
+
+
+@admin.register(ApprovalGrant)
+class ApprovalGrantAdmin(SealedAdmin):
+    """A grant is never changed or deleted, so that the record of it stays; it is revoked."""
+
+    list_display = ["calls", "agent", "whose", "state", "used", "created_by", "expires_at"]
+    list_filter = [
+        ("revoked_at", admin.EmptyFieldListFilter),
+        "expires_at",
+        "created_at",
+        "tool",
+        "agent",
+    ]
+    list_select_related = ["agent", "owner", "created_by"]
+    search_fields = [
+        "^id",
+        "tool",
+        "agent__slug",
+        f"owner__{get_user_model().USERNAME_FIELD}",
+        f"created_by__{get_user_model().USERNAME_FIELD}",
+    ]
+    search_help_text = "The beginning of an id, a tool, an agent, or a user."
+    ordering = ["-id"]
+    actions = ["revoke_selected"]
+    fields: ClassVar[list[Any]] = [
+        "calls",
+        "agent",
+        "whose",
+        "only_thread",
+        "shown_reason",
+        "state",
+        "used",
+        "last_used_at",
+        "expires_at",
+        "created_by",
+        "created_at",
+        "given_with",
+        "revoked_by",
+        "revoked_at",
+    ]
+    readonly_fields: ClassVar[list[Any]] = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalGrant]:
+        if request.user.has_perm(VIEW_ALL):
+            return ApprovalGrant.objects.all()
+        return grants_for(request.user)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Who may decide may look."""
+        return super().has_view_permission(request, obj) or bool(request.user.has_perm(APPROVE))
+
+    @admin.display(description="calls", ordering="tool")
+    def calls(self, grant: ApprovalGrant) -> str:
+        when = json.dumps(grant.condition, ensure_ascii=False) if grant.condition else "every call"
+        return visible(f"{grant.tool}: {when}")
+
+    @admin.display(description="in the runs of", ordering="owner")
+    def whose(self, grant: ApprovalGrant) -> str:
+        runs = "everybody" if grant.owner is None else str(grant.owner)
+        return f"{runs}, in one thread" if grant.thread_id else runs
+
+    @admin.display(description="status")
+    def state(self, grant: ApprovalGrant) -> SafeString:
+        state = grant_state(grant)
+        return tag(_COLOURS[state], state.replace("_", " "))
+
+    @admin.display(description="uses", ordering="uses")
+    def used(self, grant: ApprovalGrant) -> str:
+        return f"{grant.uses} of {grant.max_uses}"
+
+    @admin.display(description="reason")
+    def shown_reason(self, grant: ApprovalGrant) -> str:
+        return visible(grant.reason)
+
+    @admin.display(description="thread")
+    def only_thread(self, grant: ApprovalGrant) -> str:
+        return grant.thread_id or "all"
+
+    @admin.display(description="given with the request")
+    def given_with(self, grant: ApprovalGrant) -> str:
+        return grant.request_id or "-"
+
+    @admin.action(description="Revoke the selected grants")
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApprovalGrant]) -> None:
+        for grant in self.chosen(request, queryset):
+            try:
+                revoke_grant(grant.pk, by=person(request))
+            except ServiceError as error:
+                self.report(request, f"{grant.pk}: not revoked. {error}", failed=True)
+                continue
+            self.log_change(request, grant, "Revoked.")
+            self.report(request, f"{grant.pk} ({visible(grant.tool)}): revoked.")

@@ -1,0 +1,101 @@
+"""Trying a policy that is not saved yet on the calls that an agent has made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from agents.admin.json_input import parse_json
+from agents.admin.text import typed
+from agents.hidden_text import visible
+from agents.middleware.rehearsal import MAX_DAYS, Rehearsal, rehearse, with_policy
+from agents.models import Agent, Run
+from agents.selectors.visible import runs_for
+from agents.services.errors import InvalidRequest
+
+POLICY_FIELDS = {"approval_rules": "[]", "interrupt_on": "{}"}
+"""What is tried, with what an empty text means."""
+MAX_TEXT = 200_000
+
+
+class RehearsalForm(forms.Form):
+    """The unsaved part of the agent's own form that says what is asked."""
+
+    approval_rules = forms.CharField(required=False, max_length=MAX_TEXT)
+    interrupt_on = forms.CharField(required=False, max_length=MAX_TEXT)
+    rehearsal_days = forms.IntegerField(min_value=1, max_value=MAX_DAYS)
+
+    def policy(self) -> dict[str, Any]:
+        """Only what was sent: who may not change a field has none. Raises `ValidationError`."""
+        found: dict[str, Any] = {}
+        for name, empty in POLICY_FIELDS.items():
+            if name in self.data:
+                try:
+                    found[name] = parse_json(self.cleaned_data[name] or empty)
+                except ValidationError as error:
+                    raise ValidationError(f"{name}: {error.messages[0]}") from None
+        return found
+
+
+def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -> HttpResponse:
+    """The page that the agent's form opens with what is typed there. Changes nothing."""
+    agent = page.get_object(request, object_id)
+    if agent is None:
+        raise Http404("There is no such agent.")
+    if not page.has_change_permission(request, agent):
+        raise PermissionDenied
+    data = request.POST if request.method == "POST" else {"rehearsal_days": "7"}
+    found, problem = _found(agent, RehearsalForm(data), request)
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "media": page.media,
+        "title": f"Rehearse the policy of {visible(agent.name)}",
+        "agent": agent,
+        "problem": visible(problem),
+        "rehearsal": found,
+        "tools": [(visible(tool), counts) for tool, counts in found.tools.items()] if found else [],
+        "examples": _shown(found) if found else [],
+        "days": data.get("rehearsal_days", ""),
+        "max_days": MAX_DAYS,
+        "texts": {name: data.get(name, typed(getattr(agent, name))) for name in POLICY_FIELDS},
+        "can_see_runs": page.admin_site.get_model_admin(Run).has_view_permission(request),
+    }
+    request.current_app = page.admin_site.name
+    return TemplateResponse(request, "admin/agents/agent/rehearsal.html", context)
+
+
+def _found(agent: Agent, form: RehearsalForm, request: HttpRequest) -> tuple[Rehearsal | None, str]:
+    """What came of it, or why nothing did."""
+    if not form.is_valid():
+        name, said = next(iter(form.errors.items()))
+        return None, f"{name}: {said[0]}"
+    try:
+        spec = with_policy(agent, form.policy())
+        days = form.cleaned_data["rehearsal_days"]
+        return rehearse(agent, spec, days=days, readable=runs_for(request.user)), ""
+    except ValidationError as error:
+        return None, error.messages[0]
+    except InvalidRequest as error:
+        return None, error.message
+
+
+def _shown(found: Rehearsal) -> list[dict[str, str]]:
+    """The examples as the page may show them."""
+    return [
+        {
+            "run": example.run_id,
+            "tool": visible(example.tool),
+            "input": visible(example.input),
+            "status": example.status,
+            "before": example.before,
+            "after": example.after,
+            "source": visible(example.source),
+        }
+        for example in found.examples
+    ]

@@ -1,0 +1,123 @@
+"""Approving at a terminal: what was shown is what is decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.velproject.command import Terminal, Vel, say
+
+MEMORY = "knowledge/notes.md"
+
+
+def write(number: int) -> tuple[str, dict[str, Any]]:
+    return ("write_file", {"path": f"note{number}.txt", "content": f"text {number}"})
+
+
+def waiting(vel: Vel, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The requests of a run that nobody was there to decide."""
+    flags = vel.script(say("I will.", *calls), say("Done."))
+    assert vel(*flags, "--approve", "write_file", "go").returncode == 3
+    return vel.rows("approvals", "list")
+
+
+def remember(content: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    given = {"path": MEMORY, "content": content, "reason": "I was told so.", **more}
+    return ("write_memory", given)
+
+
+def status(vel: Vel) -> list[str]:
+    return [row["decision"] for row in vel.rows("approvals", "list", "--all")]
+
+
+def test_at_a_terminal_it_is_shown_and_confirmed(vel: Vel) -> None:
+    (request,) = waiting(vel, write(1))
+    terminal = Terminal(vel, "approvals", "approve", request["id"])
+    shown = terminal.expect("Approve this?")
+    assert "Create note1.txt" in shown
+    assert "text 1" in shown
+    terminal.type("\n")
+    terminal.expect("nothing decided")
+    assert terminal.finish() == 0
+    assert status(vel) == [""]
+
+    terminal = Terminal(vel, "approvals", "decide", request["id"], "approve")
+    terminal.expect("Approve this?")
+    terminal.type("y\n")
+    terminal.expect("write_file: approve.")
+    assert terminal.finish() == 0
+    assert status(vel) == ["approve"]
+
+
+def test_what_changes_between_showing_and_answering_is_not_decided(vel: Vel) -> None:
+    (request,) = waiting(vel, write(1))
+    terminal = Terminal(vel, "approvals", "approve", request["id"])
+    terminal.expect("Approve this?")
+    vel.execute(f"UPDATE agents_approvalrequest SET digest = '{'f' * 64}'")
+    terminal.type("y\n")
+    terminal.expect("not what is asked any more")
+    assert terminal.finish() == 2
+    assert status(vel) == [""]
+
+
+def memory_of(vel: Vel) -> object:
+    return vel.value("SELECT content FROM memory_memoryfile")
+
+
+def test_the_editor_shows_a_memory_file_as_text_with_escapes(vel: Vel) -> None:
+    (request,) = waiting(vel, remember("old\u200b line"))
+    editor = vel.data / "editor.sh"
+    editor.write_text('#!/bin/sh\ncp "$1" "$VEL_DATA_DIR/seen"\nsed -i "s/old.*line/new/" "$1"\n')
+    editor.chmod(0o755)
+
+    done = vel("approvals", "edit", request["id"], "--editor", EDITOR=str(editor))
+
+    assert done.returncode == 0, done.stderr
+    assert (vel.data / "seen").read_text().strip() == "old\\u{200b} line"
+    assert str(memory_of(vel)).strip() == "new"
+
+
+def test_what_is_refused_at_the_prompt_is_a_line_and_asked_again(vel: Vel) -> None:
+    flags = vel.script(say("", write(1)), say("Done."))
+    terminal = Terminal(vel, *flags, "--approve", "write_file", "go")
+    terminal.expect("Run it?")
+    terminal.type("a\n")
+    terminal.expect("Which?")
+    terminal.type("c\n")
+    terminal.expect("Pattern")
+    terminal.type("x\n")
+    assert "Traceback" not in terminal.expect("Run it?")
+    terminal.type("n\n")
+    terminal.expect("Why not?")
+    terminal.type("\n")
+    assert terminal.finish() == 0
+
+
+def test_the_prompt_offers_only_what_is_the_persons_to_decide(vel: Vel) -> None:
+    (request,) = waiting(vel, write(1))
+    vel.execute("UPDATE agents_approvalrequest SET self_approval = 0")
+    terminal = Terminal(vel, "runs", "resume", request["run"])
+    shown = terminal.expect("Run it? [n(o)]")
+    assert "Nobody approves the calls of their own runs" in shown
+    terminal.type("y\n")
+    terminal.expect("Run it?")
+    terminal.type("n\n")
+    terminal.expect("Why not?")
+    terminal.type("\n")
+    terminal.expect("Done.")
+    assert terminal.finish() == 0
+    assert status(vel) == ["reject"]
+
+
+def test_the_first_of_two_approvals_leaves_it_waiting(vel: Vel) -> None:
+    (request,) = waiting(vel, write(1))
+    vel.execute("UPDATE agents_approvalrequest SET approvals_needed = 2")
+    terminal = Terminal(vel, "runs", "resume", request["run"])
+    terminal.expect("Run it?")
+    terminal.type("y\n")
+    terminal.expect("A second person")
+    assert terminal.finish() == 3
+    (row,) = vel.rows("approvals", "list")
+    assert row["first_approver"] == row["owner"]
+    again = vel("approvals", "approve", request["id"])
+    assert again.returncode == 2
+    assert "a second person has to" in again.stderr

@@ -1,0 +1,64 @@
+"""What a person makes of a request's input: in the editor, from a file, or typed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from click.exceptions import ClickException
+
+from agents.hidden_text import escaped_text, unescaped_text
+from agents.models import ApprovalKind, ApprovalRequest
+from memory.limits import MAX_FILE_BYTES
+from velproject.cli.errors import CliError
+
+
+def has_editor() -> bool:
+    return bool(os.environ.get("VISUAL") or os.environ.get("EDITOR"))
+
+
+def parsed_input(text: str) -> dict[str, Any]:
+    """JSON as a person wrote it. Raises `CliError`."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CliError(f"The input is not JSON: {error}.") from None
+    if not isinstance(value, dict):
+        raise CliError("The input must be a JSON object, the whole that should run instead.")
+    return value
+
+
+def content_of(path: Path) -> dict[str, Any]:
+    """The text of a file as the input that an edit of the memory takes. Raises `CliError`."""
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise CliError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes, the most for a file.")
+    try:
+        return {"content": data.decode()}
+    except UnicodeDecodeError:
+        raise CliError(f"{path} is not UTF-8 text.") from None
+
+
+def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
+    r"""The input after $VISUAL or $EDITOR; None when the person left without saving.
+
+    An edit of the memory is edited as the file, with hidden characters as escapes (`\u{202e}`);
+    anything else as JSON.
+    """
+    memory = request.memory_edit if request.kind == ApprovalKind.MEMORY else None
+    if memory is not None:
+        before = escaped_text(memory.proposed_content or "")
+        suffix = Path(memory.path).suffix or ".md"
+    else:
+        before, suffix = json.dumps(request.input, indent=2, ensure_ascii=True), ".json"
+    try:
+        after = click.edit(before, extension=suffix)
+    except ClickException as error:
+        raise CliError(f"The editor failed: {error.message}") from None
+    if after is None:
+        return None
+    return {"content": unescaped_text(after)} if memory is not None else parsed_input(after)

@@ -1,0 +1,154 @@
+"""The actions of `vel policy`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
+from agents.models import Agent
+from agents.services.agents import build_spec
+from agents.spec import AgentSpec, CallCondition, InterruptRule
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.wording import print_table
+from velproject.cli.errors import CliError
+from velproject.cli.terminal import one_line
+
+POLICY_FIELDS = {
+    "approval_rules",
+    "interrupt_on",
+    "approvals_needed",
+    "self_approval",
+    "approval_expiry",
+}
+
+
+def show(*, slug: str, as_json: bool) -> None:
+    """The rules in the order in which they are asked."""
+    spec = build_spec(agent_named(slug))
+    if as_json:
+        print(json.dumps(spec.model_dump(mode="json", include=POLICY_FIELDS)))
+        return
+    rules = [
+        (
+            f"rule {number}",
+            Text(one_line(rule.tool, 40)),
+            rule.action,
+            Text(one_line("; ".join((*_conditions(rule.when), *_note(rule.reason))), 160)),
+        )
+        for number, rule in enumerate(spec.approval_rules, start=1)
+    ]
+    asked = [
+        ("interrupt_on", Text(one_line(tool, 40)), _asks(value), _decisions(value))
+        for tool, value in spec.interrupt_on.items()
+    ]
+    rest = [("effect", "*", "ask", "what reaches outside; the rest is allowed")]
+    memory = [("memory", "write_memory", "ask", "always, unless a rule denies it")]
+    print_table(
+        new_console(),
+        ("BY", "TOOL", "ACTION", "WHEN"),
+        [*rules, *memory, *asked, *rest],
+    )
+    print(_terms(spec), file=sys.stderr)
+
+
+def rehearse_policy(*, slug: str, as_json: bool, rules: Path, days: int) -> None:
+    """The counts a tool, then calls whose verdict changes."""
+    agent = agent_named(slug)
+    found = rehearse(agent, with_policy(agent, read_policy(rules)), days=days)
+    if as_json:
+        print(json.dumps(dataclasses.asdict(found)))
+        return
+    console = new_console()
+    print_table(
+        console,
+        ("TOOL", "ALLOWED", "ASKED", "DENIED", "CHANGED"),
+        (
+            (
+                Text(one_line(tool, 40)),
+                *(
+                    f"{counts.before[action]} → {counts.after[action]}"
+                    for action in ("allow", "ask", "deny")
+                ),
+                str(counts.changed),
+            )
+            for tool, counts in found.tools.items()
+        ),
+    )
+    if found.examples:
+        console.print()
+        print_table(
+            console,
+            ("RUN", "TOOL", "WAS", "BEFORE", "AFTER", "BY", "INPUT"),
+            (
+                (
+                    example.run_id,
+                    Text(one_line(example.tool, 30)),
+                    example.status,
+                    example.before,
+                    example.after,
+                    example.source,
+                    Text(one_line(example.input, 160)),
+                )
+                for example in found.examples
+            ),
+        )
+    print(_summary(found), file=sys.stderr)
+
+
+def agent_named(slug: str) -> Agent:
+    agent = Agent.objects.filter(slug=slug).first()
+    if agent is None:
+        raise CliError(f"There is no agent {one_line(slug)!r}: name it by its slug.")
+    return agent
+
+
+def read_policy(path: Path) -> dict[str, Any]:
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CliError(f"{path} is not JSON: {error}.") from None
+    policy = {"approval_rules": given} if isinstance(given, list) else given
+    known = {"approval_rules", "interrupt_on"}
+    if not isinstance(policy, dict) or not policy or set(policy) - known:
+        raise CliError(
+            f"{path}: give a list of rules, or an object with {', '.join(sorted(known))}."
+        )
+    return policy
+
+
+def _summary(found: Rehearsal) -> str:
+    text = f"{found.calls:,} calls of {found.days} days, {found.changed:,} would change."
+    if found.cut:
+        text += " There were more: these are the newest."
+    if found.changed > len(found.examples):
+        text += f" {len(found.examples)} of them are shown."
+    return text
+
+
+def _conditions(when: CallCondition) -> list[str]:
+    return [f"{name} {value}" for name, value in when.model_dump(exclude_none=True).items()]
+
+
+def _note(reason: str) -> list[str]:
+    return [f"“{reason}”"] if reason else []
+
+
+def _asks(value: bool | InterruptRule) -> str:
+    return "allow" if value is False else "ask"
+
+
+def _decisions(value: bool | InterruptRule) -> str:
+    return ", ".join(value.allowed_decisions) if isinstance(value, InterruptRule) else ""
+
+
+def _terms(spec: AgentSpec) -> str:
+    people = "two people approve" if spec.approvals_needed == 2 else "one person approves"
+    own = "also of own runs" if spec.self_approval else "never of own runs"
+    waits = f"for {spec.approval_expiry:,} s" if spec.approval_expiry else "without an end"
+    return f"Where it asks, {people}, {own}; a request waits {waits}."
