@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from memory.scanner.finding import Hit, Severity
 
@@ -22,6 +23,8 @@ CUT = 6
 """Letters of a word that count: what follows is mostly grammar."""
 TOGETHER = 3
 """Sentences that are judged at once."""
+LEAST = 5
+"""Known features without which a passage says too little to be judged."""
 FLOOR = 200.0
 """The least norm (squared) of a passage: few words say little."""
 MAX_WORDS = 120
@@ -34,6 +37,8 @@ ALARM_MOST = 0.95
 FEW = 4
 """A text of FEW passages alarms above ALARM; each doubling adds ALARM_STEP, up to ALARM_MOST."""
 DANGER = 0.8
+MOST = 40
+"""Passages of one text that are reported, those that read worst."""
 DOUBT = 0.1
 """Below it no rule is tried. Of 520 attacks that a rule finds one in two hundred lies there, of
 ordinary passages nine in ten."""
@@ -58,11 +63,22 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """text[start:end] reads like an attack with the probability `score`."""
+    """text[start:end] reads like an attack with the probability `score`; `worst`: its sentence."""
 
     start: int
     end: int
     score: float
+    worst: tuple[int, int]
+
+
+class _Weighed(NamedTuple):
+    """A sentence with the sum of its weights, of their squares, and how many it has."""
+
+    start: int
+    end: int
+    total: float
+    norm: float
+    known: int
 
 
 def like_attacks(found: list[Likeness]) -> Iterator[Hit]:
@@ -71,10 +87,10 @@ def like_attacks(found: list[Likeness]) -> Iterator[Hit]:
     A long text has more passages that do so by chance: the more there are, the surer one must be.
     """
     alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, len(found) / FEW)))
-    for passage in found:
-        if passage.score > alarm:
-            severity: Severity = "danger" if passage.score > DANGER else "warning"
-            yield Hit(PATTERN, DESCRIPTION, severity, passage.start, passage.end)
+    alarming = sorted((p for p in found if p.score > alarm), key=lambda p: -p.score)
+    for passage in alarming[:MOST]:
+        severity: Severity = "danger" if passage.score > DANGER else "warning"
+        yield Hit(PATTERN, DESCRIPTION, severity, *passage.worst)
 
 
 def only_doubtful(text: str, found: list[Likeness]) -> str:
@@ -113,16 +129,18 @@ def passages(text: str) -> Iterator[Likeness]:
     """Each TOGETHER sentences in a row of a folded text; all of a shorter one."""
     weights, bias = _model()
     get = weights.get
-    nothing = (0.0, 0.0)
-    window: list[tuple[int, int, float, float]] = []
+    window: list[_Weighed] = []
     count = 0
     for sentence in sentences_of(text):
         total = norm = 0.0
+        known = 0
         for feature in sentence.features:
-            weight, square = get(feature, nothing)
-            total += weight
-            norm += square
-        window.append((sentence.start, sentence.end, total, norm))
+            found = get(feature)
+            if found is not None:
+                total += found[0]
+                norm += found[1]
+                known += 1
+        window.append(_Weighed(sentence.start, sentence.end, total, norm, known))
         count += 1
         if len(window) > TOGETHER:
             window.pop(0)
@@ -132,12 +150,14 @@ def passages(text: str) -> Iterator[Likeness]:
         yield _judged(window, bias)
 
 
-def _judged(window: list[tuple[int, int, float, float]], bias: float) -> Likeness:
-    total = sum(part[2] for part in window)
-    norm = sum(part[3] for part in window)
-    logit = bias + total / math.sqrt(max(norm, FLOOR))
-    score = 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, logit))))
-    return Likeness(window[0][0], window[-1][1], score)
+def _judged(window: list[_Weighed], bias: float) -> Likeness:
+    worst = max(window, key=lambda part: part.total)
+    score = 0.0
+    if sum(part.known for part in window) >= LEAST:
+        norm = sum(part.norm for part in window)
+        logit = bias + sum(part.total for part in window) / math.sqrt(max(norm, FLOOR))
+        score = 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, logit))))
+    return Likeness(window[0].start, window[-1].end, score, (worst.start, worst.end))
 
 
 @cache

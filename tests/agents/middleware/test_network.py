@@ -89,6 +89,7 @@ def test_the_form_says_at_the_field_which_entry_is_wrong() -> None:
             "network": "allowlist",
             "max_output_tokens": 1000,
             "max_turns": 5,
+            "approvals_needed": 1,
             "owner": make_user().pk,
             "version": 1,
         }

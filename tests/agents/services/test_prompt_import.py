@@ -115,7 +115,7 @@ def test_a_directory_whose_name_would_write_into_the_prompt(project: Path) -> No
 def test_it_becomes_a_version_by_who_may_and_only_on_what_was_seen() -> None:
     owner = make_user()
     agent = make_agent(owner, system_prompt="Old.")
-    prompt = prompt_of([AgentsFile("AGENTS.md", "You count.")])
+    prompt = prompt_of([AgentsFile("AGENTS.md", "You count words in files.")])
     plan = plan_prompt(agent, prompt)
     with pytest.raises(NotAllowed):
         store_prompt(agent.pk, plan, by=make_user("eve"))
