@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from functools import partial
 
+from agents.engine.admission import check_call, judge_call
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.dispatch import check_call, judge_call, run_open_calls
+from agents.engine.dispatch import run_open_calls
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.finish import complete_run, fail_run
 from agents.engine.history import BAD_ENDINGS, results_json

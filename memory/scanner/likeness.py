@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 
 from memory.scanner.finding import Hit, Severity
 
@@ -31,7 +31,7 @@ MAX_WORDS = 120
 """Words of a sentence that count: lists and tables have no full stop."""
 PATTERN = "reads-like-an-attack"
 DESCRIPTION = "Reads like text that steers an agent against its user"
-ALARM = 0.45
+ALARM = 0.42
 ALARM_STEP = 0.1
 ALARM_MOST = 0.95
 FEW = 4
@@ -42,6 +42,7 @@ MOST = 40
 DOUBT = 0.1
 """Below it no rule is tried. Of 520 attacks that a rule finds one in two hundred lies there, of
 ordinary passages nine in ten."""
+_DOUBT_LOGIT = math.log(DOUBT / (1 - DOUBT))
 WEIGHTS = Path(__file__).with_name("likeness.tsv")
 SCALE = 1000
 
@@ -71,22 +72,12 @@ class Likeness:
     worst: tuple[int, int]
 
 
-class _Weighed(NamedTuple):
-    """A sentence with the sum of its weights, of their squares, and how many it has."""
-
-    start: int
-    end: int
-    total: float
-    norm: float
-    known: int
-
-
-def like_attacks(found: list[Likeness]) -> Iterator[Hit]:
-    """Those of a text's passages that read like an attack.
+def like_attacks(found: list[Likeness], count: int) -> Iterator[Hit]:
+    """Those of a text's `count` passages that read like an attack.
 
     A long text has more passages that do so by chance: the more there are, the surer one must be.
     """
-    alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, len(found) / FEW)))
+    alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, count / FEW)))
     alarming = sorted((p for p in found if p.score > alarm), key=lambda p: -p.score)
     for passage in alarming[:MOST]:
         severity: Severity = "danger" if passage.score > DANGER else "warning"
@@ -94,11 +85,9 @@ def like_attacks(found: list[Likeness]) -> Iterator[Hit]:
 
 
 def only_doubtful(text: str, found: list[Likeness]) -> str:
-    """`text` with blanks for the passages that do not read like an attack at all."""
+    """`text` with blanks for all but the passages `found`."""
     parts, at = [], 0
     for passage in found:
-        if passage.score <= DOUBT:
-            continue
         start = max(at, passage.start)
         parts.append(" " * (start - at))
         parts.append(text[start : max(start, passage.end)])
@@ -125,47 +114,105 @@ def sentences_of(text: str) -> Iterator[Sentence]:
             yield Sentence(start, found.end(), features)
 
 
-def passages(text: str) -> Iterator[Likeness]:
-    """Each TOGETHER sentences in a row of a folded text; all of a shorter one."""
-    weights, bias = _model()
-    get = weights.get
+def doubtful_passages(text: str) -> tuple[list[Likeness], int]:
+    """Of each TOGETHER sentences in a row of a folded text (all of a shorter one), those that are
+    above DOUBT; and of how many."""
+    weigh = _model().weigh
     window: list[_Weighed] = []
+    found: list[Likeness] = []
     count = 0
-    for sentence in sentences_of(text):
+    for sentence in _SENTENCE.finditer(text):
+        words = _WORD.findall(sentence[0])
+        if not words:
+            continue
+        start, end = sentence.span()
+        if sentence[0][0].isspace():
+            start = end - len(sentence[0].lstrip())
+        window.append((start, end, *weigh(words)))
+        count += 1
+        if len(window) > TOGETHER:
+            del window[0]
+        if len(window) == TOGETHER:
+            _judge(window, found)
+    if 0 < count < TOGETHER:
+        _judge(window, found)
+    return found, max(1, count - TOGETHER + 1)
+
+
+_Weighed = tuple[int, int, float, float, int]
+"""A sentence: start, end, the sum of its weights and of their squares, and how many it has."""
+
+
+def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
+    total = norm = 0.0
+    known = 0
+    for part in window:
+        total += part[2]
+        norm += part[3]
+        known += part[4]
+    if known < LEAST:
+        return
+    logit = _model().bias + total / math.sqrt(max(norm, FLOOR))
+    if logit > _DOUBT_LOGIT:
+        score = 1.0 / (1.0 + math.exp(-min(40.0, logit)))
+        worst = max(window, key=itemgetter(2))
+        found.append(Likeness(window[0][0], window[-1][1], score, (worst[0], worst[1])))
+
+
+class _Model:
+    """The weights, with words as numbers: a pair is one number, not a new string."""
+
+    def __init__(self, lines: list[str]) -> None:
+        first, *rest = lines
+        self.bias = int(first) / SCALE
+        self._words: dict[str, int] = {}
+        self._weights: dict[int, tuple[float, float]] = {}
+        for line in rest:
+            feature, weight, square = line.split("\t")
+            self._weights[self._key(feature)] = (int(weight) / SCALE, int(square) / SCALE)
+
+    def _key(self, feature: str) -> int:
+        first, *others = feature.split(" ")
+        number = self._words.setdefault(first, len(self._words))
+        if not others:
+            return number
+        second = self._words.setdefault(others[-1], len(self._words))
+        return _pair(number, second) if len(others) == 1 else -_pair(number, second)
+
+    def weigh(self, words: list[str]) -> tuple[float, float, int]:
+        """The sum of the weights of a sentence's features, of their squares, and how many."""
+        number_of = self._words.get
+        keys: set[int] = set()
+        before = before_that = -1
+        for word in words[:MAX_WORDS]:
+            number = number_of(word[:CUT], -1)
+            if number >= 0:
+                keys.add(number)
+                if before >= 0:
+                    keys.add((before + 1) * _SPAN + number)
+                if before_that >= 0:
+                    keys.add(-((before_that + 1) * _SPAN + number))
+            before_that = before
+            before = number
+        weight_of = self._weights.get
         total = norm = 0.0
         known = 0
-        for feature in sentence.features:
-            found = get(feature)
+        for key in keys:
+            found = weight_of(key)
             if found is not None:
                 total += found[0]
                 norm += found[1]
                 known += 1
-        window.append(_Weighed(sentence.start, sentence.end, total, norm, known))
-        count += 1
-        if len(window) > TOGETHER:
-            window.pop(0)
-        if len(window) == TOGETHER:
-            yield _judged(window, bias)
-    if 0 < count < TOGETHER:
-        yield _judged(window, bias)
+        return total, norm, known
 
 
-def _judged(window: list[_Weighed], bias: float) -> Likeness:
-    worst = max(window, key=lambda part: part.total)
-    score = 0.0
-    if sum(part.known for part in window) >= LEAST:
-        norm = sum(part.norm for part in window)
-        logit = bias + sum(part.total for part in window) / math.sqrt(max(norm, FLOOR))
-        score = 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, logit))))
-    return Likeness(window[0].start, window[-1].end, score, (worst.start, worst.end))
+_SPAN = 1_000_000
+
+
+def _pair(first: int, second: int) -> int:
+    return (first + 1) * _SPAN + second
 
 
 @cache
-def _model() -> tuple[dict[str, tuple[float, float]], float]:
-    """(weight, square) by feature, and the bias, which stands in the first line."""
-    first, *lines = WEIGHTS.read_text(encoding="utf-8").splitlines()
-    weights = {}
-    for line in lines:
-        feature, weight, square = line.split("\t")
-        weights[feature] = (int(weight) / SCALE, int(square) / SCALE)
-    return weights, int(first) / SCALE
+def _model() -> _Model:
+    return _Model(WEIGHTS.read_text(encoding="utf-8").splitlines())

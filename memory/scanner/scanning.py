@@ -10,7 +10,7 @@ from memory.scanner.clauses import Word
 from memory.scanner.decode import decoded_views, turned_views
 from memory.scanner.finding import Finding, Hit, Severity, findings_of
 from memory.scanner.intent import Match, matches
-from memory.scanner.likeness import like_attacks, only_doubtful, passages
+from memory.scanner.likeness import doubtful_passages, like_attacks, only_doubtful
 from memory.scanner.mentions import mentioned
 from memory.scanner.plain_notes import NOTES
 from memory.scanner.structure import shape_hits
@@ -61,8 +61,8 @@ def _view_hits(view: View) -> Iterator[Hit]:
     text = view.text
     like: list[Hit] = []
     if not view.joined:  # without words there is nothing to read
-        found = list(passages(text))
-        like = list(like_attacks(found))
+        found, count = doubtful_passages(text)
+        like = list(like_attacks(found, count))
         text = only_doubtful(text, found)
     ruled = [_rule_hit(view.text, *held) for held in matches(text, joined=view.joined)]
     yield from _mapped(view, (_unless_mentioned(hit, ruled) for hit in like))

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents.engine.dispatch import start_call
+from agents.engine.admission import start_call
 from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.history import call_from_row, open_turn

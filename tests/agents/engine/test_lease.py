@@ -11,7 +11,7 @@ from django.apps import apps
 from django.db.models import F
 from django_q.models import OrmQ
 
-from agents.engine.dispatch import start_call
+from agents.engine.admission import start_call
 from agents.engine.drive import load_run
 from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run

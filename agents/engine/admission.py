@@ -1,0 +1,154 @@
+"""Whether a call may run now: its input is checked, the policy asked, a permission looked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from agents.engine.journal import write_started
+from agents.engine.journal_rows import Call, Outcome, Writer
+from agents.engine.outcomes import store_outcomes
+from agents.engine.park import Question, approval_is_stale
+from agents.engine.results import finished_event
+from agents.engine.session import Session
+from agents.events.append import dump
+from agents.middleware.base import Tool
+from agents.middleware.input_names import input_names
+from agents.middleware.inputs import checked_input
+from agents.models import ToolCall
+from agents.policy import Verdict, judge
+from agents.services.errors import InvalidRequest
+from agents.services.grants import find_grant, use_grant
+from agents.services.memory_edits import propose_edit
+from agents.states import ToolCallStatus
+from memory.edits import MemoryEdit
+
+
+@dataclass(slots=True)
+class Ready:
+    """A call that may run now, with its tool and its checked input."""
+
+    call: Call
+    tool: Tool[Any]
+    given: BaseModel
+    grant_id: str = ""
+
+
+def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
+    """The tool and its checked input, or what is wrong, as the model should read it."""
+    return checked_input(session.toolset, name, raw_input)
+
+
+def judge_call(
+    session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any
+) -> tuple[Verdict, MemoryEdit | None]:
+    """The policy's verdict on a call, and what it would do to the memory, if it is that."""
+    edit = tool.memory_edit(given) if tool.memory_edit is not None else None
+    verdict = judge(
+        session.spec,
+        tool.name,
+        tool.effect,
+        raw_input,
+        edits_memory=edit is not None,
+        reads=input_names(tool.input_model),
+    )
+    return verdict, edit
+
+
+async def prepare_call(session: Session, call: Call) -> Ready | None:
+    """What `call` needs to run now; None when it has ended or must wait."""
+    runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
+    if call.status not in runnable or (call.turn, call.position) in session.stale:
+        return None
+    raw_input = json.loads(call.edited_input or call.input)
+    checked = check_call(session, call.tool, raw_input)
+    if isinstance(checked, str):
+        # The model's own calls are checked when they arrive: this is a person's edit, or a tool
+        # that the agent has lost since.
+        await _refuse(session, call, checked, "invalid_input")
+        return None
+    ready = Ready(call, *checked)
+    if call.status == ToolCallStatus.STARTED:
+        return ready
+    verdict, edit = judge_call(session, *checked, raw_input)
+    if verdict.action == "deny":
+        await _deny(session, call, verdict)
+        return None
+    if call.status == ToolCallStatus.APPROVED:
+        if edit is None:
+            return ready
+        # A decision on an edit of the memory makes it: this call was approved as something else.
+        message = f"The memory is changed by write_memory, not by changing a call of {call.tool}."
+        await _refuse(session, call, message, "invalid_input")
+        return None
+    if edit is not None:
+        problem = await session.database.run(_problem_of, session.agent_id, edit)
+        if problem is not None:
+            await _refuse(session, call, problem, "memory_refused")
+        return None
+    if verdict.action == "ask":
+        reads = input_names(ready.tool.input_model)
+        grant = await session.database.run(
+            find_grant, session.run, call.tool, raw_input, verdict.terms, reads
+        )
+        if grant is None:
+            return None
+        ready.grant_id = grant.id
+    return ready
+
+
+def question_of(session: Session, call: Call) -> Question:
+    raw_input = json.loads(call.edited_input or call.input)
+    checked = check_call(session, call.tool, raw_input)
+    assert not isinstance(checked, str)  # `prepare_call` has closed such calls
+    verdict, edit = judge_call(session, *checked, raw_input)
+    return Question(call, verdict, edit)
+
+
+def _problem_of(agent_id: str, edit: MemoryEdit) -> str | None:
+    """Why nobody needs to be asked about `edit`."""
+    try:
+        propose_edit(agent_id, edit)
+    except InvalidRequest as problem:
+        return problem.message
+    return None
+
+
+async def _refuse(session: Session, call: Call, message: str, code: str) -> None:
+    """End a call that cannot run as it is."""
+    started = call.status == ToolCallStatus.STARTED
+    status = ToolCallStatus.FAILED if started else ToolCallStatus.INVALID
+    outcome = Outcome(call, status, result=json.dumps(message), is_error=True, code=code)
+    outcome.events.append(finished_event(call, message, is_error=True, code=code))
+    await store_outcomes(session, [outcome])
+
+
+async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
+    reason = f" Reason: {verdict.reason}" if verdict.reason else ""
+    message = f"The policy does not allow this call; it was not made.{reason}"
+    outcome = Outcome(call, ToolCallStatus.DENIED, dump(message), is_error=True, code="denied")
+    denied = {"call_id": call.call_id, "reason": verdict.reason, "by": verdict.source}
+    outcome.events.append(("tool.denied", denied))
+    await store_outcomes(session, [outcome])
+
+
+def start_call(writer: Writer, call: Call, grant_id: str = "") -> bool:
+    """Commit that `call` is about to run.
+
+    False, and nothing started, if its approval is stale or its grant not good any more.
+    """
+    if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call):
+        return False
+    if grant_id and not use_grant(grant_id):
+        return False
+    data: dict[str, Any] = {"call_id": call.call_id, "attempt": call.attempt + 1}
+    if grant_id:
+        ToolCall.objects.filter(
+            run_id=writer.run_id, turn=call.turn, position=call.position
+        ).update(grant_id=grant_id)
+        data["grant_id"] = grant_id
+    write_started(writer, call, [("tool.started", data)])
+    return True
