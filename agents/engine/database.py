@@ -127,6 +127,8 @@ class Database:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             await asyncio.wait([future])
+            if (error := future.exception()) is not None:
+                logger.warning("a transaction failed whose caller is gone: %s", error)
             raise
 
     def close(self) -> None:

@@ -67,9 +67,7 @@ def read_agents_files(place: Path, name: str = PROMPT) -> list[AgentsFile]:
 
 def prompt_of(files: Sequence[AgentsFile]) -> str:
     """All of them as one prompt, each below a heading that names it."""
-    return "\n\n".join(
-        f"# Instructions from {file.path}\n\n{file.content.strip()}" for file in files
-    )
+    return "\n\n".join(f"# From {file.path}\n\n{file.content.strip()}" for file in files)
 
 
 def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -77,6 +78,33 @@ def test_jobs_are_carried_out_in_the_order_in_which_they_were_asked_for() -> Non
 
     with_database(use)
     assert done == list(range(60))
+
+
+def test_what_fails_after_its_caller_was_cancelled_is_a_line_and_no_traceback() -> None:
+    """asyncio prints one for a future whose error nobody has asked for."""
+    begun, go_on = threading.Event(), threading.Event()
+    complaints: list[str] = []
+
+    def slow() -> None:
+        begun.set()
+        go_on.wait(30)
+        raise DatabaseError("the server is gone")
+
+    async def use(database: Database) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(str(context["message"])))
+        task = asyncio.create_task(database.run(slow))
+        await loop.run_in_executor(None, begun.wait, 30)
+        task.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        del task
+        await database.run(int)  # the thread lets go of its last job
+        gc.collect()
+
+    with_database(use)
+    assert complaints == []
 
 
 def test_a_caller_who_is_cancelled_waits_for_what_was_asked() -> None:

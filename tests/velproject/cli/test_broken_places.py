@@ -137,7 +137,7 @@ def test_a_database_server_that_goes_in_the_middle_of_a_run(vel: Vel) -> None:
         rest, _ = run.communicate(timeout=DEADLINE)
     assert run.returncode == 1
     last = rest.splitlines()[-1]
-    assert last.startswith("vel: the database ")
+    assert last.startswith("vel: the database "), rest
     assert "vel runs resume" in last
     assert "Traceback" not in rest
 
