@@ -8,7 +8,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-WORKERS ?= 2
+WORKERS ?= 3
 
 .PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots clean
 
