@@ -204,7 +204,7 @@ def test_a_path_that_fits(pattern: str, path: str) -> None:
 @pytest.mark.parametrize(
     "tool_input",
     [
-        {"path": "/sandbox/outputs/../shared/a"},
+        {"path": "/sandbox/outputs/../workspace/a"},
         {"path": "/sandbox/outputs/../../etc/passwd"},
         {"path": "/sandbox/outputs/../../../../etc/passwd"},
         {"path": "sandbox/outputs/a"},
@@ -240,7 +240,7 @@ def test_a_star_stays_within_a_name() -> None:
 @pytest.mark.parametrize(
     ("tool", "tool_input", "pattern"),
     [
-        ("read_file", {"path": "../shared/secret/a"}, "/sandbox/shared/secret/**"),
+        ("read_file", {"path": "../outputs/secret/a"}, "/sandbox/outputs/secret/**"),
         ("read_file", {"path": "/sandbox/shared/Secret/a"}, "/sandbox/shared/secret/**"),
         ("read_file", {"path": "a", "file_path": "/sandbox/shared/secret"}, "**/secret"),
         ("read_file", {"file_path": "~/x"}, "/sandbox/shared/**"),
