@@ -173,44 +173,27 @@ class _Model:
 
     def _key(self, feature: str) -> int:
         first, *others = feature.split(" ")
-        number = self._words.setdefault(first, len(self._words))
+        number = self._words.setdefault(first, len(self._words) + 1)
         if not others:
             return number
-        second = self._words.setdefault(others[-1], len(self._words))
-        return _pair(number, second) if len(others) == 1 else -_pair(number, second)
+        second = self._words.setdefault(others[-1], len(self._words) + 1)
+        pair = _SPAN * number + second
+        return pair if len(others) == 1 else -pair
 
     def weigh(self, words: list[str]) -> tuple[float, float, int]:
         """The sum of the weights of a sentence's features, of their squares, and how many."""
         number_of = self._words.get
-        keys: set[int] = set()
-        before = before_that = -1
-        for word in words[:MAX_WORDS]:
-            number = number_of(word[:CUT], -1)
-            if number >= 0:
-                keys.add(number)
-                if before >= 0:
-                    keys.add((before + 1) * _SPAN + number)
-                if before_that >= 0:
-                    keys.add(-((before_that + 1) * _SPAN + number))
-            before_that = before
-            before = number
-        weight_of = self._weights.get
-        total = norm = 0.0
-        known = 0
-        for key in keys:
-            found = weight_of(key)
-            if found is not None:
-                total += found[0]
-                norm += found[1]
-                known += 1
-        return total, norm, known
+        numbers = [number_of(word[:CUT], _UNKNOWN) for word in words[:MAX_WORDS]]
+        # Pairs with an unknown word are looked up in vain: cheaper than to leave them out.
+        pairs = [_SPAN * first + second for first, second in pairwise(numbers)]
+        apart = zip(numbers, numbers[2:], strict=False)
+        gaps = [-_SPAN * first - second for first, second in apart]
+        found = [pair for pair in map(self._weights.get, {*numbers, *pairs, *gaps}) if pair]
+        return sum([pair[0] for pair in found]), sum([pair[1] for pair in found]), len(found)
 
 
 _SPAN = 1_000_000
-
-
-def _pair(first: int, second: int) -> int:
-    return (first + 1) * _SPAN + second
+_UNKNOWN = 0
 
 
 @cache
