@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory.scanner.addresses import addresses
 from memory.scanner.concepts import C
-from memory.scanner.lexicon import LEXICON
+from memory.scanner.lexicon import lexicon
 
 NEG = int(C.NEG)
 NEG_AFTER = int(C.NEG_AFTER)
@@ -62,7 +62,7 @@ def sentences(text: str, *, joined: bool = False) -> Iterator[list[Word]]:
 def _words(text: str, *, joined: bool) -> Iterator[Word]:
     data = text.encode("utf-8", "replace")
     ascii_only = len(data) == len(text)
-    found = list(LEXICON.joined(data) if joined else LEXICON.words(data, ascii_only=ascii_only))
+    found = list(lexicon().joined(data) if joined else lexicon().words(data, ascii_only=ascii_only))
     found += addresses(data)
     found.sort(key=lambda span: (span[0], -span[1]))
     at_byte = at_character = reached = 0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from memory.scanner.characters import INVISIBLE_CLASS
 from memory.scanner.confusables import LOOKALIKES, TABLE
-from memory.scanner.lexicon import LEXICON
+from memory.scanner.lexicon import lexicon
 from memory.scanner.linear import compile_linear, spans
 from memory.scanner.text import fold
 
@@ -173,7 +173,7 @@ def _leet(text: str) -> bool:
             continue
         for table in (_LEET_I, _LEET_L):
             read = word.translate(table)
-            if len(read) >= 4 and LEXICON.knows(read):
+            if len(read) >= 4 and lexicon().knows(read):
                 known.add(read)
         if len(known) >= 3:
             return True
