@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from skills_app.problems import Problem
+
 
 class SkillRefused(Exception):
     """Base. The message is fit to be shown; `code` is a stable word for programs."""
@@ -10,9 +14,13 @@ class SkillRefused(Exception):
 
 
 class InvalidSkill(SkillRefused):
-    """The text is no skill. The message says what to change."""
+    """It is no skill that can be taken. `problems` say all that must change."""
 
     code = "invalid"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
 
 
 class SkillChanged(SkillRefused):
