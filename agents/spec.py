@@ -74,6 +74,8 @@ class AgentSpec(BaseModel):
     approvals_needed: Literal[1, 2] = 1
     self_approval: bool = True
     approval_expiry: int | None = Field(default=None, ge=1)
+    builtin_skills: bool = True
+    skill_mode: Literal["tool_result", "system_prompt"] = "tool_result"
     sandbox: bool = True
     network: Literal["none", "allowlist", "full"] = "none"
     allowed_hosts: tuple[str, ...] = ()

@@ -39,6 +39,8 @@ class Workspace:
     uid: int
     gid: int
     own_directory: Path | None = None
+    skills: Path | None = None
+    """A directory of packages that is the area `skills`. None: the empty one of the tree."""
 
     @property
     def directories(self) -> dict[str, Path]:
@@ -46,6 +48,8 @@ class Workspace:
         found = {area: self.root / area for area in AREAS}
         if self.own_directory is not None:
             found["workspace"] = self.own_directory
+        if self.skills is not None:
+            found["skills"] = self.skills
         return found
 
     def policy(
@@ -72,7 +76,7 @@ class Workspace:
             )
             for area, directory in self.directories.items()
         )
-        skills = Mount(self.root / "skills", "/skills")
+        skills = Mount(self.directories["skills"], "/skills")
         return SandboxPolicy(
             mounts=(*areas, skills, *extra_mounts, *(toolbox.mounts if toolbox else ())),
             working_dir=WORKING_DIR,

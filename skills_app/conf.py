@@ -30,6 +30,8 @@ class SkillSettings:
     """A zip or `.skill` file as it is uploaded."""
     DIRECTORY_SKILLS: int = 500
     """Packages in one directory of skills."""
+    DIRECTORY_ENTRIES: int = 50_000
+    """Files and directories in one directory of skills."""
     HEAD_BYTES: int = 16_384
     """The head of a SKILL.md; the longest public one has 2 kB."""
     BODY_BYTES: int = 500_000

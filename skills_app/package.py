@@ -14,7 +14,7 @@ SKILL_FILE = "SKILL.md"
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """`path` is relative, with `/`, and has been checked. `executable` by its mode in the source."""
+    """`path` is relative, with `/`, and has been checked. `executable`: by its source's mode."""
 
     path: str
     data: bytes
@@ -58,12 +58,10 @@ class Head:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Head:
         """The reverse of `as_json`, with lists as tuples again."""
-        return cls(
-            **{
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in stored.items()
-            }
-        )
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
+        }
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from agents.events.append import dump
 from agents.middleware.base import Tool
 from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
+from agents.middleware.registry import known_tool_names
 from agents.models import ToolCall
 from agents.policy import Verdict, judge
 from agents.services.errors import InvalidRequest
@@ -25,6 +26,7 @@ from agents.services.grants import find_grant, use_grant
 from agents.services.memory_edits import propose_edit
 from agents.states import ToolCallStatus
 from memory.edits import MemoryEdit
+from skills_app.allowed_tools import narrows_to
 
 
 @dataclass(slots=True)
@@ -55,7 +57,21 @@ def judge_call(
         edits_memory=edit is not None,
         reads=input_names(tool.input_model),
     )
-    return verdict, edit
+    narrowed = None if verdict.action == "deny" else _narrowed(session, tool.name)
+    return narrowed or verdict, edit
+
+
+def _narrowed(session: Session, tool: str) -> Verdict | None:
+    """The refusal of a tool that an active skill leaves no room for."""
+    for skill in session.skills.active.values():
+        left = narrows_to(skill.head.allowed_tools, known_tool_names())
+        if left is not None and tool not in left:
+            names = ", ".join(name for name in session.toolset.tools if name in left)
+            reason = f"While the skill {skill.name} is active only these may be used: {names}."
+            if "deactivate_skill" in session.toolset.tools:
+                reason += " Put it away with deactivate_skill when its task is done."
+            return Verdict("deny", f"skill {skill.name}", reason)
+    return None
 
 
 async def prepare_call(session: Session, call: Call) -> Ready | None:

@@ -23,6 +23,7 @@ from agents.engine.outcomes import outcome_of, stopped_outcome, store_outcomes
 from agents.engine.park import Question
 from agents.engine.results import finished_event
 from agents.engine.session import Session
+from agents.engine.skill_ledger import note_skill_files
 from agents.engine.snapshots import add_changes, begin_changes
 from agents.middleware.base import ToolResult
 from agents.models import Effect
@@ -151,6 +152,7 @@ async def _run_one(session: Session, item: Ready) -> Outcome:
         )
     outcome = outcome_of(call, result)
     await add_changes(session, tool.effect, outcome)
+    note_skill_files(session, call, outcome)
     return outcome
 
 

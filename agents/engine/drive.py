@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
@@ -24,14 +27,19 @@ from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, hand_back
 from agents.engine.limits import wall_seconds_left
 from agents.engine.session import Session, run_marker
+from agents.engine.skill_session import RunSkills, skills_of
 from agents.engine.turns import run_turns
 from agents.engine.workspaces import ThreadFiles
+from agents.events.append import append_events
 from agents.middleware.registry import toolset_for
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, ProviderError, Role
+from agents.services.skill_pins import pin_skills, skill_directories
 from agents.services.workspaces import assign_sandbox_uid, workspace_location
 from agents.spec import AgentSpec
 from sandbox.reaper import kill_marked
+from skills_app.errors import SkillChanged
+from skills_app.services.sync import SourceRead, read_sources
 
 if TYPE_CHECKING:
     from agents.engine.host import Host
@@ -40,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 FAULT_PAUSE = 0.5
 MAX_FAULT_PAUSE = 30.0
+SYNC_TRIES = 5
 """Seconds before a run is handed back after a fault of the database: the first time, and at most.
 With twenty tries that is seven minutes of a full disk."""
 
@@ -157,12 +166,25 @@ async def _stopped(
         await host.database.run(hand_back, writer.run_id, writer.fence)
 
 
-def load_run(
-    writer: Writer, run: Run, spec: AgentSpec
-) -> tuple[PromptHead, list[tuple[Role, str]], list[Call], str]:
-    """The prompt's head, the history, the open calls and the last word about steps ("": none)."""
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the rows say of a run. `last_step` is the last word about steps; "" for none."""
+
+    head: PromptHead
+    history: list[tuple[Role, str]]
+    calls: list[Call]
+    last_step: str
+    skills: RunSkills
+
+
+def load_run(writer: Writer, run: Run, spec: AgentSpec, sources: Sequence[SourceRead]) -> Loaded:
+    """Read a run, and settle what is settled at its beginning: skills, prompt, host account."""
     check_fence(writer)
-    epoch = current_epoch(run, spec)
+    if run.skill_set_id is None:
+        append_events(run.pk, pin_skills(run, spec, sources))
+    skills = skills_of(run)
+    calls = open_turn(run)
+    epoch = current_epoch(run, spec, skills, calls_open=bool(calls))
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
@@ -171,16 +193,30 @@ def load_run(
         .values_list("type", flat=True)
         .first()
     )
-    return head_of(epoch), list(thread_history(run)), open_turn(run), last or ""
+    return Loaded(head_of(epoch), list(thread_history(run)), calls, last or "", skills)
+
+
+async def _load(host: Host, writer: Writer, run: Run, spec: AgentSpec) -> Loaded:
+    sources: list[SourceRead] = []
+    if run.skill_set_id is None:
+        directories = skill_directories(run)
+        read = partial(read_sources, directories, built_in=spec.builtin_skills)
+        sources = await host.in_thread(read)
+    for _ in range(SYNC_TRIES):
+        try:
+            return await host.database.run(load_run, writer, run, spec, sources)
+        except SkillChanged:
+            continue  # another run stored the same skills at this moment
+    return await host.database.run(load_run, writer, run, spec, sources)
 
 
 async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
     run, clock = claim.run, claim.clock
     spec = AgentSpec.model_validate(run.agent_version.spec)
     provider = host.provider(spec.provider)
-    head, history, calls, last_step = await host.database.run(load_run, writer, run, spec)
-    conversation = provider.conversation(head)
-    for role, blocks in history:
+    loaded = await _load(host, writer, run, spec)
+    conversation = provider.conversation(loaded.head)
+    for role, blocks in loaded.history:
         conversation.append(role, blocks)
     session = Session(
         run=run,
@@ -197,17 +233,19 @@ async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Wri
             workspace_location(run.thread),
             run.agent_version.agent_id,
             spec,
+            loaded.skills,
             writer,
             host.database,
             asyncio.get_running_loop(),
         ),
+        skills=loaded.skills,
         turn=clock.turn,
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
     )
-    session.open_calls = calls
-    if last_step == "step.started":
+    session.open_calls = loaded.calls
+    if loaded.last_step == "step.started":
         session.stream.put(
             (
                 "step.reset",

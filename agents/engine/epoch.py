@@ -7,37 +7,71 @@ it in the middle of a conversation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from agents.engine.skill_session import RunSkills
+from agents.middleware.base import PromptSkill
 from agents.middleware.registry import toolset_for
 from agents.models import Epoch, Run
 from agents.providers.base import Block, PromptHead
 from agents.providers.prices import default_thinking
+from agents.selectors.skill_text import skill_text
 from agents.spec import AgentSpec
+from skills_app.conf import skill_settings
+from skills_app.pinned import PinnedSkill
 
 
-def current_epoch(run: Run, spec: AgentSpec) -> Epoch:
-    """The thread's epoch for this run: the last one, or a new one for another agent version."""
+def current_epoch(run: Run, spec: AgentSpec, skills: RunSkills, *, calls_open: bool) -> Epoch:
+    """The thread's epoch for this run: the last one, or a new one for another agent version.
+
+    With loaded skills in the prompt a change of these is a new one, too; while calls are open it
+    waits for their end (`RunSkills.prompt_is_old`).
+    """
     last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
-    if last is not None and last.agent_version_id == run.agent_version_id:
-        return last
+    if last is None or last.agent_version_id != run.agent_version_id:
+        return begin_epoch(run, spec, skills)
+    skills.prompt_is_old = (
+        spec.skill_mode == "system_prompt" and _active_ids(skills) != last.active_skills
+    )
+    return begin_epoch(run, spec, skills) if skills.prompt_is_old and not calls_open else last
+
+
+def begin_epoch(run: Run, spec: AgentSpec, skills: RunSkills) -> Epoch:
+    """A new epoch from `run` on. Never while calls are open."""
+    last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
     toolset = toolset_for(spec)
     now = datetime.now(ZoneInfo(run.thread.time_zone))
+    in_prompt = spec.skill_mode == "system_prompt"
+    active = _texts(list(skills.active.values())) if in_prompt else []
+    pinned = list(skills.pinned.values())
+    skills.prompt_is_old = False
     return Epoch.objects.create(
         thread_id=run.thread_id,
         number=last.number + 1 if last else 1,
         agent_version_id=run.agent_version_id,
+        first_run=run.number,
+        active_skills=_active_ids(skills) if in_prompt else [],
         provider=spec.provider,
         head={
             "model": spec.model,
-            "system": toolset.system_prompt(spec, now),
+            "system": toolset.system_prompt(spec, now, pinned, active),
             "tools": list(toolset.wire),
             "max_tokens": spec.max_output_tokens,
             "thinking": _thinking(spec),
             "effort": spec.effort or None,
         },
     )
+
+
+def _active_ids(skills: RunSkills) -> list[int]:
+    return [skill.version_id for skill in skills.active.values()]
+
+
+def _texts(skills: Sequence[PinnedSkill]) -> list[PromptSkill]:
+    limit = skill_settings().CONTEXT_BYTES
+    return [PromptSkill(skill, skill_text([skill], limit=limit)) for skill in skills]
 
 
 def _thinking(spec: AgentSpec) -> Block | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from agents.engine.journal_rows import Call
 from agents.events.append import dump
-from agents.models import Message, MessageRole, Run, ToolCall
+from agents.models import Epoch, Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role
 from agents.states import ToolCallStatus
 
@@ -85,7 +85,8 @@ def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
     """
     members = list(Run.objects.filter(thread_id=run.thread_id, number__lte=run.number))
     numbers = {member.pk: member.number for member in members}
-    of_this_epoch = _same_epoch(run, members)
+    of_this_epoch = _of_this_epoch(run, members)
+    notes = {member.pk: member.opening_note for member in members if member.opening_note}
     messages = list(Message.objects.filter(run__in=numbers))
     messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.pk))
     calls: dict[tuple[str, int], list[Call]] = defaultdict(list)
@@ -94,11 +95,13 @@ def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
     for message in messages:
         role: Role = "user" if message.role == MessageRole.USER else "assistant"
         content = message.content
-        if role == "assistant" and message.run_id not in of_this_epoch:
+        if role == "assistant" and not of_this_epoch(numbers[message.run_id], message.turn):
             content = _without_thoughts(content)
         if content == "[]" or message.stop_reason in BAD_ENDINGS:
             continue  # the model may not be sent an empty message, nor a refused one
         yield role, content
+        if message.turn == 0 and message.run_id in notes:
+            yield "user", dump([{"type": "text", "text": notes[message.run_id]}])
         made = calls.get((message.run_id, message.turn)) if role == "assistant" else None
         if made:
             if any(_is_open(call) for call in made):
@@ -106,14 +109,18 @@ def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
             yield "user", results_json(made)
 
 
-def _same_epoch(run: Run, members: list[Run]) -> set[str]:
-    """The runs up to this one since the last change of the agent's version."""
-    same: set[str] = set()
+def _of_this_epoch(run: Run, members: list[Run]) -> Callable[[int, int], bool]:
+    """Whether the reply of (a run's number, turn) was made under the thread's present prompt."""
+    epoch = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
+    if epoch is not None and epoch.first_run is not None:
+        first = (epoch.first_run, epoch.first_turn)
+        return lambda number, turn: (number, turn) >= first
+    same: set[int] = set()  # of an epoch that began before its beginning was recorded
     for member in sorted(members, key=lambda member: member.number, reverse=True):
         if member.agent_version_id != run.agent_version_id:
             break
-        same.add(member.pk)
-    return same
+        same.add(member.number)
+    return lambda number, turn: number in same
 
 
 def _without_thoughts(content: str) -> str:

@@ -14,6 +14,7 @@ from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Writer
+from agents.engine.skill_session import RunSkills
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.middleware.registry import Toolset
@@ -41,6 +42,7 @@ class Session:
     conversation: Conversation
     stream: DeltaStream
     files: ThreadFiles
+    skills: RunSkills
     turn: int
     tokens: int
     cost_microusd: int
@@ -94,6 +96,7 @@ class CallContext:
         self.call_id = call.call_id
         self.spec = session.spec
         self.deadline = deadline
+        self.skills = session.skills
         self.marker = run_marker(self.run_id)
 
     def files(self) -> FileBackend:

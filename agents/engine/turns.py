@@ -16,6 +16,7 @@ from agents.engine.journal_rows import Call, Totals
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
 from agents.engine.park import park_for_approval
+from agents.engine.renewal import renew_prompt
 from agents.engine.results import called_event
 from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
@@ -39,6 +40,8 @@ async def run_turns(session: Session) -> None:
                 return
             session.conversation.append("user", results_json(session.open_calls))
             session.open_calls = []
+        if session.skills.prompt_is_old and session.spec.skill_mode == "system_prompt":
+            await renew_prompt(session)
         if session.handle.draining:
             raise Stopped(StopReason.DRAIN)
         reached = limit_reached(session)
@@ -124,17 +127,18 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
     for block in reply.blocks:
         if block["type"] != "tool_use":
             continue
+        name = session.toolset.name_of(block["name"])
         broken = reply.broken_inputs.get(block["id"])
         checked = (
             "The input was not complete JSON: it was cut off, or malformed. Send it again."
             if broken is not None
-            else check_call(session, block["name"], block["input"])
+            else check_call(session, name, block["input"])
         )
         call = Call(
             turn=turn,
             position=len(calls),
             call_id=block["id"],
-            tool=block["name"],
+            tool=name,
             input=dump(block["input"]),
             effect=Effect.READ,
             status=ToolCallStatus.PENDING,

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agents.conf import vel_settings
@@ -14,21 +15,33 @@ from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.memory_mount import SeenOutsideMemory, with_memory
+from agents.engine.skill_session import RunSkills
 from agents.engine.snapshots import CallSnapshots
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.snapshots import write_lock
 from agents.services.state_files import DatabaseFileStore
 from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_backend
 from agents.spec import AgentSpec
-from sandbox.backends import RememberingBackend, StateFilesystemBackend
+from sandbox.backends import (
+    CompositeBackend,
+    ReadOnly,
+    RememberingBackend,
+    StateFilesystemBackend,
+    TreeBackend,
+)
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.errors import SandboxUnavailable
+from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.policy import Network
 from sandbox.toolbox import Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
 from sandbox.workspace import Workspace
+from skills_app.conf import store_directory
+from skills_app.package import PackageFile
+from skills_app.pinned import MOUNT
+from skills_app.services.versions import version_files
+from skills_app.store import unpacked
 
 
 class ThreadFiles:
@@ -39,6 +52,7 @@ class ThreadFiles:
         location: WorkspaceLocation,
         agent_id: str,
         spec: AgentSpec,
+        skills: RunSkills,
         writer: Writer,
         database: Database,
         loop: asyncio.AbstractEventLoop,
@@ -46,6 +60,7 @@ class ThreadFiles:
         self._location = location
         self._agent_id = agent_id
         self._spec = spec
+        self._skills = skills
         self._writer = writer
         self._database = database
         self._loop = loop
@@ -71,6 +86,8 @@ class ThreadFiles:
                     files = workspace_backend(self._open())
                 else:
                     files = StateFilesystemBackend(DatabaseFileStore(thread_id, self._call, check))
+                    if (skills := self._skills_directory()) is not None:
+                        files = CompositeBackend(files, {MOUNT: ReadOnly(TreeBackend(skills))})
                 seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
                 self._backend = RememberingBackend(
                     with_memory(files, self._agent_id, self._call),
@@ -104,8 +121,26 @@ class ThreadFiles:
 
     def _open(self) -> Workspace:
         if self._workspace is None:
-            self._workspace = open_workspace(self._location)
+            workspace = open_workspace(self._location)
+            self._workspace = replace(workspace, skills=self._skills_directory())
         return self._workspace
+
+    def _skills_directory(self) -> Path | None:
+        """The packages of this run's skills on this host; None without any."""
+        if not self._skills.pinned:
+            return None
+        try:
+            return unpacked(
+                self._skills.set_id, list(self._skills.pinned.values()), self._skill_files
+            )
+        except (OSError, ValueError) as error:
+            raise SandboxSetupError(
+                f"The skills could not be unpacked in {store_directory()}: {error}"
+            ) from error
+
+    def _skill_files(self, version_id: int) -> list[PackageFile]:
+        files: list[PackageFile] = self._call(version_files, version_id)
+        return files
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """From a tool thread through the loop's one door to the database."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -16,6 +16,7 @@ from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
+from skills_app.pinned import PinnedSkill
 
 Input = TypeVar("Input", bound=BaseModel)
 T = TypeVar("T")
@@ -38,6 +39,23 @@ class ToolResult:
     commit: Callable[[], None] | None = None
 
 
+class SkillsInUse(Protocol):
+    """The skills of a run, by name: those it has, and those that are loaded.
+
+    The two methods are for a result's `commit`, so that nothing is active that is not stored.
+    """
+
+    @property
+    def pinned(self) -> Mapping[str, PinnedSkill]: ...
+
+    @property
+    def active(self) -> Mapping[str, PinnedSkill]: ...
+
+    def activate(self, skills: Sequence[PinnedSkill]) -> None: ...
+
+    def deactivate(self, name: str) -> None: ...
+
+
 class ToolContext(Protocol):
     """What the engine lends a tool for one call."""
 
@@ -49,6 +67,9 @@ class ToolContext(Protocol):
     spec: AgentSpec
     deadline: float
     """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
+
+    @property
+    def skills(self) -> SkillsInUse: ...
 
     def files(self) -> FileBackend:
         """The thread's files. Opening and using them blocks: only within `in_thread`."""
@@ -94,11 +115,21 @@ class Tool(Generic[Input]):
     run: Callable[[ToolContext, Input], Awaitable[ToolResult]]
     effect: Effect
     time_limit: float = 30.0
+    aliases: tuple[str, ...] = ()
+    """Other names by which a model may call it. They are not advertised."""
     memory_edit: Callable[[Input], MemoryEdit | None] | None = None
     """What an input would do to the agent's memory; None if it leaves that alone.
 
     Such a call always waits for a person, and the decision makes the edit: `run` is not called.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSkill:
+    """A loaded skill with its instructions."""
+
+    skill: PinnedSkill
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +139,9 @@ class PromptContext:
     spec: AgentSpec
     tool_names: frozenset[str]
     now: datetime
+    skills: Sequence[PinnedSkill] = ()
+    active_skills: Sequence[PromptSkill] = ()
+    """With `spec.skill_mode` system_prompt: those whose instructions belong in the prompt."""
 
 
 class Middleware:

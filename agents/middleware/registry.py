@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
-from agents.middleware.base import Middleware, PromptContext, Tool, wire_schema
+from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool, wire_schema
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
+from agents.middleware.skills import SkillsMiddleware
 from agents.providers.base import Block
 from agents.spec import AgentSpec
+from skills_app.pinned import PinnedSkill
 
 MIDDLEWARE: tuple[Middleware, ...] = (
     PlanningMiddleware(),
     FilesystemMiddleware(),
     ExecutionMiddleware(),
     MemoryMiddleware(),
+    SkillsMiddleware(),
 )
 """In the order in which tools and prompt segments appear."""
 
@@ -42,6 +46,14 @@ class Toolset:
     middleware: tuple[Middleware, ...]
 
     @cached_property
+    def _aliases(self) -> dict[str, str]:
+        return {alias: name for name, tool in self.tools.items() for alias in tool.aliases}
+
+    def name_of(self, called: str) -> str:
+        """The name of the tool that a model calls `called`, which may be unknown."""
+        return self._aliases.get(called, called)
+
+    @cached_property
     def wire(self) -> tuple[Block, ...]:
         """The tools as they go to the model. Shared by all that ask: not to be changed."""
         return tuple(
@@ -53,9 +65,21 @@ class Toolset:
             for tool in self.tools.values()
         )
 
-    def system_prompt(self, spec: AgentSpec, now: datetime) -> str:
+    def system_prompt(
+        self,
+        spec: AgentSpec,
+        now: datetime,
+        skills: Sequence[PinnedSkill] = (),
+        active_skills: Sequence[PromptSkill] = (),
+    ) -> str:
         """The whole system prompt. `now` is in the thread's time zone; only its date is used."""
-        context = PromptContext(spec=spec, tool_names=frozenset(self.tools), now=now)
+        context = PromptContext(
+            spec=spec,
+            tool_names=frozenset(self.tools),
+            now=now,
+            skills=skills,
+            active_skills=active_skills,
+        )
         segments = [spec.system_prompt or DEFAULT_PROMPT.format(name=spec.name)]
         segments += [middleware.prompt(context) for middleware in self.middleware]
         segments.append(GUIDELINES)
@@ -86,6 +110,7 @@ def build_toolset(spec: AgentSpec) -> Toolset:
     return Toolset(tools=tools, middleware=middleware)
 
 
+@lru_cache(maxsize=1)
 def known_tool_names() -> frozenset[str]:
     """Every tool that some agent could have, for checking what people write into an agent."""
     names: set[str] = set()

@@ -16,6 +16,11 @@ class ToolProfile(models.TextChoices):
     SANDBOX_ONLY = "sandbox_only", _("sandbox only: todos and execute_in_sandbox")
 
 
+class SkillMode(models.TextChoices):
+    TOOL_RESULT = "tool_result", _("as the result of loading it")
+    SYSTEM_PROMPT = "system_prompt", _("in the system prompt: each change costs the prompt cache")
+
+
 class NetworkChoice(models.TextChoices):
     NONE = "none", _("none")
     ALLOWLIST = "allowlist", _("allow-list")
@@ -94,6 +99,15 @@ class Agent(models.Model):
         blank=True,
         related_name="approves_for",
         help_text=_("People of these groups decide what waits in this agent's runs."),
+    )
+    builtin_skills = models.BooleanField(
+        default=True, help_text=_("Whether it has the skills that come with Vel.")
+    )
+    skill_mode = models.CharField(
+        max_length=20,
+        choices=SkillMode.choices,
+        default=SkillMode.TOOL_RESULT,
+        help_text=_("Where the instructions of a loaded skill stand."),
     )
     sandbox = models.BooleanField(
         default=True, help_text=_("Off: files in the database and no tools that run code.")

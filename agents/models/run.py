@@ -45,6 +45,17 @@ class Run(models.Model):
     source = models.CharField(
         max_length=20, default="api", help_text=_("Which door it came through.")
     )
+    skill_set = models.ForeignKey(
+        "skills_app.SkillSet",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="runs",
+        help_text=_("The skills that it began with, by version. Null: not begun yet."),
+    )
+    opening_note = models.TextField(
+        blank=True, help_text=_("What the model is told beside the person's message.")
+    )
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
     error_message = models.TextField(blank=True)

@@ -32,6 +32,11 @@ class Thread(models.Model):
         blank=True,
         help_text=_("A directory of the caller's that is the workspace. Empty: one of Vel's own."),
     )
+    skill_directories = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_("Directories of skills on this machine that the caller named."),
+    )
     sandbox_uid = models.PositiveBigIntegerField(
         null=True, blank=True, unique=True, help_text=_("The host account of its commands.")
     )
@@ -64,6 +69,15 @@ class Epoch(models.Model):
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="epochs")
     number = models.PositiveIntegerField()
     agent_version = models.ForeignKey(AgentVersion, on_delete=models.PROTECT, related_name="+")
+    first_run = models.PositiveIntegerField(
+        null=True, help_text=_("The number of the run that began it. Null: not recorded.")
+    )
+    first_turn = models.PositiveIntegerField(
+        default=1, help_text=_("Replies of that run from this model call on keep their thoughts.")
+    )
+    active_skills = models.JSONField(
+        default=list, help_text=_("Versions of skills whose instructions are in the prompt.")
+    )
     provider = models.CharField(max_length=50)
     head = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)

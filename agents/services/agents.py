@@ -53,6 +53,8 @@ def build_spec(agent: Agent) -> AgentSpec:
             approvals_needed=agent.approvals_needed,  # type: ignore[arg-type]
             self_approval=agent.self_approval,
             approval_expiry=agent.approval_expiry,
+            builtin_skills=agent.builtin_skills,
+            skill_mode=agent.skill_mode,  # type: ignore[arg-type]
             sandbox=agent.sandbox,
             network=agent.network,  # type: ignore[arg-type]
             allowed_hosts=agent.allowed_hosts,

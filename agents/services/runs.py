@@ -40,7 +40,8 @@ class RunRequest:
     `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id of
     the caller's own choosing, which continues the thread that has it or begins one. With
     `queue`, a message to a busy thread waits for its turn instead of being refused.
-    `workspace_path` is for callers on this machine only, never for the network.
+    `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
+    are for callers on this machine only, never for the network.
     """
 
     agent: str
@@ -51,6 +52,7 @@ class RunRequest:
     executor: str = POOL
     source: str = "api"
     workspace_path: str = ""
+    skill_directories: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,9 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
                 f"The thread belongs to the agent {thread.agent.slug!r}: begin a new one.",
                 code="other_agent",
             )
+        if request.skill_directories is not None:
+            thread.skill_directories = list(request.skill_directories)
+            thread.save(update_fields=["skill_directories"])
         return thread
     return Thread.objects.create(
         agent=agent,
@@ -193,4 +198,5 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
         title=Truncator(" ".join(request.message.split())).chars(80),
         host=socket.gethostname(),
         workspace_path=request.workspace_path,
+        skill_directories=list(request.skill_directories or ()),
     )

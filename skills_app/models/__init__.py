@@ -1,5 +1,21 @@
 """Rows of skills. `skills_app` never imports `agents`: foreign keys name its models."""
 
+from skills_app.models.choice import AgentSkill
+from skills_app.models.file import SkillBlob, SkillFile
+from skills_app.models.pin import SkillSet, SkillSetEntry
 from skills_app.models.skill import Skill, SkillVersion, Trust
+from skills_app.models.use import ActiveSkill, SkillUse, UseKind
 
-__all__ = ["Skill", "SkillVersion", "Trust"]
+__all__ = [
+    "ActiveSkill",
+    "AgentSkill",
+    "Skill",
+    "SkillBlob",
+    "SkillFile",
+    "SkillSet",
+    "SkillSetEntry",
+    "SkillUse",
+    "SkillVersion",
+    "Trust",
+    "UseKind",
+]

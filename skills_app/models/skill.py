@@ -6,11 +6,13 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from skills_app.package import Head
+
 MAX_NAME_CHARACTERS = 64
 
 
 class Trust(models.TextChoices):
-    """Who vouches for exactly these bytes."""
+    """Who vouches for exactly these bytes. A quarantined version is never given to an agent."""
 
     BUILT_IN = "built-in", _("built-in")
     REVIEWED = "reviewed", _("reviewed")
@@ -20,22 +22,41 @@ class Trust(models.TextChoices):
 
 
 class Skill(models.Model):
-    """A named skill of one agent. What it says is in its versions."""
+    """A named skill. What it says is in its versions; `scope` is as in `skills_app.scopes`.
 
-    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="own_skills")
+    `current` is the version that agents get. A later one waits for somebody to accept it. Null:
+    the skill was deleted, or none has been accepted yet.
+    """
+
+    scope = models.CharField(max_length=1100)
+    agent = models.ForeignKey(
+        "agents.Agent",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="own_skills",
+        help_text=_("The agent whose own skill it is; empty for shared ones."),
+    )
     name = models.CharField(max_length=MAX_NAME_CHARACTERS)
     description = models.CharField(max_length=1024)
     version = models.PositiveIntegerField(
         help_text=_("The number of the latest version, also of one that deleted the skill.")
+    )
+    current = models.ForeignKey(
+        "SkillVersion", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     is_deleted = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        ordering = ["agent", "name"]
+        ordering = ["name", "scope"]
         constraints = [
-            models.UniqueConstraint(fields=["agent", "name"], name="skill_name_per_agent"),
+            models.UniqueConstraint(fields=["scope", "name"], name="skill_name_per_scope"),
+        ]
+        permissions = [
+            ("manage_library", _("Can import, change and delete skills of the library")),
+            ("review_skill", _("Can vouch for a skill, and take one out of quarantine")),
         ]
 
     def __str__(self) -> str:
@@ -43,15 +64,34 @@ class Skill(models.Model):
 
 
 class SkillVersion(models.Model):
-    """The text of a SKILL.md, never changed. `trust` is of these bytes and no others."""
+    """A package, never changed. `trust` is of these bytes and no others.
+
+    `head` is the JSON of `skills_app.package.Head`; `findings` that of the scan at import.
+    """
 
     skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    content = models.TextField(null=True, help_text=_("Null: the skill was deleted."))
-    content_hash = models.CharField(max_length=64, blank=True, help_text=_("SHA-256."))
+    content = models.TextField(null=True, help_text=_("Its SKILL.md. Null: the skill was deleted."))
+    content_hash = models.CharField(
+        max_length=64,
+        blank=True,
+        db_index=True,
+        help_text=_("SHA-256 of all its files, as `skills_app.package.hash_files` has it."),
+    )
+    head = models.JSONField(default=dict)
+    file_count = models.PositiveIntegerField(default=0)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    findings = models.JSONField(default=list, blank=True)
     trust = models.CharField(max_length=20, choices=Trust.choices)
+    reviewed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    reviewed_at = models.DateTimeField(null=True, blank=True)
     reason = models.TextField(blank=True)
     source = models.CharField(max_length=20)
+    origin = models.CharField(
+        max_length=500, blank=True, help_text=_("The file or address that it was imported from.")
+    )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -65,3 +105,7 @@ class SkillVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.skill} v{self.number}"
+
+    @property
+    def fields(self) -> Head:
+        return Head.from_json(self.head)

@@ -39,6 +39,7 @@ def make_agent(owner: User, **fields: Any) -> Agent:
         "provider": "scripted",
         "model": "echo",
         "sandbox": False,
+        "builtin_skills": False,
         "owner": owner,
     }
     return save_agent(Agent(**{**values, **fields}))

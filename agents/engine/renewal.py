@@ -1,0 +1,28 @@
+"""A new prompt in the middle of a run, between two model calls."""
+
+from __future__ import annotations
+
+from agents.engine.epoch import begin_epoch, head_of
+from agents.engine.history import thread_history
+from agents.engine.journal import check_fence
+from agents.engine.session import Session
+from agents.providers.base import PromptHead, Role
+
+
+async def renew_prompt(session: Session) -> None:
+    """Begin an epoch with the skills as they are, and a conversation under it.
+
+    The whole conversation is sent anew, so that no cache of the model's helps: this is what
+    skills in the system prompt cost.
+    """
+    head, history = await session.database.run(_renewed, session)
+    conversation = session.provider.conversation(head)
+    for role, blocks in history:
+        conversation.append(role, blocks)
+    session.conversation = conversation
+
+
+def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
+    check_fence(session.writer)
+    epoch = begin_epoch(session.run, session.spec, session.skills)
+    return head_of(epoch), list(thread_history(session.run))

@@ -1,0 +1,56 @@
+"""Which files of skills a call has read or run, as far as its input tells."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from agents.engine.journal_rows import Call, Outcome
+from agents.engine.session import Session
+from agents.services.skill_use import note_files
+from skills_app.package import SKILL_FILE
+from skills_app.pinned import PinnedSkill
+
+_PATH = re.compile(r"/skills/([^\s/'\"`;|&<>()]+)(?:/([^\s'\"`;|&<>()]*))?")
+_TOOLS = frozenset({"read_file", "execute", "execute_python", "execute_in_sandbox"})
+_MAX_PATHS = 20
+
+
+def note_skill_files(session: Session, call: Call, outcome: Outcome) -> None:
+    """Let the commit of `outcome` record what the call did with files of the run's skills.
+
+    Where there is no tool to load a skill, reading its SKILL.md makes it active.
+    """
+    if outcome.is_error or call.tool not in _TOOLS or not session.skills.pinned:
+        return
+    found = list(dict.fromkeys(_files(session.skills.pinned, call.edited_input or call.input)))
+    if not found:
+        return
+    opened = [skill for skill, path in found if path == SKILL_FILE]
+    activates = opened if "load_skill" not in session.toolset.tools else []
+    run = session.writer
+    note = partial(
+        note_files, run.run_id, run.thread_id, call.call_id, found[:_MAX_PATHS], activates
+    )
+    before = outcome.commit
+
+    def commit() -> None:
+        if before is not None:
+            before()
+        note()
+        session.skills.activate(activates)
+
+    outcome.commit = commit
+
+
+def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[PinnedSkill, str]]:
+    """Each (skill, path in it) that a value of the input names."""
+    for value in json.loads(raw_input).values():
+        if not isinstance(value, str):
+            continue
+        for name, path in _PATH.findall(posixpath.normpath(value) if "\n" not in value else value):
+            if name in skills and path:
+                yield skills[name], path[:500]

@@ -1,0 +1,159 @@
+"""Skills: a catalogue in the prompt, and tools that load one, put it away, and look for more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from agents.events.append import EventDraft
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.skill_catalogue import catalogue
+from agents.models import Effect
+from agents.selectors.skill_text import skill_text
+from agents.services.skill_use import note_deactivated, note_loaded
+from agents.spec import AgentSpec
+from skills_app.conf import skill_settings
+from skills_app.normalise import normalise_name
+from skills_app.pinned import MOUNT, PinnedSkill, UnmetRequirement, with_requirements
+
+_NAMED_WHEN_MISSING = 30
+
+
+class ListSkillsInput(BaseModel):
+    query: str = ""
+
+
+class SkillInput(BaseModel):
+    name: str = Field(validation_alias=AliasChoices("name", "skill_name"))
+
+
+def _named(context: ToolContext, given: str) -> PinnedSkill | None:
+    """The skill that a model means: it also writes paths and titles."""
+    name = given.strip().removesuffix("/SKILL.md").rstrip("/").rpartition("/")[2]
+    return context.skills.pinned.get(name) or context.skills.pinned.get(normalise_name(name))
+
+
+def _missing(context: ToolContext, given: str) -> ToolResult:
+    names = sorted(context.skills.pinned)
+    known = ", ".join(names[:_NAMED_WHEN_MISSING]) or "none"
+    more = "; list_skills shows more" if len(names) > _NAMED_WHEN_MISSING else ""
+    return error(f"There is no skill {given[:100]!r}. This agent has: {known}{more}.", "not_found")
+
+
+async def list_skills(context: ToolContext, given: ListSkillsInput) -> ToolResult:
+    skills = list(context.skills.pinned.values())
+    return ToolResult(
+        [
+            {"name": skill.name, "description": skill.description, "tags": list(skill.head.tags)}
+            for skill in skills
+        ]
+    )
+
+
+async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
+    skill = _named(context, given.name)
+    if skill is None:
+        return _missing(context, given.name)
+    try:
+        loaded = with_requirements(skill.name, context.skills.pinned)
+    except UnmetRequirement as problem:
+        return error(f"{skill.name} cannot be loaded. {problem}", "unmet_requirement")
+    in_prompt = context.spec.skill_mode == "system_prompt"
+    limit = skill_settings().CONTEXT_BYTES
+    text = await context.in_database(partial(skill_text, limit=limit, heads_only=in_prompt), loaded)
+    if in_prompt:
+        text = f"{text}\n\nThe instructions are in your system prompt from now on."
+
+    def commit() -> None:
+        note_loaded(context.run_id, context.thread_id, context.call_id, loaded)
+        context.skills.activate(loaded)
+
+    return ToolResult(text, events=[_loaded_event(item) for item in loaded], commit=commit)
+
+
+def _loaded_event(skill: PinnedSkill) -> EventDraft:
+    return (
+        "skill.loaded",
+        {
+            "name": skill.name,
+            "version": skill.head.version,
+            "trust": skill.trust,
+            "content_hash": skill.content_hash,
+        },
+    )
+
+
+async def deactivate_skill(context: ToolContext, given: SkillInput) -> ToolResult:
+    skill = _named(context, given.name)
+    if skill is None:
+        return _missing(context, given.name)
+    if skill.name not in context.skills.active:
+        return error(f"The skill {skill.name} is not active.", "not_active")
+
+    def commit() -> None:
+        note_deactivated(context.run_id, context.thread_id, context.call_id, skill)
+        context.skills.deactivate(skill.name)
+
+    return ToolResult(
+        f"The skill {skill.name} is not active any more.",
+        events=[("skill.deactivated", {"name": skill.name})],
+        commit=commit,
+    )
+
+
+class SkillsMiddleware(Middleware):
+    """The skill tools and the catalogue. Without tools (sandbox_only) skills are read as files."""
+
+    name = "skills"
+    profiles = frozenset({"full", "sandbox_only"})
+
+    def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
+        if spec.profile != "full":
+            return ()
+        return (
+            Tool(
+                "list_skills",
+                "List the skills you have, the ones that fit a query first.",
+                ListSkillsInput,
+                list_skills,
+                Effect.READ,
+            ),
+            Tool(
+                "load_skill",
+                "Load the instructions of a skill, with those that it requires.",
+                SkillInput,
+                load_skill,
+                Effect.READ,
+                aliases=("activate_skill",),
+            ),
+            Tool(
+                "deactivate_skill",
+                "Put a loaded skill away, when its task is done.",
+                SkillInput,
+                deactivate_skill,
+                Effect.READ,
+            ),
+        )
+
+    def prompt(self, context: PromptContext) -> str:
+        if not context.skills:
+            return ""
+        loads = "load_skill" in context.tool_names
+        how = (
+            "load it with load_skill before you begin"
+            if loads
+            else f"read it before you begin (cat {MOUNT}/<name>/SKILL.md)"
+        )
+        more = "list_skills" if "list_skills" in context.tool_names else f"ls {MOUNT}"
+        text = (
+            f"## Skills\nSkills are instructions for kinds of tasks. When one fits, {how}, follow "
+            "it, and begin your answer with [Using skill: name]. Prefer its scripts to new code; "
+            f"its files are in {MOUNT}/<name>/.\n"
+            + catalogue(context.skills, skill_settings().CATALOGUE_BYTES, more)
+        )
+        for active in context.active_skills:
+            text += f"\n\n{active.text}"
+        return text

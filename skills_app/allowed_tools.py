@@ -1,0 +1,85 @@
+"""What `allowed-tools` of a skill means for Vel's tools.
+
+Packages name the tools of the product that they were written for. Narrowing helps an agent to
+stay with its task; it is no boundary, since the agent may put the skill away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_RUN = frozenset({"execute", "execute_python", "execute_in_sandbox"})
+_DELEGATE = frozenset(
+    {
+        "task",
+        "parallel_tasks",
+        "spawn_subagent",
+        "spawn_parallel",
+        "wait_subagent",
+        "cancel_subagent",
+    }
+)
+_IN_SANDBOX = frozenset({"execute_in_sandbox"})
+_ALWAYS: frozenset[str] = frozenset()
+
+_OTHER_NAMES: dict[str, frozenset[str]] = {
+    "read": frozenset({"read_file"}) | _IN_SANDBOX,
+    "view": frozenset({"read_file"}) | _IN_SANDBOX,
+    "write": frozenset({"write_file"}) | _IN_SANDBOX,
+    "create_file": frozenset({"write_file"}) | _IN_SANDBOX,
+    "edit": frozenset({"edit_file"}) | _IN_SANDBOX,
+    "multiedit": frozenset({"edit_file"}) | _IN_SANDBOX,
+    "str_replace": frozenset({"edit_file"}) | _IN_SANDBOX,
+    "glob": frozenset({"glob"}) | _IN_SANDBOX,
+    "grep": frozenset({"grep"}) | _IN_SANDBOX,
+    "ls": frozenset({"ls"}) | _IN_SANDBOX,
+    "bash": _RUN,
+    "shell": _RUN,
+    "terminal": _RUN,
+    "python": _RUN,
+    "code_execution": _RUN,
+    "task": _DELEGATE,
+    "agent": _DELEGATE,
+    "todowrite": _ALWAYS,
+    "todoread": _ALWAYS,
+    "skill": _ALWAYS,
+}
+"""Names of other products, in lower case. Empty: a tool that is never removed."""
+
+NEVER_REMOVED = frozenset(
+    {"write_todos", "read_todos", "list_skills", "load_skill", "deactivate_skill"}
+)
+
+
+def tools_named(names: Iterable[str], known: Iterable[str]) -> tuple[frozenset[str], list[str]]:
+    """(tools that `names` allow, names that mean nothing here). `known` are Vel's own tools.
+
+    `Bash(git:*)` counts as `Bash`: what stands in parentheses is not looked at.
+    """
+    known = frozenset(known)
+    tools: set[str] = set()
+    unknown: list[str] = []
+    for name in names:
+        plain = name.partition("(")[0].strip()
+        if plain == "*":
+            tools |= known
+        elif plain in known:
+            tools.add(plain)
+        elif plain.lower() in _OTHER_NAMES:
+            tools |= _OTHER_NAMES[plain.lower()]
+        else:
+            unknown.append(name)
+    return frozenset(tools), unknown
+
+
+def narrows_to(names: tuple[str, ...] | None, known: Iterable[str]) -> frozenset[str] | None:
+    """The tools that a skill leaves while it is active; None when it leaves all.
+
+    Names of which none means anything here narrow nothing: they are about another product.
+    """
+    if names is None:
+        return None
+    tools, unknown = tools_named(names, known)
+    if names and len(unknown) == len(names):
+        return None
+    return tools | NEVER_REMOVED
