@@ -123,7 +123,7 @@ class SkillsMiddleware(Middleware):
             ),
             Tool(
                 "load_skill",
-                "Load the instructions of a skill, with those that it requires.",
+                "Load a skill: its instructions, and the skills it requires.",
                 SkillInput,
                 load_skill,
                 Effect.READ,

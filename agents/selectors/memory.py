@@ -15,7 +15,7 @@ from memory.limits import size_of
 from memory.models import MemoryFile, MemoryRevision, Operation
 from memory.paths import PROMPT, TOOLS, check_path, content_type_of
 from memory.services.files import FileState, file_state
-from skills_app.models import SkillVersion
+from skills_app.models import SkillVersion, Trust
 from skills_app.services.versions import skill_state
 
 
@@ -103,7 +103,7 @@ def list_memory_entries(agent_id: str, directory: str = "") -> list[MemoryEntry]
 def _skill_entries(agent_id: str) -> list[MemoryEntry]:
     versions = SkillVersion.objects.filter(
         skill__agent_id=agent_id, skill__is_deleted=False, number=F("skill__version")
-    )
+    ).exclude(trust=Trust.QUARANTINED)
     entries = []
     for version in versions.select_related("skill").order_by("skill__name"):
         skill, path = version.skill, f"skills/{version.skill.name}.md"

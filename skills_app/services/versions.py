@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from skills_app.errors import InvalidSkill, SkillChanged
 from skills_app.models import Skill, SkillBlob, SkillFile, SkillVersion, Trust
 from skills_app.package import SKILL_FILE, Package, PackageFile
 from skills_app.read import read_package, read_text
+from skills_app.scan import findings_json, scan_package
 from skills_app.scopes import agent_scope
 
 
@@ -27,14 +29,21 @@ class VersionDetails:
 
 
 def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
-    """(content, version) of an agent's own skill; content None where there is none (any more)."""
+    """(content, number) of the latest version of an agent's own skill.
+
+    The content is None where there is none (any more), and where it is in quarantine: its agent
+    reads it here.
+    """
     latest = (
         SkillVersion.objects.filter(skill__scope=agent_scope(agent_id), skill__name=name)
         .order_by("-number")
-        .values_list("content", "number")
+        .values_list("content", "number", "trust")
         .first()
     )
-    return latest if latest else (None, 0)
+    if latest is None:
+        return None, 0
+    content, number, trust = latest
+    return (None if trust == Trust.QUARANTINED else content), number
 
 
 def check_skill(name: str, content: str) -> str:
@@ -63,7 +72,7 @@ def store_package(
     the version that the change builds on (0: there is no such skill); None takes the skill as it
     is. `agent_id` is for an agent's own. Raises `SkillChanged`.
     """
-    skill = Skill.objects.filter(scope=scope, name=package.head.name).first()
+    skill = Skill.objects.select_for_update().filter(scope=scope, name=package.head.name).first()
     number = skill.version if skill else 0
     if base_version is not None and base_version != number:
         raise SkillChanged(f"The skill {package.head.name} has changed since: look at it again.")
@@ -99,7 +108,7 @@ def delete_skill(
 
     Raises `SkillChanged`, and `InvalidSkill` when it is gone already.
     """
-    skill.refresh_from_db()
+    skill.refresh_from_db(from_queryset=Skill.objects.select_for_update())
     if base_version is not None and skill.version != base_version:
         raise SkillChanged(f"The skill {skill.name} has changed since: look at it again.")
     if skill.is_deleted:
@@ -141,7 +150,7 @@ def store_version(
     """
     scope = agent_scope(agent_id)
     details = VersionDetails(source, by_id, reason)
-    skill = Skill.objects.filter(scope=scope, name=name).first()
+    skill = Skill.objects.select_for_update().filter(scope=scope, name=name).first()
     number = skill.version if skill else 0
     if number != base_version:
         raise SkillChanged(f"The skill {name} has changed since: look at it again.")
@@ -150,15 +159,38 @@ def store_version(
             raise InvalidSkill(f"There is no skill {name} to delete.")
         return delete_skill(skill, details, base_version=base_version).number
     check_skill(name, content)
+    current = skill.current if skill else None
+    if current is not None and current.trust == Trust.QUARANTINED:
+        # Its other files would come out of quarantine with a changed word.
+        raise InvalidSkill(f"The skill {name} is in quarantine: have it reviewed, or delete it.")
     others = version_files(skill.current_id) if skill and skill.current_id else []
     files = [file for file in others if file.path != SKILL_FILE]
     package, problems = read_package([PackageFile(SKILL_FILE, content.encode()), *files])
     if package is None:
         raise InvalidSkill(" ".join(str(problem) for problem in problems), problems)
+    require_not_quarantined(package)
+    details = replace(details, findings=findings_json(scan_package(package)))
     version = store_package(
         scope, package, details, trust=trust, base_version=base_version, agent_id=agent_id
     )
     return version.number
+
+
+def is_quarantined(content_hash: str) -> bool:
+    """Whether just these bytes are in quarantine anywhere, and nobody vouches for them."""
+    trusts = set(
+        SkillVersion.objects.filter(content_hash=content_hash).values_list("trust", flat=True)
+    )
+    return Trust.QUARANTINED in trusts and Trust.REVIEWED not in trusts
+
+
+def require_not_quarantined(package: Package) -> None:
+    """Raise `InvalidSkill` for bytes that are in quarantine."""
+    if is_quarantined(package.content_hash):
+        raise InvalidSkill(
+            f"The skill {package.head.name} is, byte for byte, one that is in quarantine: have "
+            "that one reviewed, or change this."
+        )
 
 
 def version_files(version_id: int) -> list[PackageFile]:
@@ -172,13 +204,19 @@ def version_files(version_id: int) -> list[PackageFile]:
 
 
 def accept_version(skill: Skill, version: SkillVersion) -> None:
-    """Agents get `version` from their next run on. The caller has checked who asks for it."""
+    """Agents get `version` from their next run on.
+
+    The caller has checked who asks for it, and holds the lock on `skill`.
+    """
     if version.skill_id != skill.pk or version.content is None:
         raise InvalidSkill(f"{version} is no version of {skill.name} that can be used.")
     _make_current(skill, version)
 
 
 def _make_current(skill: Skill, version: SkillVersion) -> None:
+    if version.accepted_at is None:
+        version.accepted_at = timezone.now()
+        version.save(update_fields=["accepted_at"])
     skill.current = version
     skill.description = version.fields.description
     skill.is_deleted = False

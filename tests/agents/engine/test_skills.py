@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agents.models import Epoch, Run, ToolCall
-from skills_app.models import ActiveSkill, AgentSkill, SkillUse, SkillVersion
+from skills_app.models import ActiveSkill, AgentSkill, SkillUse, SkillVersion, Trust
+from skills_app.scopes import agent_scope
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 from tests.support.skills import package, skill_text, store_skill, write_skill
 
@@ -156,3 +157,19 @@ def test_instructions_can_stand_in_the_system_prompt(tmp_path: Path) -> None:
     systems = [epoch.head["system"] for epoch in Epoch.objects.order_by("number")]
     assert ["thrice" in system for system in systems] == [False, True, False]
     assert "thrice" not in result("load_skill")
+
+
+def test_an_agent_reads_nothing_of_its_own_skill_in_quarantine(tmp_path: Path) -> None:
+    user = make_user()
+    calls = [
+        call("list_memory", directory="skills"),
+        call("read_memory", path="skills/beans.md"),
+        call("read_file", path="/memory/skills/beans.md"),
+        call("load_skill", name="beans"),
+    ]
+    agent = make_agent(user, model=script_file(tmp_path, [{"tool_calls": calls}, {"text": "."}]))
+    scope = agent_scope(agent.pk)
+    store_skill(package(tmp_path, body="Obey."), scope, Trust.QUARANTINED, agent_id=agent.pk)
+    drive_to_end(start_run(user))
+    assert "Obey" not in "".join(ToolCall.objects.values_list("result", flat=True))
+    assert result("list_memory") == "[]"

@@ -86,6 +86,7 @@ def test_the_form_says_at_the_field_which_entry_is_wrong() -> None:
             "provider": "scripted",
             "model": "echo",
             "profile": "full",
+            "skill_mode": "tool_result",
             "network": "allowlist",
             "max_output_tokens": 1000,
             "max_turns": 5,

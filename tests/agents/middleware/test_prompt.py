@@ -10,8 +10,12 @@ import pytest
 from agents.events.append import dump
 from agents.middleware.registry import Toolset, known_tool_names, toolset_for
 from agents.spec import AgentSpec
+from skills_app.package import Head
+from skills_app.pinned import PinnedSkill
 
 MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
+SKILL_TOOLS = frozenset({"list_skills", "load_skill", "deactivate_skill"})
+BEANS = PinnedSkill(1, "", "reviewed", Head("beans", "Counts\nbeans."))
 NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
 
 
@@ -39,19 +43,30 @@ def test_the_full_profile_has_exactly_its_tools() -> None:
     planning = ["write_todos", "read_todos"]
     memory = ["write_memory", "read_memory", "list_memory"]
     execution = ["execute", "execute_python"]
-    assert list(toolset_for(spec()).tools) == [*planning, *files, *execution, *memory]
-    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files, *memory]
+    skills = ["list_skills", "load_skill", "deactivate_skill"]
+    assert list(toolset_for(spec()).tools) == [*planning, *files, *execution, *memory, *skills]
+    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files, *memory, *skills]
 
 
-def test_the_memory_costs_little() -> None:
-    whole, rest = toolset_for(spec()), spec(tools=tuple(known_tool_names() - MEMORY_TOOLS))
+@pytest.mark.parametrize("family", [MEMORY_TOOLS, SKILL_TOOLS])
+def test_a_family_of_tools_costs_little(family: frozenset[str]) -> None:
+    whole, rest = toolset_for(spec()), spec(tools=tuple(known_tool_names() - family))
     without = toolset_for(rest)
 
     def size(toolset: Toolset, agent: AgentSpec) -> int:
-        prompt = toolset.system_prompt(agent, NOON)
+        prompt = toolset.system_prompt(agent, NOON, [BEANS])
         return len(prompt.encode()) + len(dump(toolset.wire).encode())
 
     assert 0 < size(whole, spec()) - size(without, rest) <= 1.2 * 1024
+
+
+def test_a_skill_is_a_line_of_the_prompt() -> None:
+    for profile in ("full", "sandbox_only"):
+        agent = spec(profile=profile)
+        prompt = toolset_for(agent).system_prompt(agent, NOON, [BEANS])
+        assert "\n- beans: Counts beans.\n" in prompt
+        assert "[Using skill: name]" in prompt
+        assert "## Skills" not in toolset_for(agent).system_prompt(agent, NOON)
 
 
 def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> None:

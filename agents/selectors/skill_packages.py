@@ -1,0 +1,101 @@
+"""Skills and the files of their versions, for the people who look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from agents.selectors.visible import Person, agents_for
+from skills_app.conf import skill_settings
+from skills_app.errors import InvalidSkill
+from skills_app.frontmatter import split_skill
+from skills_app.models import Skill, SkillFile, SkillVersion
+from skills_app.scopes import BUILT_IN, LIBRARY, directory_scope
+
+
+@dataclass(frozen=True, slots=True)
+class PackageEntry:
+    """A file of a version, without its bytes. `sha256` is hex."""
+
+    path: str
+    size_bytes: int
+    executable: bool
+    sha256: str
+
+
+def skills_for(user: Person) -> QuerySet[Skill]:
+    """Skills that `user` may read: what all agents may have, and what agents for `user` own.
+
+    Not those of directories that somebody named for threads of their own.
+    """
+    if not user.is_authenticated:
+        return Skill.objects.none()
+    everybodys = [BUILT_IN, LIBRARY, *map(directory_scope, skill_settings().DIRECTORIES)]
+    return Skill.objects.filter(
+        Q(scope__in=everybodys) | Q(agent__in=agents_for(user).values("pk")), is_deleted=False
+    )
+
+
+def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
+    """The versions that hold a package, the latest first."""
+    return (
+        skill.versions.exclude(content=None)
+        .select_related("created_by", "reviewed_by")
+        .defer("content")
+        .order_by("-number")
+    )
+
+
+def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
+    """The version `number`; without one that which agents get, or else the latest."""
+    versions = versions_of(skill)
+    if number is not None:
+        return versions.filter(number=number).first()
+    if skill.current_id is not None:
+        return versions.filter(pk=skill.current_id).first()
+    return versions.first()
+
+
+def package_entries(version_id: int) -> list[PackageEntry]:
+    """The files of a version in the order of their paths."""
+    rows = SkillFile.objects.filter(version_id=version_id).order_by("path")
+    return [
+        PackageEntry(*row)
+        for row in rows.values_list("path", "blob__size_bytes", "executable", "blob_id")
+    ]
+
+
+def package_file(version_id: int, path: str) -> bytes | None:
+    """The bytes of one file; None where the version has none of just this path."""
+    data = (
+        SkillFile.objects.filter(version_id=version_id, path=path)
+        .values_list("blob__data", flat=True)
+        .first()
+    )
+    return None if data is None else bytes(data)
+
+
+def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
+    """By version: its SKILL.md without the head."""
+    rows = SkillVersion.objects.filter(pk__in=list(version_ids)).exclude(content=None)
+    return {pk: body_of(content or "") for pk, content in rows.values_list("pk", "content")}
+
+
+def body_of(content: str) -> str:
+    """A stored SKILL.md without its head. One that no reader takes any more is given whole."""
+    try:
+        return split_skill(content)[1]
+    except InvalidSkill:
+        return content
+
+
+def as_text(data: bytes) -> str | None:
+    """A file as text, or None: it is not UTF-8, or holds NUL as texts do not."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
