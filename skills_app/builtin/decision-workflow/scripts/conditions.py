@@ -1,0 +1,114 @@
+"""Conditions of a policy: `amount >= 500 and category in (travel, training)`.
+
+Comparisons are joined by `and`; for `or` write two rules. Only < <= > >= compare as numbers;
+= and != compare numbers as numbers and everything else as text, without regard to case.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from outcome import UNREADABLE, Stop
+
+_PART = re.compile(
+    r"\s*(?P<field>[A-Za-z_][\w.]*)\s*(?:"
+    r"(?P<operator><=|>=|!=|<|>|=)\s*(?P<value>[^<>=!]+?)"
+    r"|\s+(?P<member>not in|in)\s*\((?P<values>[^()]*)\)"
+    r"|\s+(?P<presence>is missing|is present))\s*",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
+
+
+class Unclear(Exception):
+    """A request does not say what a condition needs. Whoever decides must ask."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    field: str
+    operator: str
+    values: tuple[str, ...]
+
+    def holds(self, request: dict[str, Any]) -> bool:
+        """Raises `Unclear` for a field that is missing, or no number where one is needed."""
+        present, value = look_up(request, self.field)
+        if self.operator in ("is missing", "is present"):
+            return present == (self.operator == "is present")
+        if not present:
+            raise Unclear(f"{self.field} is missing")
+        if self.operator in ("in", "not in"):
+            found = any(_same(value, each) for each in self.values)
+            return found == (self.operator == "in")
+        if self.operator in ("=", "!="):
+            return _same(value, self.values[0]) == (self.operator == "=")
+        left, right = as_number(value), as_number(self.values[0])
+        if left is None:
+            raise Unclear(f"{self.field} is {value!r}, which is no number")
+        if right is None:
+            raise Unclear(f"the policy compares {self.field} with {self.values[0]!r}")
+        return {
+            "<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right,
+        }[self.operator]  # fmt: skip
+
+
+def parse(text: str) -> tuple[Comparison, ...]:
+    """The comparisons of a condition; `always` has none. Raises `Stop` for what is no condition."""
+    if text.strip().lower() == "always":
+        return ()
+    comparisons = []
+    for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE):
+        found = _PART.fullmatch(part)
+        if not found:
+            raise Stop(
+                f"The policy's condition {part!r} is not understood. Write field < 500, "
+                "field = word, field in (a, b), field is missing, or always; join with and.",
+                UNREADABLE,
+            )
+        if found["operator"]:
+            made = Comparison(found["field"], found["operator"], (_bare(found["value"]),))
+        elif found["member"]:
+            values = tuple(_bare(each) for each in found["values"].split(","))
+            made = Comparison(found["field"], found["member"].lower(), values)
+        else:
+            made = Comparison(found["field"], found["presence"].lower(), ())
+        comparisons.append(made)
+    return tuple(comparisons)
+
+
+def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
+    """(whether it is there, its value); `a.b` looks into `a`. Empty text is not there."""
+    value: Any = request
+    for part in field.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return False, None
+        value = value[part]
+    return value not in (None, "", []), value
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, also from text such as "1,250.00"; True and False are none.
+
+    Text that could mean two numbers, such as "1.250,00" or "1,5", is none: a wrong guess approves.
+    """
+    if isinstance(value, str):
+        plain = value.strip().lstrip("$€£").strip()
+        return float(plain.replace(",", "")) if _NUMBER.fullmatch(plain) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _same(value: Any, text: str) -> bool:
+    left, right = as_number(value), as_number(text)
+    if left is not None and right is not None:
+        return left == right
+    return str(value).strip().casefold() == text.casefold()
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text

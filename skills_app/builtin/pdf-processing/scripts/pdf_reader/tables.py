@@ -1,0 +1,81 @@
+"""Tables, found by how text is aligned; lines drawn around cells are not looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pdf_reader.layout import Segment
+
+MAX_ROW_STEP = 3.5
+"""Of the font size: a larger step down ends a table."""
+SAME_CELL_STEP = 1.35
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows` all have as many cells as there are columns. `top` is the height of the first."""
+
+    rows: list[list[str]]
+    top: float
+
+
+def find_tables(rows: list[list[Segment]], *, min_rows: int = 2) -> list[Table]:
+    """Runs of rows with two or more cells that stand in the same columns."""
+    tables: list[Table] = []
+    block: list[list[Segment]] = []
+    for row in rows:
+        if block and not _continues(block, row):
+            tables += _finish(block, min_rows)
+            block = []
+        if block or len(row) > 1:
+            block.append(row)
+    return tables + _finish(block, min_rows)
+
+
+def _continues(block: list[list[Segment]], row: list[Segment]) -> bool:
+    above = block[-1][0]
+    step = above.y - row[0].y
+    if step > MAX_ROW_STEP * max(above.size, row[0].size):
+        return False
+    if len(row) > 1:
+        return True
+    # One piece of text alone: the rest of a cell that goes on, if it stands under one.
+    columns = _columns(block)
+    over = [at for at, (left, right) in enumerate(columns) if _meets(row[0], left, right)]
+    return len(over) == 1 and len(columns) > 1 and step <= SAME_CELL_STEP * above.size
+
+
+def _columns(block: list[list[Segment]]) -> list[tuple[float, float]]:
+    spans = sorted((segment.x, segment.end) for row in block for segment in row)
+    columns: list[tuple[float, float]] = []
+    for left, right in spans:
+        if columns and left <= columns[-1][1]:
+            columns[-1] = (columns[-1][0], max(columns[-1][1], right))
+        else:
+            columns.append((left, right))
+    return columns
+
+
+def _meets(segment: Segment, left: float, right: float) -> bool:
+    return segment.x <= right and segment.end >= left
+
+
+def _finish(block: list[list[Segment]], min_rows: int) -> list[Table]:
+    while block and len(block[-1]) < 2:
+        block = block[:-1]
+    if sum(len(row) > 1 for row in block) < min_rows:
+        return []
+    columns = _columns(block)
+    if len(columns) < 2:
+        return []
+    cells: list[list[str]] = []
+    for row in block:
+        made = [""] * len(columns)
+        for segment in row:
+            at = next(n for n, (left, right) in enumerate(columns) if _meets(segment, left, right))
+            made[at] = f"{made[at]} {segment.text}".strip()
+        if len(row) == 1 and cells:
+            cells[-1] = [f"{a} {b}".strip() for a, b in zip(cells[-1], made, strict=True)]
+        else:
+            cells.append(made)
+    return [Table(cells, block[0][0].y)] if len(cells) >= min_rows else []
