@@ -27,3 +27,13 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def error(code: str, message: str, path: str = "") -> Problem:
+    """A reason to refuse the package."""
+    return Problem(Severity.ERROR, code, message, path)
+
+
+def warning(code: str, message: str, path: str = "") -> Problem:
+    """Something that is taken, and mended on export."""
+    return Problem(Severity.WARNING, code, message, path)

@@ -1,0 +1,40 @@
+"""Which of a run's skills fit a text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from skills_app.conf import skill_settings
+from skills_app.models import Skill
+from skills_app.pinned import PinnedSkill
+from skills_app.search.index import SHORTLIST, search_skills
+from skills_app.search.stored import rank_versions
+from skills_app.search.triggers import Message, matching
+
+FITS = 0.3
+"""From this score on a skill is named to the model unasked."""
+_LOOKED_AT = 4_000
+"""Characters of a message: what it is about stands at its beginning."""
+
+
+def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
+    """(skill, score from 0 to 1), the best first; of many only those that have a word of it."""
+    by_version = {skill.version_id: skill for skill in skills}
+    if len(by_version) <= SHORTLIST:
+        ranked = rank_versions(query, list(by_version))
+    else:
+        ranked = search_skills(query, Skill.objects.filter(current_id__in=list(by_version)))
+    return [
+        (by_version[found.version_id], found.score)
+        for found in ranked
+        if found.version_id in by_version
+    ]
+
+
+def suggested(message: str, skills: Collection[PinnedSkill]) -> list[str]:
+    """Names of the few skills that a message asks for: by a trigger of theirs, or by rank."""
+    text = message[:_LOOKED_AT]
+    read = Message.of(text)
+    names = [skill.name for skill in skills if matching(skill.head.triggers, read) is not None]
+    names += [skill.name for skill, score in find_pinned(text, skills) if score >= FITS]
+    return list(dict.fromkeys(names))[: skill_settings().SUGGESTIONS]
