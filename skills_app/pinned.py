@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 
 from skills_app.models import SkillVersion
 from skills_app.package import Head
+from skills_app.requirements import in_order
 
 MOUNT = "/sandbox/skills"
 """Where commands and file tools see the packages, each below its name."""
+MOUNTS = (MOUNT, "/skills")
+"""Also where packages of other products look for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +40,10 @@ def pinned(version: SkillVersion) -> PinnedSkill:
     return PinnedSkill(version.pk, version.content_hash, version.trust, version.fields)
 
 
-class UnmetRequirement(Exception):
-    """A skill requires what its agent does not have, or, in a circle, itself."""
-
-
 def with_requirements(name: str, skills: Mapping[str, PinnedSkill]) -> list[PinnedSkill]:
     """The skill `name` after all that it requires, each once. Raises `UnmetRequirement`."""
-    order: dict[str, PinnedSkill] = {}
-    _add(name, skills, order, [])
-    return list(order.values())
-
-
-def _add(
-    name: str, skills: Mapping[str, PinnedSkill], order: dict[str, PinnedSkill], path: list[str]
-) -> None:
-    if name in path:
-        circle = " → ".join([*path[path.index(name) :], name])
-        raise UnmetRequirement(f"Skills that require each other in a circle: {circle}.")
-    if name in order:
-        return
-    skill = skills.get(name)
-    if skill is None:
-        raise UnmetRequirement(f"{path[-1]} requires the skill {name}, which this agent has not.")
-    for required in skill.head.requires:
-        _add(required, skills, order, [*path, name])
-    order[name] = skill
+    required = {key: skill.head.requires for key, skill in skills.items()}
+    return [skills[found] for found in in_order(name, required)]
 
 
 def by_name(skills: Iterable[PinnedSkill]) -> dict[str, PinnedSkill]:

@@ -3,6 +3,7 @@
 from skills_app.models.choice import AgentSkill
 from skills_app.models.file import SkillBlob, SkillFile
 from skills_app.models.pin import SkillSet, SkillSetEntry
+from skills_app.models.search import SkillIndexEntry
 from skills_app.models.skill import Skill, SkillVersion, Trust
 from skills_app.models.use import ActiveSkill, SkillUse, UseKind
 
@@ -12,6 +13,7 @@ __all__ = [
     "Skill",
     "SkillBlob",
     "SkillFile",
+    "SkillIndexEntry",
     "SkillSet",
     "SkillSetEntry",
     "SkillUse",

@@ -210,3 +210,14 @@ def test_a_script_needs_neither_settings_nor_database(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=clean
     )
     assert done.stdout.split() == ["beans", "False"]
+
+
+def test_a_skill_is_active_with_what_it_requires_and_circles_are_refused(tmp_path: Path) -> None:
+    write_skill(tmp_path, "stew", requires="[beans]")
+    write_skill(tmp_path, "beans")
+    write_skill(tmp_path, "hen", requires="[egg]")
+    write_skill(tmp_path, "egg", requires="[hen]")
+    write_skill(tmp_path, "orphan", requires="[gone]")
+    registry = SkillRegistry([tmp_path], include_builtin=False)
+    assert [registry.activate(name) for name in ("stew", "hen", "orphan")] == [True, False, False]
+    assert [skill.name for skill in registry.get_active()] == ["beans", "stew"]

@@ -1,0 +1,1 @@
+"""Choosing a skill: words, families of words, ranking, and the index that shortlists."""
