@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from sandbox.backends.protocol import OpenedFile
@@ -14,21 +14,40 @@ from sandbox.backends.protocol import OpenedFile
 CHUNK_BYTES = 256 * 1024
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_HARMLESS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def attachment(opened: OpenedFile, path: str) -> StreamingHttpResponse:
     """The open file as a download under the last name of `path`."""
-    name = _CONTROLS.sub("_", path.rpartition("/")[2])
     return StreamingHttpResponse(
         Chunks(opened),
         content_type="application/octet-stream",
         headers={
-            "Content-Disposition": content_disposition_header(True, name),
+            "Content-Disposition": _disposition(path),
             "Content-Length": str(opened.stat.size),
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "X-Content-Type-Options": "nosniff",
+            **_HARMLESS,
         },
     )
+
+
+def attached_bytes(
+    data: bytes, path: str, content_type: str = "application/octet-stream"
+) -> HttpResponse:
+    """`data` as a download under the last name of `path`."""
+    headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
+    return HttpResponse(data, content_type=content_type, headers=headers)
+
+
+def plain_text(data: bytes) -> HttpResponse:
+    """UTF-8 text that no browser takes for anything else."""
+    return HttpResponse(data, content_type="text/plain; charset=utf-8", headers=_HARMLESS)
+
+
+def _disposition(path: str) -> str:
+    return str(content_disposition_header(True, _CONTROLS.sub("_", path.rpartition("/")[2])))
 
 
 class Chunks:

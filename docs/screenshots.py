@@ -61,6 +61,16 @@ TURNS = [
     },
     {"text": "Done."},
 ]
+SKILL = """---
+name: weekly-report
+description: Writes the report of the week from closed tickets. Use it on Fridays.
+tags: [reports, tickets]
+---
+# Weekly report
+
+1. List the tickets that were closed, by team.
+2. Say in ten lines what changed for users.
+"""
 ASK = """
 import django, sys; django.setup()
 from django.contrib.auth import get_user_model
@@ -115,6 +125,23 @@ def take_queue(page: Page, base: str, environment: dict[str, str], script: Path)
     page.screenshot(path=PICTURES / "approvals.png")
 
 
+def take_skills(page: Page, base: str, directory: Path) -> None:
+    """A skill that somebody brought in, and a later version of it that waits."""
+    page.goto(f"{base}/skills/")
+    for text in (SKILL, SKILL.replace("Fridays", "Mondays").replace("ten lines", "five lines")):
+        file = directory / "SKILL.md"
+        file.write_text(text)
+        page.goto(f"{base}/skills/")
+        page.get_by_label("File").set_input_files(file)
+        page.get_by_role("button", name="Import").click()
+        page.get_by_text("weekly-report was imported").wait_for()
+    page.get_by_role("link", name="See what it changes").click()
+    page.get_by_text("Version 1 → version 2").wait_for()
+    page.screenshot(path=PICTURES / "skill.png")
+    page.goto(f"{base}/agents/analyst/skills/")
+    page.screenshot(path=PICTURES / "skills.png")
+
+
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     port = free_port()
@@ -140,6 +167,7 @@ def main() -> None:
                 base = f"http://127.0.0.1:{port}"
                 take(page, base)
                 take_queue(page, base, environment, Path(data) / "queue.json")
+                take_skills(page, base, Path(data))
                 browser.close()
         finally:
             served.send_signal(signal.SIGTERM)

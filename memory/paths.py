@@ -7,6 +7,7 @@ refused for reading too: there is one spelling of each file.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 MAX_PATH_CHARACTERS = 200
 MAX_DEPTH = 8
@@ -20,10 +21,14 @@ READ_ONLY = frozenset({PROMPT, TOOLS})
 """Views of what the agent's own row holds."""
 DIRECTORIES = ("knowledge", "skills")
 
-# ASCII only: two names that look the same would be two files. No name begins with a dot or a
-# space, none ends with one, so that an exported folder is the same on every system.
+# ASCII only, outside of skills/: two names that look the same would be two files. No name begins
+# with a dot or a space, none ends with one, so that an exported folder is the same on every system.
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_. -]*[A-Za-z0-9_-])?")
-_SKILL = re.compile(r"skills/[a-z0-9]+(?:-[a-z0-9]+)*\.md")
+MAX_SKILL_NAME = 64
+# Letters and digits of any script, since skills are called so. Letters of these scripts look
+# alike: a name has those of one.
+_SKILL = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
 _CONTENT_TYPES = {".md": "text/markdown", ".json": "application/json", ".csv": "text/csv"}
 
 
@@ -45,16 +50,32 @@ def check_path(path: str) -> str:
         )
     if len(names) >= MAX_DEPTH:
         raise InvalidPath(f"{path!r} is deeper than {MAX_DEPTH} levels.")
+    if directory == "skills":
+        return _check_skill(path, names)
     wrong = [name for name in names if not _NAME.fullmatch(name)]
     if wrong:
         raise InvalidPath(
             f"{path!r}: the name {wrong[0]!r} does not fit. Names have letters a to z, digits, "
             "'.', '_', '-' and inner spaces; there is no '..'."
         )
-    if directory == "skills" and not _SKILL.fullmatch(path):
+    return path
+
+
+def _check_skill(path: str, names: list[str]) -> str:
+    name = names[0].removesuffix(".md")
+    plain = unicodedata.normalize("NFKC", name).lower()
+    if len(names) != 1 or f"{plain}.md" != names[0] or not _SKILL.fullmatch(name):
         raise InvalidPath(
             f"{path!r}: a skill is skills/NAME.md, its name in lower-case letters, digits and "
             "single hyphens, as in skills/weekly-report.md."
+        )
+    if len(name) > MAX_SKILL_NAME:
+        raise InvalidPath(f"{path!r}: the name has more than {MAX_SKILL_NAME} characters.")
+    scripts = {unicodedata.name(character, "").partition(" ")[0] for character in name}
+    if len(scripts & _ALIKE) > 1:
+        raise InvalidPath(
+            f"{path!r}: the name mixes letters of {' and '.join(sorted(scripts & _ALIKE))}, which "
+            "look alike: use those of one script."
         )
     return path
 

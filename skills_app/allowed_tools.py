@@ -22,27 +22,29 @@ _DELEGATE = frozenset(
 _IN_SANDBOX = frozenset({"execute_in_sandbox"})
 _ALWAYS: frozenset[str] = frozenset()
 
+_READ = frozenset({"read_file"}) | _IN_SANDBOX
+_WRITE = frozenset({"write_file"}) | _IN_SANDBOX
+_EDIT = frozenset({"edit_file"}) | _IN_SANDBOX
+_GLOB = frozenset({"glob"}) | _IN_SANDBOX
+_GREP = frozenset({"grep"}) | _IN_SANDBOX
+_LS = frozenset({"ls"}) | _IN_SANDBOX
+
 _OTHER_NAMES: dict[str, frozenset[str]] = {
-    "read": frozenset({"read_file"}) | _IN_SANDBOX,
-    "view": frozenset({"read_file"}) | _IN_SANDBOX,
-    "write": frozenset({"write_file"}) | _IN_SANDBOX,
-    "create_file": frozenset({"write_file"}) | _IN_SANDBOX,
-    "edit": frozenset({"edit_file"}) | _IN_SANDBOX,
-    "multiedit": frozenset({"edit_file"}) | _IN_SANDBOX,
-    "str_replace": frozenset({"edit_file"}) | _IN_SANDBOX,
-    "glob": frozenset({"glob"}) | _IN_SANDBOX,
-    "grep": frozenset({"grep"}) | _IN_SANDBOX,
-    "ls": frozenset({"ls"}) | _IN_SANDBOX,
-    "bash": _RUN,
-    "shell": _RUN,
-    "terminal": _RUN,
-    "python": _RUN,
-    "code_execution": _RUN,
-    "task": _DELEGATE,
-    "agent": _DELEGATE,
-    "todowrite": _ALWAYS,
-    "todoread": _ALWAYS,
-    "skill": _ALWAYS,
+    **dict.fromkeys(("read", "view", "view_file", "notebookread", "read_many_files"), _READ),
+    **dict.fromkeys(("write", "create_file", "write_to_file", "save_file"), _WRITE),
+    **dict.fromkeys(("edit", "multiedit", "notebookedit", "replace", "replace_in_file"), _EDIT),
+    **dict.fromkeys(("str_replace", "apply_patch", "replace_string_in_file"), _EDIT),
+    **dict.fromkeys(("str_replace_editor", "str_replace_based_edit_tool"), _READ | _WRITE | _EDIT),
+    **dict.fromkeys(("glob", "file_search", "find_files"), _GLOB),
+    **dict.fromkeys(("grep", "grep_search", "search_files", "search_file_content"), _GREP),
+    **dict.fromkeys(("ls", "list", "list_dir", "list_directory", "list_files"), _LS),
+    **dict.fromkeys(("bash", "shell", "terminal", "python", "code_execution", "powershell"), _RUN),
+    **dict.fromkeys(("bashoutput", "killshell", "killbash", "run_command"), _RUN),
+    **dict.fromkeys(("run_in_terminal", "run_terminal_cmd", "run_shell_command"), _RUN),
+    "execute_command": _RUN,
+    **dict.fromkeys(("task", "agent", "taskoutput", "sendmessage"), _DELEGATE),
+    **dict.fromkeys(("todowrite", "todoread", "skill"), _ALWAYS),
+    **dict.fromkeys(("taskcreate", "taskupdate", "tasklist", "taskget"), _ALWAYS),
 }
 """Names of other products, in lower case. Empty: a tool that is never removed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -53,7 +54,9 @@ class SkillSettings:
 @lru_cache(maxsize=1)
 def skill_settings() -> SkillSettings:
     """The settings in force. An unknown key is an error that names the known ones."""
-    given = getattr(settings, "VEL_SKILLS", {})
+    # A script that only reads packages needs no settings: then the defaults count.
+    has_settings = settings.configured or "DJANGO_SETTINGS_MODULE" in os.environ
+    given = getattr(settings, "VEL_SKILLS", {}) if has_settings else {}
     known = {field.name for field in fields(SkillSettings)}
     unknown = sorted(set(given) - known)
     if unknown:

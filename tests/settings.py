@@ -21,6 +21,7 @@ for _name in (
     "VEL_MODEL",
     "VEL_HTTPS",
     "VEL_DEBUG",
+    "VEL_SKILLS_DIRS",
 ):
     os.environ.pop(_name, None)
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")

@@ -23,6 +23,8 @@ from sandbox.toolbox_find import find_toolbox, toolbox_names
 from velproject import env
 from velproject.schema import missing_migrations, protect_database_file, unknown_migrations
 
+_LOOKED_AT = ("vel.W001", "vel.W003", "vel.W005")
+"""System checks of what the doctor looks at more closely."""
 FREE_BYTES = 1_000_000_000
 """Less room than this is worth a word."""
 
@@ -53,14 +55,15 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     except (ImproperlyConfigured, OSError) as error:
         yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
         return
+    # Imported here: models can be imported once Django is set up, which may fail above.
+    from velproject import doctor_running, doctor_skills  # noqa: PLC0415
+
     yield from check_settings()
     database = check_database()
     yield database
     yield from check_sandbox()
     yield from check_toolboxes()
-    # Imported here: models can be imported once Django is set up, which may fail above.
-    from velproject import doctor_running  # noqa: PLC0415
-
+    yield from doctor_skills.check_skills()
     if database.level is Level.OK:
         yield doctor_running.check_workers()
     yield doctor_running.check_model(online=online)
@@ -94,7 +97,7 @@ def check_data_directory() -> Finding:
 
 def check_settings() -> Iterator[Finding]:
     """Django's system checks, Vel's own among them."""
-    found = [message for message in run_checks() if message.id not in ("vel.W001", "vel.W003")]
+    found = [message for message in run_checks() if message.id not in _LOOKED_AT]
     for message in found:
         yield Finding(
             "settings",

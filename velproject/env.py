@@ -51,6 +51,15 @@ def items(name: str, default: list[str]) -> list[str]:
     return [item.strip() for item in raw.split(",") if item.strip()]
 
 
+def directories(name: str) -> tuple[str, ...]:
+    """A comma-separated list of absolute paths; `~` is the home of this account."""
+    paths = [os.path.expanduser(item) for item in items(name, [])]
+    for path in paths:
+        if not os.path.isabs(path):
+            raise ImproperlyConfigured(f"{name}: {path!r} is relative: write the absolute path.")
+    return tuple(dict.fromkeys(os.path.normpath(path) for path in paths))
+
+
 def data_dir() -> Path:
     """Where Vel keeps its database, key and workspaces.
 

@@ -151,6 +151,8 @@ VEL = {
     "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),
 }
 
+VEL_SKILLS = {"DIRECTORIES": env.directories("VEL_SKILLS_DIRS")}
+
 _MAIL = env.mail_server(env.text("EMAIL_URL"))
 EMAIL_HOST = _MAIL["EMAIL_HOST"]
 EMAIL_PORT = _MAIL["EMAIL_PORT"]

@@ -86,6 +86,11 @@ class AgentForm(forms.ModelForm):
             "system_prompt": forms.Textarea(attrs={"rows": 16, "class": "vLargeTextField"}),
             "description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
         }
+        help_texts = {
+            "skill_mode": "Where the instructions of a loaded skill stand. In the system prompt "
+            "they change the beginning of every request: each skill that is loaded or put away "
+            "breaks the prompt cache, and the whole conversation is paid for again.",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

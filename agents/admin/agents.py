@@ -14,6 +14,7 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 
 from agents.admin.agent_form import AgentForm
+from agents.admin.agent_skills import skills_page, summary
 from agents.admin.approval_fields import APPROVAL_FIELDS, CONFIGURE_APPROVAL
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.text import shown_input
@@ -104,7 +105,13 @@ class AgentAdmin(admin.ModelAdmin):
     prepopulated_fields = {"slug": ["name"]}
     raw_id_fields = ["owner"]
     filter_horizontal = ["groups", "approver_groups"]
-    readonly_fields = ["version", "created_at", "updated_at", "limits_of_commands"]
+    readonly_fields = [
+        "version",
+        "created_at",
+        "updated_at",
+        "limits_of_commands",
+        "skills_of_agent",
+    ]
     save_on_top = True
     show_full_result_count = False
     actions = ["duplicate_selected"]
@@ -113,6 +120,7 @@ class AgentAdmin(admin.ModelAdmin):
         ("Prompt", {"fields": ["system_prompt"]}),
         ("Model", {"fields": ["provider", "model", "max_output_tokens", "thinking", "effort"]}),
         ("Tools", {"fields": ["profile", "tools"]}),
+        ("Skills", {"fields": ["builtin_skills", "skill_mode", "skills_of_agent"]}),
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
@@ -121,7 +129,7 @@ class AgentAdmin(admin.ModelAdmin):
     ]
 
     class Media:
-        css = {"all": ["agents/admin/vel.css"]}
+        css = {"all": ["agents/admin/vel.css", "agents/admin/skills.css"]}
 
     @admin.display(description="name", ordering="name")
     def shown_name(self, agent: Agent) -> str:
@@ -141,6 +149,11 @@ class AgentAdmin(admin.ModelAdmin):
         report = check_host()
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
+
+    @admin.display(description="skills")
+    def skills_of_agent(self, agent: Agent) -> str:
+        """How many it has, linked to the page where each is turned on or off."""
+        return summary(agent) if agent.version else "once it is saved"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
         return [*super().get_readonly_fields(request, obj), *_not_to_change(request)]
@@ -219,8 +232,12 @@ class AgentAdmin(admin.ModelAdmin):
 
     def get_urls(self) -> list[Any]:
         rehearse = self.admin_site.admin_view(partial(rehearsal_page, self))
-        own = path("<str:object_id>/rehearse/", rehearse, name="agents_agent_rehearse")
-        return [own, *super().get_urls()]
+        skills = self.admin_site.admin_view(partial(skills_page, self))
+        own = [
+            path("<str:object_id>/rehearse/", rehearse, name="agents_agent_rehearse"),
+            path("<str:object_id>/skills/", skills, name="agents_agent_skills"),
+        ]
+        return [*own, *super().get_urls()]
 
 
 def _not_to_change(request: HttpRequest) -> list[str]:

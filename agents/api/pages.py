@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from rest_framework.response import Response
 
+from agents.services.errors import InvalidRequest
+
 Row = TypeVar("Row", bound=Model)
 
 
@@ -22,10 +24,13 @@ def page_of(
 ) -> Response:
     """`{results, next_cursor}`: the `limit` rows after `cursor`, ordered by the unique column `by`.
 
-    `next_cursor` is null on the last page.
+    `next_cursor` is null on the last page. Raises `InvalidRequest` for a cursor that is none.
     """
     if cursor is not None:
-        rows = rows.filter(**{f"{by}__{'lt' if descending else 'gt'}": cursor})
+        try:
+            rows = rows.filter(**{f"{by}__{'lt' if descending else 'gt'}": cursor})
+        except ValueError:
+            raise InvalidRequest("The cursor is none that this list gave.") from None
     found = list(rows.order_by(f"-{by}" if descending else by)[: limit + 1])
     page = found[:limit]
     next_cursor = getattr(page[-1], by) if len(found) > limit else None

@@ -12,6 +12,16 @@ from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
 from agents.api.runs import CancelRun, OneRun, Runs
+from agents.api.skill_library import (
+    Library,
+    OneSkill,
+    QuarantineSkill,
+    ReviewSkill,
+    SkillExport,
+    SkillFileContent,
+    SkillFiles,
+)
+from agents.api.skills import AgentSkills, OneAgentSkill
 
 
 class OpaqueId:
@@ -46,6 +56,31 @@ urlpatterns = [
         "agents/<opaque_id:agent_id>/memory-restore",
         RestoreMemory.as_view(),
         name="memory-restore",
+    ),
+    path("agents/<opaque_id:agent_id>/skills", AgentSkills.as_view(), name="agent-skills"),
+    path(
+        "agents/<opaque_id:agent_id>/skills/<opaque_id:skill_id>",
+        OneAgentSkill.as_view(),
+        name="agent-skill",
+    ),
+    path("skills", Library.as_view(), name="skills"),
+    path("skills/<opaque_id:skill_id>", OneSkill.as_view(), name="skill"),
+    path("skills/<opaque_id:skill_id>/files", SkillFiles.as_view(), name="skill-files"),
+    path(
+        "skills/<opaque_id:skill_id>/files/<path:path>",
+        SkillFileContent.as_view(),
+        name="skill-file",
+    ),
+    path("skills/<opaque_id:skill_id>/export", SkillExport.as_view(), name="skill-export"),
+    path(
+        "skills/<opaque_id:skill_id>/versions/<int:number>/review",
+        ReviewSkill.as_view(),
+        name="skill-review",
+    ),
+    path(
+        "skills/<opaque_id:skill_id>/versions/<int:number>/quarantine",
+        QuarantineSkill.as_view(),
+        name="skill-quarantine",
     ),
     path("runs", Runs.as_view(), name="runs"),
     path("runs/<opaque_id:run_id>", OneRun.as_view(), name="run"),

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
@@ -28,18 +27,18 @@ from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, hand_back
 from agents.engine.limits import wall_seconds_left
 from agents.engine.session import Session, run_marker
 from agents.engine.skill_session import RunSkills, skills_of
+from agents.engine.skill_sync import synced_sources
 from agents.engine.turns import run_turns
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
 from agents.middleware.registry import toolset_for
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, ProviderError, Role
-from agents.services.skill_pins import pin_skills, skill_directories
+from agents.services.skill_pins import pin_skills
 from agents.services.workspaces import assign_sandbox_uid, workspace_location
 from agents.spec import AgentSpec
 from sandbox.reaper import kill_marked
-from skills_app.errors import SkillChanged
-from skills_app.services.sync import SourceRead, read_sources
+from skills_app.services.sync import SourceRead
 
 if TYPE_CHECKING:
     from agents.engine.host import Host
@@ -48,7 +47,6 @@ logger = logging.getLogger(__name__)
 
 FAULT_PAUSE = 0.5
 MAX_FAULT_PAUSE = 30.0
-SYNC_TRIES = 5
 """Seconds before a run is handed back after a fault of the database: the first time, and at most.
 With twenty tries that is seven minutes of a full disk."""
 
@@ -197,16 +195,7 @@ def load_run(writer: Writer, run: Run, spec: AgentSpec, sources: Sequence[Source
 
 
 async def _load(host: Host, writer: Writer, run: Run, spec: AgentSpec) -> Loaded:
-    sources: list[SourceRead] = []
-    if run.skill_set_id is None:
-        directories = skill_directories(run)
-        read = partial(read_sources, directories, built_in=spec.builtin_skills)
-        sources = await host.in_thread(read)
-    for _ in range(SYNC_TRIES):
-        try:
-            return await host.database.run(load_run, writer, run, spec, sources)
-        except SkillChanged:
-            continue  # another run stored the same skills at this moment
+    sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
     return await host.database.run(load_run, writer, run, spec, sources)
 
 

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from django.db.models import Max
+
 from agents.engine.skill_session import RunSkills
 from agents.middleware.base import PromptSkill
 from agents.middleware.registry import toolset_for
-from agents.models import Epoch, Run
+from agents.models import Epoch, Message, MessageRole, Run
 from agents.providers.base import Block, PromptHead
 from agents.providers.prices import default_thinking
-from agents.selectors.skill_text import skill_text
+from agents.selectors.skill_text import skill_texts
 from agents.spec import AgentSpec
 from skills_app.conf import skill_settings
 from skills_app.pinned import PinnedSkill
@@ -31,6 +33,9 @@ def current_epoch(run: Run, spec: AgentSpec, skills: RunSkills, *, calls_open: b
     """
     last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
     if last is None or last.agent_version_id != run.agent_version_id:
+        return begin_epoch(run, spec, skills)
+    if last.first_run is None and skills.pinned and not calls_open:
+        # Of a release that had no skills: its prompt has no catalogue, its tools load none.
         return begin_epoch(run, spec, skills)
     skills.prompt_is_old = (
         spec.skill_mode == "system_prompt" and _active_ids(skills) != last.active_skills
@@ -52,6 +57,7 @@ def begin_epoch(run: Run, spec: AgentSpec, skills: RunSkills) -> Epoch:
         number=last.number + 1 if last else 1,
         agent_version_id=run.agent_version_id,
         first_run=run.number,
+        first_turn=_next_turn(run),
         active_skills=_active_ids(skills) if in_prompt else [],
         provider=spec.provider,
         head={
@@ -65,13 +71,20 @@ def begin_epoch(run: Run, spec: AgentSpec, skills: RunSkills) -> Epoch:
     )
 
 
+def _next_turn(run: Run) -> int:
+    """The run's next model call: thoughts of those before it belong to the prompt they had."""
+    turns = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
+    return (turns.aggregate(last=Max("turn"))["last"] or 0) + 1
+
+
 def _active_ids(skills: RunSkills) -> list[int]:
     return [skill.version_id for skill in skills.active.values()]
 
 
 def _texts(skills: Sequence[PinnedSkill]) -> list[PromptSkill]:
-    limit = skill_settings().CONTEXT_BYTES
-    return [PromptSkill(skill, skill_text([skill], limit=limit)) for skill in skills]
+    """All of them within the limit of one: the prompt is sent with every request."""
+    texts = skill_texts(skills, limit=skill_settings().CONTEXT_BYTES)
+    return [PromptSkill(skill, text) for skill, text in zip(skills, texts, strict=True)]
 
 
 def _thinking(spec: AgentSpec) -> Block | None:

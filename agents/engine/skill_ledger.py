@@ -14,9 +14,12 @@ from agents.services.skill_use import note_files
 from skills_app.package import SKILL_FILE
 from skills_app.pinned import PinnedSkill
 
-_PATH = re.compile(r"/skills/([^\s/'\"`;|&<>()]+)(?:/([^\s'\"`;|&<>()]*))?")
+_PATH = re.compile(
+    r"(?:^|[\s'\"`;|&<>()=,:\[{])(?:/sandbox)?/skills/([^\s'\"`;|&<>(){}\[\],\x00-\x1f\x7f]+)"
+)
 _TOOLS = frozenset({"read_file", "execute", "execute_python", "execute_in_sandbox"})
 _MAX_PATHS = 20
+MAX_PATH = 500
 
 
 def note_skill_files(session: Session, call: Call, outcome: Outcome) -> None:
@@ -47,10 +50,12 @@ def note_skill_files(session: Session, call: Call, outcome: Outcome) -> None:
 
 
 def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[PinnedSkill, str]]:
-    """Each (skill, path in it) that a value of the input names."""
+    """Each (skill, path in it) that a value of the input names, in time linear in the input."""
     for value in json.loads(raw_input).values():
         if not isinstance(value, str):
             continue
-        for name, path in _PATH.findall(posixpath.normpath(value) if "\n" not in value else value):
-            if name in skills and path:
-                yield skills[name], path[:500]
+        for found in _PATH.findall(value):
+            name, _, path = posixpath.normpath(found).partition("/")
+            path = path.rstrip(".:")
+            if name in skills and path and path.isprintable() and len(path) <= MAX_PATH:
+                yield skills[name], path

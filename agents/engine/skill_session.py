@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.models import Run
-from skills_app.models import ActiveSkill
+from skills_app.models import ActiveSkill, Trust
 from skills_app.pinned import PinnedSkill, by_name
 from skills_app.services.sets import skills_in
 
@@ -25,8 +25,9 @@ class RunSkills:
 
     def activate(self, skills: Sequence[PinnedSkill]) -> None:
         for skill in skills:
-            self.active.setdefault(skill.name, skill)
-        self.prompt_is_old = True
+            if skill.name not in self.active:
+                self.active[skill.name] = skill
+                self.prompt_is_old = True
 
     def deactivate(self, name: str) -> None:
         if self.active.pop(name, None) is not None:
@@ -34,8 +35,12 @@ class RunSkills:
 
 
 def skills_of(run: Run) -> RunSkills:
-    """Reads the rows of a run whose skills are settled."""
-    pinned = by_name(skills_in(run.skill_set_id))
+    """Reads the rows of a run whose skills are settled.
+
+    What has been put in quarantine since then is not among them: neither loaded nor mounted again.
+    """
+    settled = skills_in(run.skill_set_id)
+    pinned = by_name(skill for skill in settled if skill.trust != Trust.QUARANTINED)
     names = ActiveSkill.objects.filter(thread_id=run.thread_id).order_by("pk")
     active = {name: pinned[name] for name in names.values_list("name", flat=True) if name in pinned}
     return RunSkills(run.skill_set_id, pinned, active)

@@ -39,7 +39,7 @@ from sandbox.toolbox_find import HeldToolbox, hold_toolbox
 from sandbox.workspace import Workspace
 from skills_app.conf import store_directory
 from skills_app.package import PackageFile
-from skills_app.pinned import MOUNT
+from skills_app.pinned import MOUNTS
 from skills_app.services.versions import version_files
 from skills_app.store import unpacked
 
@@ -87,7 +87,8 @@ class ThreadFiles:
                 else:
                     files = StateFilesystemBackend(DatabaseFileStore(thread_id, self._call, check))
                     if (skills := self._skills_directory()) is not None:
-                        files = CompositeBackend(files, {MOUNT: ReadOnly(TreeBackend(skills))})
+                        packages = ReadOnly(TreeBackend(skills))
+                        files = CompositeBackend(files, dict.fromkeys(MOUNTS, packages))
                 seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
                 self._backend = RememberingBackend(
                     with_memory(files, self._agent_id, self._call),
@@ -130,9 +131,7 @@ class ThreadFiles:
         if not self._skills.pinned:
             return None
         try:
-            return unpacked(
-                self._skills.set_id, list(self._skills.pinned.values()), self._skill_files
-            )
+            return unpacked(list(self._skills.pinned.values()), self._skill_files)
         except (OSError, ValueError) as error:
             raise SandboxSetupError(
                 f"The skills could not be unpacked in {store_directory()}: {error}"

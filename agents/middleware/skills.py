@@ -12,14 +12,19 @@ from agents.events.append import EventDraft
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
 from agents.middleware.skill_catalogue import catalogue
 from agents.models import Effect
-from agents.selectors.skill_text import skill_text
+from agents.selectors.pinned_search import find_pinned
+from agents.selectors.skill_text import in_quarantine, skill_text
 from agents.services.skill_use import note_deactivated, note_loaded
 from agents.spec import AgentSpec
 from skills_app.conf import skill_settings
 from skills_app.normalise import normalise_name
-from skills_app.pinned import MOUNT, PinnedSkill, UnmetRequirement, with_requirements
+from skills_app.pinned import MOUNT, PinnedSkill, with_requirements
+from skills_app.requirements import UnmetRequirement
+from skills_app.search.ranking import SHOWN
 
 _NAMED_WHEN_MISSING = 30
+_FOUND = 10
+"""Skills that a search shows."""
 
 
 class ListSkillsInput(BaseModel):
@@ -45,12 +50,26 @@ def _missing(context: ToolContext, given: str) -> ToolResult:
 
 async def list_skills(context: ToolContext, given: ListSkillsInput) -> ToolResult:
     skills = list(context.skills.pinned.values())
+    if given.query.strip():
+        return await _found(context, given.query, skills)
     return ToolResult(
         [
             {"name": skill.name, "description": skill.description, "tags": list(skill.head.tags)}
             for skill in skills
         ]
     )
+
+
+async def _found(context: ToolContext, query: str, skills: list[PinnedSkill]) -> ToolResult:
+    ranked = await context.in_database(find_pinned, query, skills)
+    shown = [
+        {"name": skill.name, "description": skill.description, "score": round(score, 2)}
+        for skill, score in ranked[:_FOUND]
+        if score >= SHOWN
+    ]
+    if not shown:
+        return ToolResult(f"None of your {len(skills)} skills fits {query[:200]!r}.")
+    return ToolResult(shown)
 
 
 async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
@@ -61,6 +80,9 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
         loaded = with_requirements(skill.name, context.skills.pinned)
     except UnmetRequirement as problem:
         return error(f"{skill.name} cannot be loaded. {problem}", "unmet_requirement")
+    if bad := await context.in_database(in_quarantine, loaded):
+        message = f"{skill.name} cannot be loaded: {', '.join(bad)} was put in quarantine."
+        return error(message, "quarantined")
     in_prompt = context.spec.skill_mode == "system_prompt"
     limit = skill_settings().CONTEXT_BYTES
     text = await context.in_database(partial(skill_text, limit=limit, heads_only=in_prompt), loaded)

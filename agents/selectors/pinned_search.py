@@ -15,6 +15,8 @@ FITS = 0.3
 """From this score on a skill is named to the model unasked."""
 _LOOKED_AT = 4_000
 """Characters of a message: what it is about stands at its beginning."""
+_RANKED = 60
+"""Of more skills only triggers speak unasked: the first ranking in a process reads them all."""
 
 
 def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
@@ -36,5 +38,6 @@ def suggested(message: str, skills: Collection[PinnedSkill]) -> list[str]:
     text = message[:_LOOKED_AT]
     read = Message.of(text)
     names = [skill.name for skill in skills if matching(skill.head.triggers, read) is not None]
-    names += [skill.name for skill, score in find_pinned(text, skills) if score >= FITS]
+    if len(skills) <= _RANKED:
+        names += [skill.name for skill, score in find_pinned(text, skills) if score >= FITS]
     return list(dict.fromkeys(names))[: skill_settings().SUGGESTIONS]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from agents.selectors.visible import Person, agents_for
 from skills_app.conf import skill_settings
-from skills_app.errors import InvalidSkill
-from skills_app.frontmatter import split_skill
 from skills_app.models import Skill, SkillFile, SkillVersion
+from skills_app.read import body_of
 from skills_app.scopes import BUILT_IN, LIBRARY, directory_scope
 
 
@@ -58,6 +57,13 @@ def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
     return versions.first()
 
 
+def waiting_trusts(skills: Iterable[Skill]) -> dict[int, str]:
+    """By skill: the trust of the latest version, for those of which no version is accepted."""
+    waiting = [skill.pk for skill in skills if skill.current_id is None]
+    latest = SkillVersion.objects.filter(skill__in=waiting, number=F("skill__version"))
+    return dict(latest.order_by().values_list("skill_id", "trust"))
+
+
 def package_entries(version_id: int) -> list[PackageEntry]:
     """The files of a version in the order of their paths."""
     rows = SkillFile.objects.filter(version_id=version_id).order_by("path")
@@ -69,6 +75,8 @@ def package_entries(version_id: int) -> list[PackageEntry]:
 
 def package_file(version_id: int, path: str) -> bytes | None:
     """The bytes of one file; None where the version has none of just this path."""
+    if "\0" in path:  # which no path has, and PostgreSQL does not take
+        return None
     data = (
         SkillFile.objects.filter(version_id=version_id, path=path)
         .values_list("blob__data", flat=True)
@@ -81,14 +89,6 @@ def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
     """By version: its SKILL.md without the head."""
     rows = SkillVersion.objects.filter(pk__in=list(version_ids)).exclude(content=None)
     return {pk: body_of(content or "") for pk, content in rows.values_list("pk", "content")}
-
-
-def body_of(content: str) -> str:
-    """A stored SKILL.md without its head. One that no reader takes any more is given whole."""
-    try:
-        return split_skill(content)[1]
-    except InvalidSkill:
-        return content
 
 
 def as_text(data: bytes) -> str | None:

@@ -26,6 +26,7 @@ from agents.models import (
 from agents.selectors.visible import agents_for, threads_for
 from agents.services.agents import current_version
 from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
 from agents.states import (
     ACTIVE_RUNS,
@@ -188,9 +189,11 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
                 code="other_agent",
             )
         if request.skill_directories is not None:
+            check_skill_directories(request.skill_directories, thread.workspace_path)
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
         return thread
+    check_skill_directories(request.skill_directories or (), request.workspace_path)
     return Thread.objects.create(
         agent=agent,
         owner_id=owner.pk,

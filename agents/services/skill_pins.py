@@ -6,38 +6,40 @@ from collections.abc import Sequence
 
 from agents.events.append import EventDraft
 from agents.models import Message, Run
+from agents.selectors.pinned_search import suggested
+from agents.services.skill_note import change_note
 from agents.spec import AgentSpec
-from skills_app.conf import skill_settings
 from skills_app.models import ActiveSkill
-from skills_app.pinned import PinnedSkill, by_name, pinned
+from skills_app.pinned import PinnedSkill, by_name
 from skills_app.scopes import describe_scope
 from skills_app.selectors.available import available_skills
 from skills_app.services.sets import skills_in, store_set
-from skills_app.services.sync import SourceRead, sync_source
+from skills_app.services.sync import SourceRead
 
-
-def skill_directories(run: Run) -> list[str]:
-    """The host's directories that hold skills of this run's agent."""
-    return list(dict.fromkeys([*skill_settings().DIRECTORIES, *run.thread.skill_directories]))
+MAX_TOLD = 50
+"""Packages that the event names of those that are left out; it counts all."""
+MAX_MESSAGE = 2000
 
 
 def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[EventDraft]:
     """Bind a run that has no skills yet to the versions of this moment; what watchers are told.
 
-    Runs in the transaction of the driver that begins the run. Raises `SkillChanged` when another
-    process stored the same directory at this moment: try again.
+    Runs in the transaction of the driver that begins the run. `reads` are its directories as this
+    driver found them: what is not in them is not in the run, whatever other hosts have stored.
     """
-    for read in reads:
-        sync_source(read)
-    agent_id = run.agent_version.agent_id
     available = available_skills(
-        agent_id, built_in=spec.builtin_skills, directories=run.thread.skill_directories
+        run.agent_version.agent_id,
+        built_in=spec.builtin_skills,
+        directories=run.thread.skill_directories,
+        there={read.scope: read.names for read in reads},
     )
-    now = by_name(pinned(version) for version in available.versions)
     run.skill_set = store_set(available.versions)
-    before = _skills_before(run)
-    note = _change_note(before, now) if before is not None else ""
-    _put_away(run, now)
+    now = by_name(skills_in(run.skill_set_id))
+    before = _set_before(run)
+    note = ""
+    if before != run.skill_set_id:
+        note = change_note(by_name(skills_in(before)), now) if before is not None else ""
+        _put_away(run, now)
     suggestion = _suggestion(run, now)
     run.opening_note = "\n".join(part for part in (note, suggestion) if part)
     run.save(update_fields=["skill_set", "opening_note"])
@@ -46,51 +48,37 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
         for name, scope in available.collisions
     ]
     problems += [
-        {"skill": path, "message": " ".join(str(problem) for problem in found)[:2000]}
+        {
+            "skill": path or describe_scope(read.scope),
+            "message": " ".join(str(problem) for problem in found)[:MAX_MESSAGE],
+        }
         for read in reads
         for path, found in read.problems.items()
     ]
-    return [("skills.skipped", {"problems": problems[:50]})] if problems else []
+    if not problems:
+        return []
+    told = {"problems": problems[:MAX_TOLD], "count": len(problems)}
+    return [("skills.skipped", told)]
 
 
-def _skills_before(run: Run) -> dict[str, PinnedSkill] | None:
-    """The skills of the thread's last run that had any pinned; None for the first."""
+def _set_before(run: Run) -> str | None:
+    """The set of the thread's last run that had any pinned; None for the first."""
     earlier = Run.objects.filter(thread_id=run.thread_id, parent=None, number__lt=run.number)
-    last = (
+    return (
         earlier.exclude(skill_set=None)
         .order_by("-number")
         .values_list("skill_set_id", flat=True)
         .first()
     )
-    return by_name(skills_in(last)) if last is not None else None
-
-
-def _change_note(before: dict[str, PinnedSkill], now: dict[str, PinnedSkill]) -> str:
-    new = [f"{name} ({_one_line(now[name].description)})" for name in now if name not in before]
-    gone = [name for name in before if name not in now]
-    changed = [
-        name
-        for name, skill in now.items()
-        if name in before and before[name].content_hash != skill.content_hash
-    ]
-    parts = []
-    if new:
-        parts.append(f"new: {'; '.join(new)}")
-    if changed:
-        parts.append(f"changed, to be read again before use: {', '.join(changed)}")
-    if gone:
-        parts.append(f"gone: {', '.join(gone)}")
-    return f"[Vel: the skills have changed. {'. '.join(parts)}.]" if parts else ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:
     """An active skill that changed or went is active no more."""
-    ids = [skill.version_id for skill in now.values()]
-    ActiveSkill.objects.filter(thread_id=run.thread_id).exclude(version_id__in=ids).delete()
+    ids = {skill.version_id for skill in now.values()}
+    active = ActiveSkill.objects.filter(thread_id=run.thread_id)
+    old = [pk for pk, version_id in active.values_list("pk", "version_id") if version_id not in ids]
+    if old:
+        active.filter(pk__in=old).delete()
 
 
 def _suggestion(run: Run, now: dict[str, PinnedSkill]) -> str:
@@ -98,4 +86,5 @@ def _suggestion(run: Run, now: dict[str, PinnedSkill]) -> str:
     message = Message.objects.filter(run=run, turn=0).first()
     if message is None or not now:
         return ""
-    return ""
+    names = suggested(message.text, list(now.values()))
+    return f"[Vel: skills that may fit this message: {', '.join(names)}.]" if names else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skills_app.models import ActiveSkill, SkillUse, UseKind
+from skills_app.models import ActiveSkill, SkillFile, SkillUse, UseKind
 from skills_app.package import SKILL_FILE
 from skills_app.pinned import PinnedSkill
 
@@ -28,9 +28,17 @@ def note_files(
     files: Sequence[tuple[PinnedSkill, str]],
     activates: Sequence[PinnedSkill],
 ) -> None:
-    """Files of skills were read or run. `activates` are active from now on by that."""
+    """Files of skills were read or run. `activates` are active from now on by that.
+
+    Only files that the versions have are noted: `files` are what a command's text seems to name.
+    """
     for skill in activates:
         _activate(thread_id, skill)
+    named = SkillFile.objects.filter(
+        version_id__in={skill.version_id for skill, _ in files},
+        path__in={path for _, path in files},
+    )
+    there = set(named.order_by().values_list("version_id", "path"))
     SkillUse.objects.bulk_create(
         [
             SkillUse(
@@ -41,6 +49,7 @@ def note_files(
                 call_id=call_id,
             )
             for skill, path in files
+            if (skill.version_id, path) in there
         ]
     )
 

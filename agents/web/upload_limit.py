@@ -10,16 +10,26 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from agents.conf import vel_settings
+from skills_app.conf import skill_settings
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files: the message, whose own limit comes later."""
 
+View = Callable[..., HttpResponseBase]
 
-def limited_upload(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """413 for a body that is larger than a thread's uploads, or of unknown length.
 
-    Django's check of the CSRF token reads the whole form to find it, and so comes after this.
-    """
+def limited_upload(view: View) -> View:
+    """413 for a body that is larger than a thread's uploads, or of unknown length."""
+    return _limited(view, lambda: vel_settings().UPLOAD_BYTES)
+
+
+def limited_package(view: View) -> View:
+    """413 for a body that is larger than a skill package, or of unknown length."""
+    return _limited(view, lambda: skill_settings().ARCHIVE_BYTES)
+
+
+def _limited(view: View, limit: Callable[[], int]) -> View:
+    """Django's check of the CSRF token reads the whole form to find it, and so comes after this."""
     protected = csrf_protect(view)
 
     @wraps(view)
@@ -27,8 +37,8 @@ def limited_upload(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
         length = request.META.get("CONTENT_LENGTH") or "0"
         if "Transfer-Encoding" in request.headers or not length.isdecimal():
             return HttpResponse("Send the form with a Content-Length.", status=411)
-        if int(length) > vel_settings().UPLOAD_BYTES + FORM_BYTES:
-            text = f"The files are too large: {vel_settings().UPLOAD_BYTES:,} bytes are taken."
+        if int(length) > limit() + FORM_BYTES:
+            text = f"The files are too large: {limit():,} bytes are taken."
             return HttpResponse(text, status=413, content_type="text/plain")
         return protected(request, *args, **kwargs)
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from django.urls import path
 
-from agents.web import approvals, changes, deciding, demo, files, history, home, knowledge, run
+from agents.web import (
+    approvals,
+    changes,
+    deciding,
+    demo,
+    files,
+    history,
+    home,
+    knowledge,
+    run,
+    skill_library,
+    skill_page,
+    skills,
+)
 
 app_name = "web"
 urlpatterns = [
@@ -16,6 +29,11 @@ urlpatterns = [
     path("approvals/<slug:request_id>/", approvals.one, name="approval"),
     path("approvals/<slug:request_id>/decide/", deciding.decide_one, name="approval-decide"),
     path("agents/<slug:slug>/knowledge/", knowledge.knowledge, name="knowledge"),
+    path("agents/<slug:slug>/skills/", skills.skills, name="skills"),
+    path("skills/", skill_library.library, name="skill-library"),
+    path("skills/<int:skill_id>/", skill_page.skill, name="skill"),
+    path("skills/<int:skill_id>/export/", skill_page.skill_export, name="skill-export"),
+    path("skills/<int:skill_id>/files/<path:path>", skill_page.skill_file, name="skill-file"),
     path("runs/", history.history, name="history"),
     path("runs/<slug:run_id>/", run.run_page, name="run"),
     path("runs/<slug:run_id>/summary/", run.run_summary, name="run-summary"),

@@ -20,12 +20,22 @@ def _carry_over(apps, schema_editor):
             SkillFile.objects.create(version=version, path="SKILL.md", blob_id=digest)
             line = f"SKILL.md\n0 {digest}\n"
             version.content_hash = hashlib.sha256(line.encode()).hexdigest()
-            version.head = {"name": skill.name, "description": skill.description}
+            version.head = _head(skill, version.content)
             version.file_count, version.size_bytes = 1, len(data)
             version.save()
             if version.number == skill.version and not skill.is_deleted:
                 skill.current = version
         skill.save()
+
+
+def _head(skill, content):
+    from skills_app.errors import InvalidSkill
+    from skills_app.read import read_text
+
+    try:
+        return {**read_text(content).head.as_json(), "name": skill.name}
+    except InvalidSkill:  # it was good enough for the release that stored it
+        return {"name": skill.name, "description": skill.description}
 
 
 class Migration(migrations.Migration):

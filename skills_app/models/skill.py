@@ -87,6 +87,9 @@ class SkillVersion(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     reviewed_at = models.DateTimeField(null=True, blank=True)
+    accepted_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("When agents first got it. Null: it has only waited.")
+    )
     reason = models.TextField(blank=True)
     source = models.CharField(max_length=20)
     origin = models.CharField(

@@ -43,8 +43,9 @@ def stored_document(version: SkillVersion) -> SkillDocument:
     """Raises `ValueError` for a version that deleted its skill."""
     if version.content is None:
         raise ValueError(f"{version} has no content.")
-    paths = version.files.order_by("path").values_list("path", flat=True)
-    return document_of(Head.from_json(version.head), body_of(version.content), paths)
+    paths = version.files.values_list("path", flat=True)
+    # In the order of a package's files, which databases need not share.
+    return document_of(Head.from_json(version.head), body_of(version.content), sorted(paths))
 
 
 def analysed_version(version: SkillVersion) -> Analysed:

@@ -1,125 +1,180 @@
 """Skills that lie in directories of the host: read anew for each run, stored when they changed.
 
-Reading needs no database and is not done in a transaction; `sync_source` is.
+Reading needs no database. Each package is stored in a transaction of its own, so that the first
+reading of a large directory keeps no other writer waiting.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skills_app.conf import skill_settings
-from skills_app.models import Skill, Trust
+from django.db import transaction
+
+from skills_app.errors import InvalidSkill, SkillChanged
+from skills_app.models import Skill, SkillVersion, Trust
 from skills_app.package import Package
-from skills_app.problems import Problem, Severity
-from skills_app.scopes import BUILT_IN, directory_scope
+from skills_app.problems import Problem, error
+from skills_app.scopes import BUILT_IN, describe_scope, directory_of, directory_scope
+from skills_app.search.document import analyse, document_of
 from skills_app.services.versions import VersionDetails, delete_skill, store_package
-from skills_app.sources.discover import read_directory
+from skills_app.sources.folder import read_folder
+from skills_app.sources.watch import FoundPackage, Remembered, watch_directory
 
 BUILT_IN_DIRECTORY = Path(__file__).parent.parent / "builtin"
 
-_Signature = tuple[tuple[str, int, int, int, int], ...]
 _MAX_REMEMBERED = 64
+_PASSING = frozenset({"unreadable", "changing"})
+"""Problems that another worker, or the next run, may not have: nothing is deleted for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRead:
-    """What a directory holds. `problems` of packages that were left out, by their paths."""
+    """What a directory holds. `problems` of what was left out, by paths in it; "" for itself."""
 
     scope: str
-    packages: tuple[Package, ...]
+    packages: tuple[FoundPackage, ...]
     problems: Mapping[str, Sequence[Problem]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> set[str]:
+        """The skills that are there now, and no others, whatever the rows say."""
+        return {found.head.name for found in self.packages}
 
-_remembered: dict[str, tuple[_Signature, SourceRead]] = {}
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the rows of a scope lack. `gone` are ids of skills that are not there any more."""
+
+    packages: tuple[FoundPackage, ...]
+    gone: tuple[int, ...]
+    quarantined: tuple[FoundPackage, ...] = ()
+    """Their bytes are in quarantine: they are not stored again under another trust."""
+
+    def __bool__(self) -> bool:
+        return bool(self.packages or self.gone)
+
+
+_remembered: dict[str, Remembered] = {}
 _lock = threading.Lock()
 
 
 def read_sources(directories: Sequence[str], *, built_in: bool) -> list[SourceRead]:
-    """Each directory as it is now. One that cannot be read has a problem instead of packages.
+    """Each directory as it is now. One that cannot be read has a problem instead of packages."""
+    scopes = [*([BUILT_IN] if built_in else []), *map(directory_scope, dict.fromkeys(directories))]
+    return [read_source(scope) for scope in scopes]
 
-    What has not changed by its files' times, sizes and inodes is not read again.
+
+def read_source(scope: str) -> SourceRead:
+    """The directory of one scope as it is now."""
+    directory = _directory(scope)
+    with _lock:
+        remembered = _remembered.pop(scope, {})
+    read = watch_directory(directory, remembered)
+    with _lock:
+        _remembered[scope] = read.remembered
+        while len(_remembered) > _MAX_REMEMBERED:
+            _remembered.pop(next(iter(_remembered)))
+    return SourceRead(scope, tuple(read.packages), read.problems)
+
+
+def changes_of(read: SourceRead) -> Changes:
+    """What of `read` is not in the rows yet. One query when nothing has changed."""
+    if "" in read.problems:
+        return Changes((), ())
+    rows = Skill.objects.filter(scope=read.scope, is_deleted=False)
+    known = {
+        name: (pk, digest)
+        for name, pk, digest in rows.values_list("name", "pk", "current__content_hash")
+    }
+    changed = [
+        found
+        for found in read.packages
+        if known.get(found.head.name, (0, None))[1] != found.content_hash
+    ]
+    passing = any(
+        problem.code in _PASSING for problems in read.problems.values() for problem in problems
+    )
+    gone = () if passing else tuple(known[name][0] for name in sorted(set(known) - read.names))
+    if not changed:
+        return Changes((), gone)
+    bad = set(
+        SkillVersion.objects.filter(
+            skill__scope=read.scope,
+            trust=Trust.QUARANTINED,
+            content_hash__in=[found.content_hash for found in changed],
+        ).values_list("content_hash", flat=True)
+    )
+    return Changes(
+        tuple(found for found in changed if found.content_hash not in bad),
+        gone,
+        tuple(found for found in changed if found.content_hash in bad),
+    )
+
+
+def quarantine_problems(changes: Changes) -> dict[str, list[Problem]]:
+    """What is told of packages that stay out because somebody put their bytes in quarantine."""
+    message = "It is in quarantine: somebody has to review it, or change it in the directory."
+    return {found.path or ".": [error("quarantined", message)] for found in changes.quarantined}
+
+
+def package_of(scope: str, found: FoundPackage) -> Package | None:
+    """Its bytes, read again where they were not kept; None when it has changed or gone since.
+
+    It is analysed for the search here, outside of the transaction that stores it.
     """
-    reads = [_read(BUILT_IN, BUILT_IN_DIRECTORY)] if built_in else []
-    reads += [_read(directory_scope(path), Path(path)) for path in dict.fromkeys(directories)]
-    return reads
+    package = found.package
+    if package is None:
+        try:
+            package = read_folder(_directory(scope).resolve() / found.path)
+        except InvalidSkill:
+            return None
+        if package.content_hash != found.content_hash:
+            return None
+    analyse(document_of(package.head, package.body, [file.path for file in package.files]))
+    return package
+
+
+def store_found(scope: str, package: Package) -> None:
+    """Make `package` what the agents of `scope` get. Raises `SkillChanged` in a race."""
+    trust = Trust.BUILT_IN if scope == BUILT_IN else Trust.LOCAL
+    store_package(scope, package, _details(scope), trust=trust)
+
+
+@transaction.atomic
+def remove_gone(scope: str, ids: Sequence[int]) -> None:
+    """Delete the skills `ids` of a scope; the versions that runs have pinned stay."""
+    reason = f"It is not in {describe_scope(scope)} any more, or cannot be taken."
+    for skill in Skill.objects.filter(pk__in=ids, scope=scope, is_deleted=False).order_by("pk"):
+        delete_skill(skill, _details(scope, reason))
 
 
 def sync_source(read: SourceRead) -> None:
-    """Make the rows of a scope what its directory holds. Raises `SkillChanged` in a race.
-
-    A directory that cannot be read leaves the rows as they are.
-    """
-    if "" in read.problems:
-        return
-    trust = Trust.BUILT_IN if read.scope == BUILT_IN else Trust.LOCAL
-    source = "release" if read.scope == BUILT_IN else "directory"
-    known = {
-        skill.name: skill
-        for skill in Skill.objects.filter(scope=read.scope, is_deleted=False)
-        .select_related("current")
-        .defer("current__content", "current__head", "current__findings")
-    }
-    for package in read.packages:
-        skill = known.pop(package.head.name, None)
-        current = skill.current if skill else None
-        if current is not None and current.content_hash == package.content_hash:
-            continue
-        store_package(read.scope, package, VersionDetails(source), trust=trust)
-    for skill in known.values():
-        delete_skill(skill, VersionDetails(source, reason="It is not in the directory any more."))
+    """All of the above in a row, for callers without an event loop. Raises `SkillChanged`."""
+    changes = changes_of(read)
+    for package in _packages(read.scope, changes.packages):
+        store_found(read.scope, package)
+    if changes.gone:
+        remove_gone(read.scope, changes.gone)
 
 
-def _read(scope: str, directory: Path) -> SourceRead:
-    try:
-        signature = _signature(directory)
-    except OSError as error:
-        problem = Problem(
-            Severity.ERROR,
-            "unreadable",
-            f"The directory of skills {directory} cannot be read ({error.strerror}): name one "
-            "that is there, or leave it out.",
-        )
-        return SourceRead(scope, (), {"": [problem]})
-    with _lock:
-        held = _remembered.get(scope)
-    if held is not None and held[0] == signature:
-        return held[1]
-    packages, problems = read_directory(directory)
-    read = SourceRead(scope, tuple(packages), problems)
-    with _lock:
-        while len(_remembered) >= _MAX_REMEMBERED:
-            _remembered.pop(next(iter(_remembered)))
-        _remembered[scope] = (signature, read)
-    return read
+def _packages(scope: str, found: Sequence[FoundPackage]) -> Iterator[Package]:
+    for one in found:
+        package = package_of(scope, one)
+        if package is None:
+            raise SkillChanged(f"The skill {one.head.name} has changed at this moment: look again.")
+        yield package
 
 
-def _signature(directory: Path) -> _Signature:
-    found: list[tuple[str, int, int, int, int]] = []
-    left = [str(directory)]
-    limit = skill_settings().DIRECTORY_ENTRIES
-    if not stat.S_ISDIR(os.stat(directory).st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, "it is no directory", str(directory))
-    while left:
-        with os.scandir(left.pop()) as entries:
-            for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                found.append(
-                    (
-                        entry.path,
-                        status.st_mtime_ns,
-                        status.st_ctime_ns,
-                        status.st_size,
-                        status.st_ino,
-                    )
-                )
-                if stat.S_ISDIR(status.st_mode):
-                    left.append(entry.path)
-        if len(found) > limit:
-            raise OSError(errno.E2BIG, f"it holds more than {limit:,} files", str(directory))
-    return tuple(sorted(found))
+def _directory(scope: str) -> Path:
+    given = directory_of(scope)
+    if given is None and scope != BUILT_IN:
+        raise ValueError(f"The skills of {scope} lie in no directory.")
+    return Path(given) if given is not None else BUILT_IN_DIRECTORY
+
+
+def _details(scope: str, reason: str = "") -> VersionDetails:
+    source = "release" if scope == BUILT_IN else "directory"
+    return VersionDetails(source, reason=reason, origin=directory_of(scope) or "")

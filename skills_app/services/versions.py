@@ -14,6 +14,7 @@ from skills_app.package import SKILL_FILE, Package, PackageFile
 from skills_app.read import read_package, read_text
 from skills_app.scan import findings_json, scan_package
 from skills_app.scopes import agent_scope
+from skills_app.search.index import index_version, remove_from_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,12 @@ def store_package(
     With `accept` agents get it from their next run on; else it waits beside the current one. The
     latest version with the same bytes and the same trust is returned as it is. `base_version` is
     the version that the change builds on (0: there is no such skill); None takes the skill as it
-    is. `agent_id` is for an agent's own. Raises `SkillChanged`.
+    is. `agent_id` is for an agent's own. Bytes that are in quarantine stay there and wait,
+    whatever the caller says. Raises `SkillChanged`.
     """
     skill = Skill.objects.select_for_update().filter(scope=scope, name=package.head.name).first()
+    if is_quarantined(package):
+        trust, accept = Trust.QUARANTINED, False
     number = skill.version if skill else 0
     if base_version is not None and base_version != number:
         raise SkillChanged(f"The skill {package.head.name} has changed since: look at it again.")
@@ -126,6 +130,7 @@ def delete_skill(
             )
             skill.version, skill.is_deleted, skill.current = version.number, True, None
             skill.save()
+            remove_from_index(skill.pk)
             return version
     except IntegrityError:
         raise SkillChanged(f"The skill {skill.name} has changed at this moment.") from None
@@ -176,17 +181,30 @@ def store_version(
     return version.number
 
 
-def is_quarantined(content_hash: str) -> bool:
-    """Whether just these bytes are in quarantine anywhere, and nobody vouches for them."""
-    trusts = set(
-        SkillVersion.objects.filter(content_hash=content_hash).values_list("trust", flat=True)
-    )
+def lock_bytes(skill_file: PackageFile) -> None:
+    """Hold all packages with this SKILL.md: a quarantine of its bytes, and storing them.
+
+    After all locks on skills. Bytes that are new have nothing to hold, and no quarantine.
+    """
+    list(SkillBlob.objects.select_for_update().filter(pk=skill_file.sha256).values_list("pk"))
+
+
+def is_quarantined(package: Package) -> bool:
+    """Whether just these bytes are in quarantine anywhere, and nobody vouches for them.
+
+    It stays so until the transaction ends.
+    """
+    for file in package.files:
+        if file.path == SKILL_FILE:
+            lock_bytes(file)
+    alike = SkillVersion.objects.filter(content_hash=package.content_hash)
+    trusts = set(alike.values_list("trust", flat=True))
     return Trust.QUARANTINED in trusts and Trust.REVIEWED not in trusts
 
 
 def require_not_quarantined(package: Package) -> None:
     """Raise `InvalidSkill` for bytes that are in quarantine."""
-    if is_quarantined(package.content_hash):
+    if is_quarantined(package):
         raise InvalidSkill(
             f"The skill {package.head.name} is, byte for byte, one that is in quarantine: have "
             "that one reviewed, or change this."
@@ -221,6 +239,7 @@ def _make_current(skill: Skill, version: SkillVersion) -> None:
     skill.description = version.fields.description
     skill.is_deleted = False
     skill.save()
+    index_version(version)
 
 
 def _create_version(

@@ -78,13 +78,14 @@ def test_skills_of_agents_keep_what_they_say_and_runs_load_them(
     assert skill.scope == agent_scope(agent.pk)
     versions = list(SkillVersion.objects.filter(skill=skill).order_by("number"))
     assert [version.content for version in versions] == texts
+    assert [version.fields.allowed_tools for version in versions] == [None, ("Read",)]
     assert skill.current == versions[1]
     assert versions[1].trust == "reviewed"
     for version, content in zip(versions, texts, strict=True):
         file = PackageFile("SKILL.md", content.encode())
         assert version_files(version.pk) == [file]
         assert version.content_hash == hash_files([("SKILL.md", False, file.sha256)])
-        assert (version.fields.name, version.fields.description) == ("beans", "Counts.")
+        assert version.fields.name == "beans"
         assert (version.file_count, version.size_bytes) == (1, len(file.data))
     deleted = Skill.objects.get(name="gone")
     assert (deleted.is_deleted, deleted.current) == (True, None)

@@ -26,10 +26,13 @@ from agents.services.asking import ask_about_memory, digest_of
 from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
 from agents.services.runs import RunRequest, create_run
+from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
 from memory.edits import MemoryEdit
 from memory.models import MemoryFile
+from skills_app.sources.archive import read_archive
+from tests.support.skill_zips import hostile_files, zipped
 
 User = get_user_model()
 ASSISTANT = "assistant"
@@ -207,6 +210,20 @@ def remembered(path: str, agent: str = ASSISTANT) -> str | None:
     return files.values_list("content", flat=True).first()
 
 
+def allow(user: str, permissions: list[str]) -> None:
+    """Codenames of permissions."""
+    found = Permission.objects.filter(codename__in=permissions)
+    User.objects.get(username=user).user_permissions.add(*found)
+
+
+def bring_skill(by: str, name: str = "beans", hostile: bool = False, **fields: str) -> int:
+    """Import a package into the library; the skill's id. `fields` are lines of its head."""
+    data = zipped(hostile_files(name), name) if hostile else zipped(name=name, **fields)
+    package = read_archive(data, f"{name}.zip")
+    made = import_skill(package, by=User.objects.get(username=by), source="web")
+    return made.version.skill_id
+
+
 def approval(request: str) -> dict[str, Any]:
     row = ApprovalRequest.objects.select_related("tool_call").get(pk=request)
     return {
@@ -260,6 +277,8 @@ COMMANDS = {
         make_child,
         remember,
         remembered,
+        allow,
+        bring_skill,
         approval,
         supersede,
         run,

@@ -23,6 +23,7 @@ from velproject.cli.notifications import notifications
 from velproject.cli.policy import policy
 from velproject.cli.run import run
 from velproject.cli.runs import runs
+from velproject.cli.skills import skills
 from velproject.cli.terminal import use_tolerant_streams, visible
 from velproject.cli.token import token
 from velproject.cli.toolbox import toolbox
@@ -68,6 +69,7 @@ class TaskOrCommand(click.Group):
         grants,
         policy,
         memory,
+        skills,
         agents,
         up,
         worker,

@@ -56,8 +56,9 @@ def check_database(ctx: click.Context, param: click.Parameter, values: tuple[str
 @click.option(
     "--skills",
     metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A directory of skills (accepted; this version does not load them).",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A directory of skills that the agent has; repeat for several.",
 )
 @click.option(
     "--workspace",
@@ -86,7 +87,7 @@ def run(
     task: str | None,
     persist: Path | None,
     workspace: Path | None,
-    skills: Path | None,
+    skills: tuple[Path, ...],
     session: str | None,
     agent: str | None,
     as_json: bool,
@@ -106,14 +107,17 @@ def run(
         task = sys.stdin.read(TASK_BYTES)
     if task is not None and not task.strip():
         raise click.UsageError("The task is empty: say what the agent should do.")
-    if skills is not None:
-        click.echo("Skills are not in this version: --skills is left aside.", err=True)
+    for directory in skills:
+        if not directory.is_dir():
+            what = "is no directory" if directory.exists() else "is not there"
+            raise click.UsageError(f"--skills {directory} {what}: name a directory of skills.")
     return perform(
         "run:run",
         persist=persist,
         task=task,
         agent=agent,
         workspace=workspace,
+        skills=skills,
         session=session,
         as_json=as_json,
         options=options,

@@ -30,6 +30,8 @@ def form(**changes: Any) -> dict[str, Any]:
         "slug": "helper",
         "max_output_tokens": 16_000,
         "profile": "full",
+        "builtin_skills": "on",
+        "skill_mode": "tool_result",
         "tools": "",
         "interrupt_on": "",
         "approval_rules": "",

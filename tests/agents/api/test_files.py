@@ -255,6 +255,8 @@ def test_a_turns_changes_are_shown_and_restored(run: Run) -> None:
     client = ann(run)
     (listed,) = client.get(url(run, "changes")).json()["results"]
     assert (listed["run"], listed["turn"], listed["changed"]) == (run.pk, 2, 1)
+    for cursor in ("abc", "9" * 30):
+        assert client.get(url(run, "changes"), {"cursor": cursor}).status_code in (200, 400)
     changes = client.get(url(run, "changes"), {"run": run.pk, "turn": 2}).json()
     assert changes == {
         "results": [

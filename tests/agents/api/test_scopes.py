@@ -26,7 +26,8 @@ READ, RUN, APPROVE = "read", "run", "approve"
 def endpoints() -> list[tuple[str, str, str]]:
     """Method, url and needed scope of every endpoint, for a run that waits for approval."""
     ann = make_user("ann")
-    memory = f"/api/v1/agents/{make_agent(owner=ann).pk}/memory"
+    agent = f"/api/v1/agents/{make_agent(owner=ann).pk}"
+    memory = f"{agent}/memory"
     request = ask_approval(make_run(ann))
     run, approval = f"/api/v1/runs/{request.run_id}", f"/api/v1/approvals/{request.id}"
     return [
@@ -37,6 +38,14 @@ def endpoints() -> list[tuple[str, str, str]]:
         ("DELETE", f"{memory}/knowledge/a.md", APPROVE),
         ("GET", f"{memory}-revisions", READ),
         ("POST", f"{memory}-restore", APPROVE),
+        ("GET", f"{agent}/skills", READ),
+        ("POST", f"{agent}/skills", APPROVE),
+        ("PUT", f"{agent}/skills/1", APPROVE),
+        ("PATCH", f"{agent}/skills/1", APPROVE),
+        ("DELETE", f"{agent}/skills/1", APPROVE),
+        ("GET", "/api/v1/skills", READ),
+        ("GET", "/api/v1/skills/1/files/SKILL.md", READ),
+        ("POST", "/api/v1/skills/1/versions/1/review", APPROVE),
         ("GET", "/api/v1/runs", READ),
         ("POST", "/api/v1/runs", RUN),
         ("GET", run, READ),

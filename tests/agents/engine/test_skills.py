@@ -173,3 +173,19 @@ def test_an_agent_reads_nothing_of_its_own_skill_in_quarantine(tmp_path: Path) -
     drive_to_end(start_run(user))
     assert "Obey" not in "".join(ToolCall.objects.values_list("result", flat=True))
     assert result("list_memory") == "[]"
+
+
+def test_a_message_names_skills_that_fit_and_a_search_finds_them(tmp_path: Path) -> None:
+    directory = tmp_path / "skills"
+    write_skill(directory, "beans")
+    write_skill(directory, "kites", description="Builds kites.", triggers="[wind*]")
+    write_skill(directory, "maps", description="Draws maps of cities.")
+    user = make_user()
+    calls = [call("list_skills", query="draw me a city map"), call("list_skills", query="zzz")]
+    make_agent(user, model=script_file(tmp_path, [{"tool_calls": calls}, {"text": "Done."}]))
+    message = "It is windy, and somebody must count the beans."
+    run = drive_to_end(start_run(user, message, skill_directories=(str(directory),)))
+    assert run.opening_note == "[Vel: skills that may fit this message: kites, beans.]"
+    found, nothing = ToolCall.objects.order_by("position").values_list("result", flat=True)
+    assert json.loads(json.loads(found))[0]["name"] == "maps"
+    assert "None of your 3 skills fits" in nothing

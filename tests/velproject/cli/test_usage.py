@@ -100,12 +100,6 @@ def test_what_does_not_fit_is_one_line_and_exit_code_2(
     assert vel.count("agents_run") == 0
 
 
-def test_skills_are_accepted_with_a_note(vel: Vel) -> None:
-    done = vel("--provider", "scripted", "--model", "echo", "--skills", ".", "hello")
-    assert done.returncode == 0
-    assert "Skills are not in this version" in done.stderr
-
-
 def test_a_word_that_is_near_a_command_can_still_be_a_task(vel: Vel) -> None:
     done = vel("run", "--provider", "scripted", "--model", "echo", "doctr")
     assert done.returncode == 0

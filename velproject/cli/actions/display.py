@@ -17,6 +17,7 @@ from velproject.cli.actions.wording import short_input, short_output, totals
 from velproject.cli.terminal import one_line, visible
 
 TODOS = "write_todos"
+SKIPPED_SHOWN = 10
 _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "!"}
 
 
@@ -134,6 +135,17 @@ class Display:
             self.note(f"  → {where}")
         else:
             self.note(f"  ✗ network: {where}: {one_line(data['reason'])}", "red")
+
+    def _on_skills_skipped(self, data: dict[str, Any]) -> None:
+        shown = data["problems"][:SKIPPED_SHOWN]
+        for problem in shown:
+            line = f"{one_line(str(problem['skill']))}: {one_line(str(problem['message']), 200)}"
+            self.note(f"skill left out: {line}", "yellow")
+        if (more := data["count"] - len(shown)) > 0:
+            self.note(f"skills left out: {more} more", "yellow")
+
+    def _on_skill_loaded(self, data: dict[str, Any]) -> None:
+        self.note(f"  skill: {one_line(str(data['name']))} ({one_line(str(data['trust']))})")
 
     def _on_todos_updated(self, data: dict[str, Any]) -> None:
         for todo in data["todos"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import readline  # noqa: F401  # input() edits lines once it is imported
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from agents.selectors.visible import agents_for, runs_for
 from agents.services.agents import default_provider
 from agents.services.errors import Conflict, NotFound, ServiceError
 from agents.services.runs import RunRequest
+from agents.services.skill_directories import check_skill_directories
 from agents.states import ACTIVE_RUNS
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
@@ -41,12 +43,15 @@ def run(
     task: str | None,
     agent: str | None,
     workspace: Path | None,
+    skills: Sequence[Path],
     session: str | None,
     as_json: bool,
     options: AgentOptions,
 ) -> int:
     """Carry out one task, or ask for one after another. The exit code is the last run's."""
     owner = local_user()
+    workspace_path = str(workspace_directory(workspace)) if workspace is not None else ""
+    directories = skill_directories(skills, workspace_path)
     if agent is None:
         check_options(options)
         warn_without_sandbox(options)
@@ -59,7 +64,8 @@ def run(
         key=session,
         executor=driver.host.executor,
         source="cli",
-        workspace_path=str(workspace_directory(workspace)) if workspace is not None else "",
+        workspace_path=workspace_path,
+        skill_directories=directories or None,
     )
     conversation = Conversation(driver, request, None if agent else options)
     try:
@@ -189,6 +195,22 @@ def workspace_directory(given: Path) -> Path:
     except SandboxSetupError as error:
         raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
     return place
+
+
+def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:
+    """Their absolute paths without links. What no run could use is refused here."""
+    places = []
+    for directory in given:
+        place = directory.expanduser().resolve()
+        if not os.access(place, os.R_OK | os.X_OK):
+            raise CliError(
+                f"--skills {one_line(str(directory))} cannot be read by this account: "
+                "change its mode, or name another directory."
+            )
+        places.append(str(place))
+    unique = tuple(dict.fromkeys(places))
+    check_skill_directories(unique, workspace_path)
+    return unique
 
 
 def unknown_agent(slug: str, owner: User) -> str:

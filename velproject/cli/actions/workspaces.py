@@ -14,6 +14,7 @@ from agents.conf import vel_settings
 from agents.models import WorkspaceSnapshot
 from agents.services.errors import Conflict
 from agents.services.file_changes import shown_path
+from agents.services.skill_care import prune_unpacked_skills
 from agents.services.workspace_care import (
     KeptWorkspace,
     archive_workspace,
@@ -103,10 +104,13 @@ def prune(*, days: int | None, archive: bool, apply: bool) -> int:
             print(f"{kept.key} stays: {error}", file=sys.stderr)
         else:
             print(f"removed {kept.key}  {size}  {what}")
+    skills = prune_unpacked_skills(limit, apply=apply)
+    if skills:
+        print(f"{'removed' if apply else 'would remove'} {len(skills)} unpacked sets of skills")
     if apply:
         for name in remove_leftovers():
             print(f"removed {one_line(name)}")
-    elif taken:
+    elif taken or skills:
         print("Nothing was removed: add --apply to do it.", file=sys.stderr)
     if not taken:
         print("No workspace is old enough.", file=sys.stderr)

@@ -4,6 +4,7 @@ import { ToolCard } from "./tool.js";
 import { appendText, element, setText, visible } from "./text.js";
 
 const DECISIONS = { approve: "approved", edit: "changed", reject: "rejected", respond: "answered" };
+const TRUST = { imported: "imported, reviewed by nobody", local: "from a directory of the host" };
 const QUIET_ENDS = new Set(["end_turn", "stop_sequence", undefined, null, ""]);
 
 export class Transcript {
@@ -87,6 +88,15 @@ export class Transcript {
       case "subagent.finished":
         this.subagent(type, data);
         break;
+      case "skill.loaded":
+        this.note(`Skill loaded: ${data.name}${data.version ? ` ${data.version}` : ""} (${TRUST[data.trust] ?? data.trust})`);
+        break;
+      case "skill.deactivated":
+        this.note(`Skill put away: ${data.name}`);
+        break;
+      case "skills.skipped":
+        this.skipped(data);
+        break;
       case "context.compacted":
         this.note(`Earlier parts were summarised: ${data.before} tokens became ${data.after}.`);
         break;
@@ -119,6 +129,18 @@ export class Transcript {
     line.append(element("a", { href: url }, visible(data.name ?? data.child_run_id)));
     line.append(type === "subagent.started" ? " started" : ` finished: ${visible(data.status)}`);
     this.root.append(line);
+  }
+
+  skipped({ problems = [], count = problems.length }) {
+    const list = element("ul");
+    for (const { skill, message } of problems) {
+      const line = element("li");
+      setText(line, `${skill}: ${message}`);
+      list.append(line);
+    }
+    const title = element("summary");
+    setText(title, count === 1 ? "A skill was left out" : `${count} skills were left out`);
+    this.root.append(element("details", { class: "fold" }, title, element("div", { class: "inside" }, list)));
   }
 
   note(text, isBad = false) {

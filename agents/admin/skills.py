@@ -1,0 +1,205 @@
+"""The library of skills: what there is, who vouches for it, what it holds, and what runs did.
+
+Rows change only through services. What a reviewer accepts is bound to the hash that was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from django.utils.safestring import SafeString
+
+from agents.admin import skill_changes, skill_import, skill_page, skill_review, skill_views
+from agents.admin.journal import JournalAdmin, person, tag
+from agents.admin.skill_filters import (
+    PlaceFilter,
+    TrustFilter,
+    WaitingFilter,
+    skills_to_look_at,
+    with_columns,
+)
+from agents.hidden_text import visible
+from agents.models import Agent, Run
+from agents.selectors.skill_packages import version_of, versions_of
+from agents.selectors.skills import skill_usage
+from agents.services.skill_library import sync_shared_skills
+from agents.services.skill_rights import may_manage_library, may_review
+from skills_app.models import Skill
+from skills_app.scopes import BUILT_IN, LIBRARY, directory_of
+
+PROBLEMS_TOLD = 10
+
+
+@admin.register(Skill)
+class SkillAdmin(JournalAdmin):
+    """Those of the library, of Vel and of the settings' directories, and of agents for oneself."""
+
+    page_template = "admin/skills/skill.html"
+    change_list_template = "admin/skills/list.html"
+    list_display = [
+        "shown_name",
+        "place",
+        "trust",
+        "versions",
+        "findings",
+        "review",
+        "agents_with_it",
+        "used",
+    ]
+    list_filter = [PlaceFilter, TrustFilter, WaitingFilter]
+    list_select_related = ["current", "agent"]
+    search_fields = ["name", "description", "=agent__slug"]
+    search_help_text = "A part of a name or a description, or an agent's slug."
+    ordering = ["name", "scope"]
+
+    class Media:
+        css = {"all": ["agents/web/reading.css", "agents/admin/skills.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return with_columns(skills_to_look_at(person(request))).defer(
+            "current__content", "current__head"
+        )
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Who may change something here may look."""
+        user = person(request)
+        return (
+            super().has_view_permission(request, obj)
+            or may_manage_library(user)
+            or may_review(user)
+        )
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return super().has_module_permission(request) or self.has_view_permission(request)
+
+    def get_urls(self) -> list[Any]:
+        views: dict[str, tuple[str, Callable[..., HttpResponse]]] = {
+            "import/": ("import", skill_import.import_page),
+            "<int:pk>/versions/<int:number>/files/": ("file", skill_views.file_page),
+            "<int:pk>/versions/<int:number>/download/": ("download", skill_views.download),
+            "<int:pk>/versions/<int:number>/export/": ("export", skill_views.export),
+            "<int:pk>/versions/<int:number>/review/": ("review", skill_review.review_page),
+            "<int:pk>/compare/": ("compare", skill_views.compare_page),
+            "<int:pk>/remove/": ("remove", skill_changes.remove_page),
+        }
+        own = [
+            path(
+                route,
+                self.admin_site.admin_view(partial(view, self)),
+                name=f"skills_app_skill_{name}",
+            )
+            for route, (name, view) in views.items()
+        ]
+        return [*own, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list. What lies in directories is read first, as each run does."""
+        if self.has_view_permission(request) and request.method == "GET":
+            problems = sync_shared_skills()
+            for place, messages in list(problems.items())[:PROBLEMS_TOLD]:
+                self.report(request, visible(f"{place}: {' '.join(messages)}"[:500]), failed=True)
+        may = {
+            "may_import": may_manage_library(person(request)) or skill_import.own_agents(request),
+        }
+        return super().changelist_view(request, {**may, **(extra_context or {})})
+
+    def change_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        return skill_views.strict(super().change_view(*args, **kwargs))
+
+    # Columns
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, skill: Skill) -> str:
+        return visible(skill.name)
+
+    @admin.display(description="where from", ordering="scope")
+    def place(self, skill: Skill) -> str:
+        return skill_page.where_from(skill)
+
+    @admin.display(description="trust", ordering="current__trust")
+    def trust(self, skill: Any) -> SafeString | str:
+        trust = skill.current.trust if skill.current else skill.latest_trust
+        return skill_page.trust_tag(trust) if trust else "–"
+
+    @admin.display(description="version", ordering="version")
+    def versions(self, skill: Skill) -> str:
+        if skill.current is None:
+            return f"none of {skill.version}"
+        current = skill.current.number
+        return str(current) if current == skill.version else f"{current} of {skill.version}"
+
+    @admin.display(description="findings")
+    def findings(self, skill: Skill) -> SafeString | str:
+        counts = skill_page.finding_counts(skill.current)
+        return skill_page.finding_tags(counts) if counts else ""
+
+    @admin.display(description="review", ordering="waits")
+    def review(self, skill: Any) -> SafeString | str:
+        return tag("waiting", "waits") if skill.waits else ""
+
+    @admin.display(description="agents")
+    def agents_with_it(self, skill: Any) -> str:
+        """By choices: how many agents there are is not everybody's to know."""
+        if skill.scope == LIBRARY:
+            return str(skill.on)
+        if skill.agent_id:
+            return "0" if skill.off else "1"
+        return f"all but {skill.off}" if skill.off else "all"
+
+    @admin.display(description="last used", ordering="last_use")
+    def used(self, skill: Any) -> Any:
+        return skill.last_use
+
+    # One skill on its page
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        user = person(request)
+        asked = request.GET.get("version", "")
+        version = version_of(row, int(asked)) if asked.isdecimal() and len(asked) < 9 else None
+        version = version or version_of(row)
+        head = version.fields if version else None
+        return {
+            "media": skill_views.STYLES,
+            "title": visible(row.name),
+            "skill": row,
+            "place": skill_page.where_from(row),
+            "description": visible(row.description),
+            "version": version,
+            "trust": skill_page.trust_tag(version.trust) if version else "",
+            "is_current": version is not None and version.pk == row.current_id,
+            "facts": skill_page.head_facts(head) if head else [],
+            "requirements": skill_page.requirements(head, row) if head else [],
+            "tools": skill_page.tools_left(head) if head else None,
+            "tools_required": [visible(name) for name in head.tools_required] if head else [],
+            "findings": skill_page.findings_by_severity(version.findings) if version else [],
+            "files": skill_page.shown_files(version) if version else [],
+            "versions": [
+                {
+                    "row": each,
+                    "trust": skill_page.trust_tag(each.trust),
+                    "is_current": each.pk == row.current_id,
+                    "waits": row.waits and each.number == row.version,
+                    "counts": skill_page.finding_tags(skill_page.finding_counts(each)),
+                    "origin": visible(each.origin),
+                    "reason": visible(each.reason),
+                }
+                for each in versions_of(row)[: skill_page.VERSIONS_SHOWN]
+            ],
+            "usage": skill_usage(row),
+            "runs": skill_page.last_runs(row, user),
+            "can_see_runs": self.admin_site.get_model_admin(Run).has_view_permission(request),
+            "agents": skill_page.agents_of(row, user),
+            "can_see_agents": self.admin_site.get_model_admin(Agent).has_view_permission(request),
+            "may_review": may_review(user),
+            "may_remove": skill_changes.may_remove(user, row),
+            "is_built_in": row.scope == BUILT_IN,
+            "is_synced": row.scope == BUILT_IN or directory_of(row.scope) is not None,
+        }

@@ -1,0 +1,53 @@
+"""Who may do what with skills."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser, PermissionsMixin
+
+from agents.models import Agent
+from agents.selectors.visible import Person
+from agents.services.errors import NotAllowed
+
+MANAGE = "skills_app.manage_library"
+REVIEW = "skills_app.review_skill"
+_CHANGE_AGENT = "agents.change_agent"
+
+
+def may_change_skills(by: Person, agent: Agent) -> bool:
+    """Whether `by` decides what skills `agent` has: its owner, and who may change agents."""
+    if isinstance(by, AnonymousUser) or not by.is_active:
+        return False
+    return agent.owner_id == by.pk or _has(by, _CHANGE_AGENT)
+
+
+def may_manage_library(by: Person) -> bool:
+    return _has(by, MANAGE)
+
+
+def may_review(by: Person) -> bool:
+    return _has(by, REVIEW)
+
+
+def check_may_change(agent: Agent, by: Person) -> None:
+    """Raise `NotAllowed` unless `by` may change the skills of `agent`."""
+    if not may_change_skills(by, agent):
+        raise NotAllowed(
+            f"The skills of {agent.name} are changed by its owner, or by people who may change "
+            "agents."
+        )
+
+
+def check_may_manage(by: Person) -> None:
+    """Raise `NotAllowed` unless `by` may change the library."""
+    if not may_manage_library(by):
+        raise NotAllowed(f"The library is changed by people with the permission {MANAGE}.")
+
+
+def check_may_review(by: Person) -> None:
+    """Raise `NotAllowed` unless `by` may vouch for skills."""
+    if not may_review(by):
+        raise NotAllowed(f"Skills are reviewed by people with the permission {REVIEW}.")
+
+
+def _has(by: Person, permission: str) -> bool:
+    return isinstance(by, PermissionsMixin) and by.is_active and by.has_perm(permission)

@@ -1,0 +1,102 @@
+"""The library of skills: looked through by everybody, filled by those who may."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from agents.hidden_text import visible
+from agents.selectors.skill_packages import waiting_trusts
+from agents.selectors.skill_search import SkillFilter, filter_skills, search_skills
+from agents.selectors.skills import library_for
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.skill_library import import_skill, sync_shared_skills
+from agents.services.skill_rights import may_manage_library, may_review
+from agents.services.skill_uploads import origin_of, read_upload
+from agents.web.pages import PersonRequest, page
+from agents.web.skills import SOURCE, reason_of, status_of
+from agents.web.upload_limit import limited_package
+from skills_app.models import Trust
+
+SKILLS_A_PAGE = 50
+FOUND = 30
+SCOPES = ("library", "built-in")
+
+
+@limited_package
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def library(request: PersonRequest) -> HttpResponse:
+    """`?q=` searches; `trust`, `scope` and `tag` narrow; `page` turns. A POST takes a package."""
+    if request.method != "POST":
+        return render(request, "web/skill_library.html", _context(request))
+    try:
+        skill_id = _import(request)
+    except ServiceError as error:
+        problems = [str(held) for held in getattr(error, "problems", ())] or [error.message]
+        context = {**_context(request), "problems": problems}
+        return render(request, "web/skill_library.html", context, status=status_of(error))
+    return redirect("web:skill", skill_id=skill_id)
+
+
+def _context(request: PersonRequest) -> dict[str, Any]:
+    asked = request.GET
+    terms = SkillFilter(
+        scope=asked.get("scope", "") if asked.get("scope") in SCOPES else "",
+        trust=asked.get("trust", "") if asked.get("trust") in Trust.values else "",
+        tag=asked.get("tag", "")[:200],
+    )
+    query = asked.get("q", "")[:500].replace("\0", "")
+    sync_shared_skills()
+    found = filter_skills(library_for(request.user), terms)
+    context: dict[str, Any] = {
+        "q": query,
+        "terms": terms,
+        "trust_choices": Trust.choices,
+        "scopes": SCOPES,
+        "is_narrowed": bool(query or terms != SkillFilter()),
+        "may_manage": may_manage_library(request.user),
+        "may_review": may_review(request.user),
+    }
+    if query.strip():
+        skills = [hit.skill for hit in search_skills(found, query, limit=FOUND)]
+        return {**context, "skills": skills, "trusts": waiting_trusts(skills)}
+    rows = found.select_related("current").order_by("name", "scope")
+    shown = Paginator(rows, SKILLS_A_PAGE).get_page(asked.get("page"))
+    kept = {"scope": terms.scope, "trust": terms.trust, "tag": terms.tag}
+    return {
+        **context,
+        "skills": list(shown),
+        "trusts": waiting_trusts(shown),
+        "page": shown,
+        "kept": urlencode({name: value for name, value in kept.items() if value}),
+    }
+
+
+def _import(request: PersonRequest) -> int:
+    """Take the package that was sent and say what became of it; the skill's id."""
+    file = request.FILES.get("file")
+    if file is None:
+        raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")
+    made = import_skill(
+        read_upload(file),
+        by=request.user,
+        source=SOURCE,
+        origin=origin_of(file),
+        accept=request.POST.get("accept") == "true",
+        reason=reason_of(request),
+    )
+    version = made.version
+    said = f"{version.fields.name} was imported as version {version.number} ({version.trust})."
+    if not made.created:
+        said = f"{version.fields.name} is like this already: nothing changed."
+    elif made.waits:
+        said += " It waits: agents get it when somebody has reviewed it."
+    messages.success(request, visible(said))
+    return version.skill_id

@@ -1,0 +1,147 @@
+"""The actions of `vel skills` that change what agents get: review, quarantine, on, off, delete."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.text import Text
+
+from agents.selectors.skills import agent_skills
+from agents.services.own_skills import remove_skill
+from agents.services.skill_comparison import Comparison, compare
+from agents.services.skill_library import (
+    delete_skill_of_library,
+    quarantine_version,
+    review_version,
+    set_enabled,
+)
+from agents.services.skill_rights import check_may_review
+from skills_app.models import Skill, SkillVersion, Trust
+from velproject.cli.actions.ask import confirm
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.find import agent_named
+from velproject.cli.actions.local_user import local_user
+from velproject.cli.actions.shown_request import show_reading
+from velproject.cli.actions.skills_find import skill_named, version_named
+from velproject.cli.actions.skills_look import print_findings
+from velproject.cli.boot import again
+from velproject.cli.errors import OK, USAGE, CliError
+from velproject.cli.terminal import one_line
+
+DOOR = "cli"
+
+
+def review(*, name: str, agent: str | None, number: int | None, content_hash: str | None) -> int:
+    """Vouch for a version, else for the latest; what was shown is what is accepted.
+
+    At a terminal it is shown and asked about. `content_hash` says that somebody has seen it, and
+    refuses anything else. Without both it is shown, with the command that accepts just that.
+    """
+    user = local_user()
+    check_may_review(user)
+    skill = skill_named(name, agent)
+    version = version_named(skill, number or latest(skill))
+    if content_hash is not None:
+        _accept(version, content_hash)
+        return OK
+    _show(skill, version)
+    if not sys.stdin.isatty():
+        print(
+            f"Nothing is accepted yet: {again(f'skills review {name}')} "
+            f"--version {version.number} --hash {version.content_hash}",
+            file=sys.stderr,
+        )
+        return USAGE
+    if not confirm("Vouch for all of this?", new_console(stderr=True)):
+        print("Nothing is accepted.", file=sys.stderr)
+        return USAGE
+    _accept(version, version.content_hash)
+    return OK
+
+
+def latest(skill: Skill) -> int:
+    found = skill.versions.exclude(content=None).order_by("-number").first()
+    return found.number if found else skill.version
+
+
+def _accept(version: SkillVersion, content_hash: str) -> None:
+    if len(content_hash) < 64:
+        raise CliError("Give the whole hash, of 64 characters: `vel skills show` prints it.")
+    accepted = review_version(version.pk, by=local_user(), content_hash=content_hash)
+    print(f"{one_line(version.skill.name)} v{accepted.number} is reviewed.")
+
+
+def _show(skill: Skill, version: SkillVersion) -> None:
+    """What it changes to the version that agents get; all of it where nobody vouches for that."""
+    current = skill.current
+    base = current if current is not None and current.pk != version.pk else None
+    print(f"{one_line(skill.name)} v{version.number} ({version.trust}), {version.content_hash}")
+    print_findings(version.findings)
+    if base is not None:
+        print(f"\nWhat it changes to version {base.number} ({base.trust}):")
+        _show_comparison(compare(base, version))
+    if base is None or base.trust not in (Trust.REVIEWED, Trust.BUILT_IN):
+        print("\nAll of it:")
+        _show_comparison(compare(None, version))
+
+
+def _show_comparison(comparison: Comparison) -> None:
+    console = new_console()
+    for file in comparison.files:
+        if file.reading is not None:
+            show_reading(file.reading, console)
+        else:
+            print(f"\n{one_line(file.name, 250)} ({file.status})")
+        if file.mode:
+            console.print(Text(file.mode, style="bold"))
+        if file.why:
+            print(f"Not shown: {file.why}. `vel skills show … --file` prints it.")
+    if comparison.asks_more:
+        names = ", ".join(comparison.asks_more)
+        print(f"When it is used, or what it asks for, has changed: {names}.")
+    if comparison.findings or comparison.gone:
+        print(f"Findings of the scan: {len(comparison.findings)} new, {comparison.gone} gone.")
+    counts = ", ".join(f"{count} {what}" for what, count in comparison.counts.items())
+    print(
+        f"Files: {counts}." + (f" NOT SHOWN: {comparison.unshown}." if comparison.unshown else "")
+    )
+
+
+def quarantine(*, name: str, agent: str | None, number: int | None, reason: str) -> None:
+    """That which agents get, or the version that is named."""
+    skill = skill_named(name, agent)
+    version = quarantine_version(version_named(skill, number).pk, by=local_user(), reason=reason)
+    skill.refresh_from_db()
+    current = skill.current if skill.current_id != version.pk else None
+    gets = f"Agents get version {current.number}." if current else "No agent has it."
+    print(f"{one_line(skill.name)} v{version.number} is in quarantine. {gets}")
+
+
+def delete(*, name: str, agent: str | None) -> None:
+    """A skill of the library, or with an agent one of its own."""
+    skill = skill_named(name, agent)
+    user = local_user()
+    if agent is not None and skill.agent is None:
+        raise CliError(
+            f"{one_line(skill.name)} is not this agent's own: `vel skills disable` takes it from "
+            "the agent, and without --agent it is deleted for all."
+        )
+    if skill.agent is not None:
+        remove_skill(skill.agent, skill.pk, by=user, source=DOOR)
+    else:
+        delete_skill_of_library(skill.pk, by=user, base_version=skill.version, source=DOOR)
+    print(f"{one_line(skill.name)} is deleted. Runs that have begun keep it.")
+
+
+def switch(*, name: str, agent: str, enabled: bool) -> None:
+    """On or off, from the agent's next run on."""
+    user = local_user()
+    found = agent_named(user, agent)
+    skill = skill_named(name, agent)
+    set_enabled(found, skill.pk, enabled, by=user)
+    print(f"{one_line(skill.name)} is {'on' if enabled else 'off'} for {one_line(found.slug)}.")
+    if any(row.collides and row.skill.pk == skill.pk for row in agent_skills(found)):
+        print(
+            "Another skill of this name comes before it: the agent has that one, not this.",
+            file=sys.stderr,
+        )
