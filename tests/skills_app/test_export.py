@@ -163,7 +163,7 @@ def test_what_would_be_too_long_is_refused() -> None:
 def test_a_long_plain_text_takes_no_time() -> None:
     begun = time.process_time()
     head_text(Head("report", "word" * 250 + "!", license="a-" * 2000 + "!"))
-    assert time.process_time() - begun < 0.2
+    assert time.process_time() - begun < 2  # it took minutes once
 
 
 def test_a_folder_has_the_bytes_and_modes(tmp_path: Path) -> None:

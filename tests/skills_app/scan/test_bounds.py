@@ -15,8 +15,8 @@ from skills_app.scan import has_danger, scan_package
 from skills_app.scan.rules import SIGNS
 from tests.skills_app.scan.packages import codes, findings, pack
 
-MOST = 0.5
-"""Seconds of processor time."""
+RATIO = 12
+"""The worst takes about five times what ordinary text of the longest SKILL.md takes."""
 _RANDOM = random.Random(7)
 _WORDS = b" ".join(_RANDOM.choice(SIGNS) for _ in range(150_000))[:1_300_000]
 
@@ -44,26 +44,18 @@ NASTY: dict[str, Callable[[], Package]] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _warm() -> None:
-    """The first scan of a process reads the scanner's tables."""
-    scan_package(pack({"a.py": "import os\n"}))
+@pytest.fixture(scope="module")
+def ordinary() -> float:
+    """Seconds that a long text without anything odd takes, when the tables have been read."""
+    package = pack(body="Count the words of each page and write the sums below. " * 7_000)
+    _seconds(package)
+    return min(_seconds(package) for _ in range(3))
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_no_package_takes_long(name: str) -> None:
-    package = NASTY[name]()
-    begin = time.process_time()
-    scan_package(package)
-    assert time.process_time() - begin < MOST
-
-
-def test_a_usual_package_takes_little() -> None:
-    package = pack(
-        {"scripts/a.py": "import json\nprint(json.dumps({}))\n" * 150}, body="Count. " * 900
-    )
-    best = min(_seconds(package) for _ in range(3))
-    assert best < 0.05
+def test_no_package_takes_much_longer_than_an_ordinary_one(name: str, ordinary: float) -> None:
+    taken = _seconds(NASTY[name]())
+    assert taken < RATIO * ordinary
 
 
 def _seconds(package: Package) -> float:

@@ -119,21 +119,24 @@ def test_a_hostile_body_costs_no_time() -> None:
     assert time.perf_counter() - start < 5
 
 
-def test_it_is_fast() -> None:
+def test_its_time_grows_with_the_library_and_not_faster() -> None:
     words = ["chart", "report", "invoice", "poster", "test", "deploy", "server", "mail", "photo"]
     library = [
         SkillDocument(
             f"skill-{n}",
             f"Does {words[n % 9]} and {words[n // 9 % 9]} number{n} for teams.",
-            body=" ".join(f"{words[(n + k) % 9]} word{n * 7 + k}" for k in range(300)),
+            body=" ".join(f"{words[(n + k) % 9]} word{n * 7 + k}" for k in range(100)),
         )
         for n in range(1_000)
     ]
     rank("warm up", library)
-    for size, allowed in ((21, 0.002), (1_000, 0.03)):
+
+    def least(size: int) -> float:
         taken = []
-        for n in range(20):
-            start = time.perf_counter()
+        for n in range(10):
+            start = time.process_time()
             rank(f"make a chart of last quarter's sales for invoice {n}", library[:size])
-            taken.append(time.perf_counter() - start)
-        assert min(taken) < allowed
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    assert least(1_000) < 40 * least(100)
