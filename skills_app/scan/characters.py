@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from memory.scanner.characters import character_hits, disguised
@@ -19,6 +20,8 @@ _STRONG = compile_linear(
     "[\u200b\u200c\u2060-\u2064]{4}|[\ufe00-\ufe0e]{3}|[\U000e0100-\U000e01ef]{2}".encode()
 )
 _BLANK_IN_CODE = compile_linear("[\u3164\u115f\u1160\uffa0]".encode())
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
+"""All but white space."""
 _STRICT = {"tag-characters", "bidi-control", "variation-selectors", "zero-width"}
 
 
@@ -41,6 +44,12 @@ def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFind
             f"{hit.description}.",
             shown(text[begin : hit.end + 40]),
         )
+    found = _CONTROL.search(text)
+    if found is not None:
+        near = text[max(0, found.start() - 40) : found.end() + 40]
+        line = text.count("\n", 0, found.start()) + 1
+        message = "A control character, as terminals take orders by."
+        yield ScanFinding("warning", "control-character", path, line, message, shown(near))
     if code:
         yield from blank_letters(path, text.encode("utf-8", "replace"))
 

@@ -31,7 +31,10 @@ _PLAIN = compile_linear(
     rb"(?:curl|wget)\b[^\n|]*\|\s*(?:ba|z)?sh\b|/dev/tcp/\d|\.ssh/id_(?:rsa|ed25519)|"
     rb"authorized_keys|stratum\+tcp|webhook\.site|discord(?:app)?\.com/api/webhooks|"
     rb"find-generic-password|powershell[^\n]* -e(?:nc|ncodedcommand) |"
-    rb"#!/(?:usr/)?bin/|ignore (?:all )?previous instructions",
+    rb"#!/(?:usr/)?bin/|"
+    rb"(?:ignore|disregard|forget) (?:all |any )?(?:the |your )?(?:previous|prior|earlier) "
+    rb"(?:instructions|messages)|(?:do not|don't|never) (?:tell|inform|mention (?:it|this) to) "
+    rb"the user|without telling the user",
     any_case=True,
 )  # fmt: skip
 
@@ -87,6 +90,10 @@ class _Budget:
             )
             # Bulk is also a way to hide.
             severity = "warning" if what == "code" else "note"
+            if SKILL_FILE in paths:
+                # The model follows it: of 4,136 public ones two are longer.
+                severity = "danger"
+                message = f"SKILL.md is longer than the scan reads ({PROSE_BYTES:,} characters)."
             yield ScanFinding(severity, "not-read", paths[0], 0, message)  # type: ignore[arg-type]
         if self.dense:
             message = (
@@ -128,7 +135,10 @@ def _of_file(file: PackageFile, hosts: Hosts, budget: _Budget) -> Iterator[ScanF
     if role == "code":
         yield from obfuscation_findings(file.path, data)
     if role == "prose":
-        yield from prose_findings(file.path, budget.take_prose(file.path, text))
+        taken = budget.take_prose(file.path, text)
+        yield from prose_findings(file.path, taken)
+        if len(taken) < len(text):
+            yield from _plain_signs(file, told="warning")
 
 
 def _as_utf8(data: bytes) -> bytes:
