@@ -86,9 +86,10 @@ def package_file(version_id: int, path: str) -> bytes | None:
 
 
 def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
-    """By version: its SKILL.md without the head."""
+    """By version: its SKILL.md without the head and the blank lines around the rest."""
     rows = SkillVersion.objects.filter(pk__in=list(version_ids)).exclude(content=None)
-    return {pk: body_of(content or "") for pk, content in rows.values_list("pk", "content")}
+    contents = rows.values_list("pk", "content")
+    return {pk: body_of(content or "").strip("\n") for pk, content in contents}
 
 
 def as_text(data: bytes) -> str | None:

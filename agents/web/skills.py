@@ -105,7 +105,7 @@ def _form_of(rows: list[AgentSkillRow], agent: Agent, asked: str) -> dict[str, A
         "skill": row.skill.pk,
         "base": row.skill.version,
         **shown,
-        "instructions": escaped_text(text.strip("\n")),
+        "instructions": escaped_text(text),
         "has_hidden": escaped_text(text + fields["description"]) != text + fields["description"],
     }
 
