@@ -177,6 +177,10 @@ class Loaded:
 
 def load_run(writer: Writer, run: Run, spec: AgentSpec, sources: Sequence[SourceRead]) -> Loaded:
     """Read a run, and settle what is settled at its beginning: skills, prompt, host account."""
+    if run.skill_set_id is None:
+        # Its row is written, and comes before its clock everywhere. One that was deleted has no
+        # fence, either.
+        list(Run.objects.select_for_update(no_key=True).filter(pk=run.pk).values_list("pk"))
     check_fence(writer)
     if run.skill_set_id is None:
         append_events(run.pk, pin_skills(run, spec, sources))

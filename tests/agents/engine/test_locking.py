@@ -19,6 +19,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 
 from agents.engine.database import Database
+from agents.engine.drive import load_run
 from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.journal import write_events, write_results, write_started
@@ -31,6 +32,7 @@ from agents.services.run_control import cancel_run, resume_run
 from agents.services.runs import RunRequest, create_run
 from agents.services.wake import lock_run
 from agents.services.workspaces import assign_sandbox_uid
+from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import (
     a_call,
     at_once,
@@ -87,6 +89,13 @@ def decision(answer: str, number: int = 0) -> Callable[[Scene], object]:
     return decide
 
 
+def load(scene: Scene) -> object:
+    """What a driver does first: it settles the run's skills."""
+    run = Run.objects.select_related("agent_version", "thread").get(pk=scene.run.pk)
+    spec = AgentSpec.model_validate(run.agent_version.spec)
+    return committed(load_run, scene.writer, run, spec, [])
+
+
 def as_driver(function: Callable[..., Any], *arguments: Any) -> Callable[[Scene], object]:
     return lambda scene: committed(function, scene.writer, *arguments)
 
@@ -103,6 +112,7 @@ WAITING = ANYBODY | {
     "approve the other": decision("approve", 1),
 }
 DRIVEN = ANYBODY | {
+    "load": load,
     "park": lambda scene: committed(park, scene.writer, scene.calls[1]),
     "complete": as_driver(complete_run, "end_turn", 1),
     "fail": as_driver(fail_run, "code", "message", 1),
@@ -113,7 +123,7 @@ DRIVEN = ANYBODY | {
     "result": lambda scene: committed(write_results, scene.writer, [success(scene.calls[0])]),
     "renew": lambda scene: renew_leases({scene.run.id: scene.writer.fence}),
 }
-DRIVERS_OWN = {"park", "complete", "fail", "end cancelled", "hand back", "start", "result"}
+DRIVERS_OWN = {"load", "park", "complete", "fail", "end cancelled", "hand back", "start", "result"}
 """A driver does one of these at a time."""
 
 
@@ -392,3 +402,21 @@ def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
         commit()
         driver.join()
     assert answers == [None, None]
+
+
+@pytest.mark.skipif(
+    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
+)
+def test_a_driver_that_settles_the_skills_takes_the_run_before_its_clock() -> None:
+    scene = driven_scene()
+
+    def take_the_clock() -> None:
+        assert RunClock.objects.select_for_update(nowait=True).get(run=scene.run)
+
+    with open_transaction(lambda: lock_run(scene.run.id), then=take_the_clock) as commit:
+        driver = in_thread(lambda: load(scene))
+        wait_until_it_waits(driver)
+        commit()
+        driver.join()
+    scene.run.refresh_from_db()
+    assert scene.run.skill_set is not None
