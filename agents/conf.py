@@ -5,7 +5,7 @@ Every key is optional. `settings.VEL = {"RUNS_PER_WORKER": 8}` changes one and k
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class VelSettings:
     """How many files they may upload into one thread."""
     PUBLIC_URL: str = "http://127.0.0.1:8000"
     """Where people reach the pages: links in notifications begin with it."""
+    SECRET_KEYS: tuple[str, ...] = field(default=(), repr=False)
+    """Encrypt what `agents.secret_text` stores: the first writes, all read. Empty: SECRET_KEY."""
     WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
     """`host` or `host:port`: where webhooks may go though it is not public, also over http."""
     ALLOW_UNSANDBOXED: bool = False
@@ -81,7 +83,7 @@ class VelSettings:
 def vel_settings() -> VelSettings:
     """The settings in force. An unknown key is an error that names the known ones."""
     given = getattr(settings, "VEL", {})
-    known = {field.name for field in fields(VelSettings)}
+    known = {known.name for known in fields(VelSettings)}
     unknown = sorted(set(given) - known)
     if unknown:
         raise ImproperlyConfigured(

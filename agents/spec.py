@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
@@ -81,7 +87,21 @@ class AgentSpec(BaseModel):
     allowed_hosts: tuple[str, ...] = ()
     toolbox: str = ""
     command_timeout: int | None = None
+    databases: tuple[str, ...] = ()
+    """Names of connections. Which of them it still has is asked anew at each call."""
     max_turns: int = 500
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_databases(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `databases` out where there are none.
+
+        Versions are compared by what is dumped: an agent that was defined before there was such a
+        field stays at its version.
+        """
+        fields: dict[str, Any] = dump(self)
+        if not fields.get("databases", True):
+            del fields["databases"]
+        return fields

@@ -22,6 +22,7 @@ for _name in (
     "VEL_HTTPS",
     "VEL_DEBUG",
     "VEL_SKILLS_DIRS",
+    "VEL_SECRET_KEYS",
 ):
     os.environ.pop(_name, None)
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")

@@ -96,6 +96,25 @@ def weak_key(key: str) -> str:
 
 
 @register(Tags.security)
+def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The key that encrypts stored passwords must not be one that can be guessed."""
+    try:
+        keys = vel_settings().SECRET_KEYS
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    if not keys or not (weakness := weak_key(keys[0])):
+        return []
+    return [
+        Error(
+            f"The first key of VEL_SECRET_KEYS {weakness}: whoever has a copy of the database "
+            "could read the passwords in it.",
+            hint="Put a new one in front of it: openssl rand -base64 32",
+            id="vel.E011",
+        )
+    ]
+
+
+@register(Tags.security)
 def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """What a server that runs as root must not do."""
     if os.geteuid() != 0:

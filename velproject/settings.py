@@ -148,6 +148,7 @@ VEL = {
     "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
     "ANTHROPIC_BASE_URL": env.text("ANTHROPIC_BASE_URL"),
     "PUBLIC_URL": env.public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000"),
+    "SECRET_KEYS": tuple(env.items("VEL_SECRET_KEYS", [])),
     "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),
 }
 

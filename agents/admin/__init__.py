@@ -7,6 +7,7 @@ One file per aggregate. Pages read rows; whatever changes them is a function of 
 from agents.admin import (
     agents,
     approvals,
+    databases,
     grants,
     memory,
     notifications,
@@ -19,6 +20,7 @@ from agents.admin import (
 __all__ = [
     "agents",
     "approvals",
+    "databases",
     "grants",
     "memory",
     "notifications",

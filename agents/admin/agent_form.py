@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 
 from agents.admin.approval_fields import (
     at_its_field,
@@ -16,8 +17,9 @@ from agents.admin.approval_fields import (
 )
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
-from agents.models import Agent
+from agents.models import Agent, DatabaseConnection
 from agents.services.agents import build_spec
+from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from sandbox.toolbox_find import toolbox_names
 
@@ -96,6 +98,10 @@ class AgentForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "toolbox" in self.fields:  # it is not, for people who may only look at it
             self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
+        if "databases" in self.fields:
+            shared_or_own = Q(agent=None) | Q(agent=self.instance.pk)
+            choices = DatabaseConnection.objects.filter(shared_or_own)
+            self.fields["databases"].queryset = choices  # type: ignore[attr-defined]
 
     def clean_tools(self) -> list[str] | None:
         tools = self.cleaned_data["tools"]
@@ -109,6 +115,14 @@ class AgentForm(forms.ModelForm):
         if twice:
             raise ValidationError(f"Named more than once: {', '.join(twice)}.")
         return tools
+
+    def clean_databases(self) -> list[DatabaseConnection]:
+        chosen = list(self.cleaned_data["databases"])
+        try:
+            check_assignable(self.instance, chosen)
+        except InvalidRequest as error:
+            raise ValidationError(at_its_field(error.message)[1]) from None
+        return chosen
 
     def clean_interrupt_on(self) -> dict[str, Any]:
         return check_interrupt_on(self.cleaned_data["interrupt_on"])

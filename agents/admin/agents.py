@@ -22,6 +22,7 @@ from agents.admin.version_diff import changes
 from agents.hidden_text import visible
 from agents.models import Agent, AgentVersion, Run
 from agents.services.agents import build_spec, save_agent
+from agents.services.databases import CONFIGURE_DATABASE
 from agents.services.errors import InvalidRequest, ServiceError
 from sandbox.probe import check_host
 
@@ -29,6 +30,7 @@ SANDBOX_FIELDS = ["sandbox", "network", "allowed_hosts", "toolbox", "command_tim
 GUARDED = {
     "sandbox": ("agents.configure_sandbox", SANDBOX_FIELDS),
     "approval": (CONFIGURE_APPROVAL, APPROVAL_FIELDS),
+    "databases": (CONFIGURE_DATABASE, ["databases"]),
 }
 """Parts of an agent that need a permission of their own to be changed."""
 VERSIONS_SHOWN = 30
@@ -104,7 +106,7 @@ class AgentAdmin(admin.ModelAdmin):
     ordering = ["name", "id"]
     prepopulated_fields = {"slug": ["name"]}
     raw_id_fields = ["owner"]
-    filter_horizontal = ["groups", "approver_groups"]
+    filter_horizontal = ["groups", "approver_groups", "databases"]
     readonly_fields = [
         "version",
         "created_at",
@@ -123,6 +125,7 @@ class AgentAdmin(admin.ModelAdmin):
         ("Skills", {"fields": ["builtin_skills", "skill_mode", "skills_of_agent"]}),
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
+        ("Databases", {"fields": ["databases"]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
@@ -162,7 +165,12 @@ class AgentAdmin(admin.ModelAdmin):
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Agent, form: AgentForm, change: bool) -> None:
-        save_agent(obj, by_id=request.user.pk)
+        """With its databases, which are part of what a version pins."""
+        databases = form.cleaned_data.get("databases")  # None: the person may not change them
+        save_agent(obj, by_id=request.user.pk, databases=databases)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return super().get_queryset(request).prefetch_related("databases")
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """An agent that was used stays, for its runs to be read; say so once, not run by run."""
@@ -187,7 +195,10 @@ class AgentAdmin(admin.ModelAdmin):
                 continue
             self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
             left_out = [
-                name for name, (needed, _) in GUARDED.items() if not request.user.has_perm(needed)
+                name
+                for name, (needed, _) in GUARDED.items()
+                if not request.user.has_perm(needed)
+                if name != "databases" or agent.databases.exists()
             ]
             note = f" The defaults were taken for its {' and '.join(left_out)}." if left_out else ""
             self.message_user(
@@ -200,8 +211,8 @@ class AgentAdmin(admin.ModelAdmin):
     def _duplicate(self, request: HttpRequest, agent: Agent) -> Agent:
         """A copy that belongs to the person and is shared with nobody.
 
-        What the person could not have typed is not copied: sandbox and approval, each without the
-        permission to configure it.
+        What the person could not have typed is not copied: sandbox, approval and databases, each
+        without the permission to configure it.
         """
         left_out = {*_OWN_TO_A_ROW, *_not_to_change(request)}
         copied = {
@@ -212,7 +223,8 @@ class AgentAdmin(admin.ModelAdmin):
         name = f"{agent.name[:90]} (copy)"
         slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
         copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
-        save_agent(copy, by_id=request.user.pk)
+        shared = None if "databases" in left_out else list(agent.databases.filter(agent=None))
+        save_agent(copy, by_id=request.user.pk, databases=shared)
         if "approver_groups" not in left_out:
             copy.approver_groups.set(agent.approver_groups.all())
         return copy

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from agents.databases.target import DatabaseTarget
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
 from agents.engine.handle import RunHandle
@@ -20,6 +21,7 @@ from agents.events.append import EventDraft
 from agents.middleware.registry import Toolset
 from agents.models import Run
 from agents.providers.base import Conversation, Provider
+from agents.selectors.databases import connections_of_run, targets_of
 from agents.spec import AgentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
@@ -122,6 +124,14 @@ class CallContext:
 
     async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
         return await self._session.database.run(function, *arguments)
+
+    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
+        names = self.spec.databases
+        if not names:
+            return {}
+        # Read anew at each call: what was taken away meanwhile is not used once more.
+        rows = await self.in_database(connections_of_run, self.agent_id, self.owner_id, names)
+        return await self.in_thread(targets_of, rows, names)
 
     def progress(self, text: str) -> None:
         self._loop.call_soon_threadsafe(

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool, wire_schema
+from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.memory import MemoryMiddleware
@@ -22,6 +23,7 @@ MIDDLEWARE: tuple[Middleware, ...] = (
     PlanningMiddleware(),
     FilesystemMiddleware(),
     ExecutionMiddleware(),
+    DatabaseMiddleware(),
     MemoryMiddleware(),
     SkillsMiddleware(),
 )
@@ -116,6 +118,8 @@ def known_tool_names() -> frozenset[str]:
     """Every tool that some agent could have, for checking what people write into an agent."""
     names: set[str] = set()
     for profile in ("full", "sandbox_only"):
-        spec = AgentSpec(name="", slug="", provider="", model="", profile=profile)
+        spec = AgentSpec(
+            name="", slug="", provider="", model="", profile=profile, databases=("any",)
+        )
         names |= set(build_toolset(spec).tools)
     return frozenset(names)

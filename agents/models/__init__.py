@@ -6,6 +6,7 @@ A model holds fields, constraints and properties that need nothing else. What ch
 
 from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
 from agents.models.approval import ApprovalKind, ApprovalRequest
+from agents.models.database import DatabaseConnection
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.message import Message, MessageRole
@@ -32,6 +33,7 @@ __all__ = [
     "ApprovalGrant",
     "ApprovalKind",
     "ApprovalRequest",
+    "DatabaseConnection",
     "Effect",
     "Epoch",
     "IdempotencyKey",

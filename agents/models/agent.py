@@ -135,6 +135,12 @@ class Agent(models.Model):
             "Seconds a command may take unless the call says otherwise. Empty: the tool's own."
         ),
     )
+    databases = models.ManyToManyField(
+        "agents.DatabaseConnection",
+        blank=True,
+        related_name="agents",
+        help_text=_("What it may query. Taking one away works at once, for runs under way too."),
+    )
     max_turns = models.PositiveIntegerField(default=500, validators=[MinValueValidator(1)])
     max_tokens = models.PositiveBigIntegerField(
         null=True, blank=True, help_text=_("All tokens of one run. Empty: no limit.")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from django.db import transaction
 from pydantic import ValidationError
 
 from agents.conf import vel_settings
-from agents.models import Agent, AgentVersion
+from agents.models import Agent, AgentVersion, DatabaseConnection
 from agents.providers import registry
+from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.policy_rules import check_policy
 from agents.spec import AgentSpec
@@ -29,12 +32,14 @@ def default_model(provider: str) -> str:
     return vel_settings().MODEL or registry.default_model(provider)
 
 
-def build_spec(agent: Agent) -> AgentSpec:
-    """The agent's present state as a run would pin it.
+def build_spec(agent: Agent, databases: Iterable[DatabaseConnection] | None = None) -> AgentSpec:
+    """The agent's present state as a run would pin it; with `databases` instead of those it has.
 
     Raises `InvalidRequest` that names the field which does not fit.
     """
     provider = agent.provider or default_provider()
+    if databases is None:  # one that is not stored has none, and need not ask
+        databases = () if agent._state.adding else agent.databases.all()
     _check_allowed_hosts(agent)
     try:
         spec = AgentSpec(
@@ -60,6 +65,7 @@ def build_spec(agent: Agent) -> AgentSpec:
             allowed_hosts=agent.allowed_hosts,
             toolbox=agent.toolbox,
             command_timeout=agent.command_timeout,
+            databases=tuple(sorted(connection.name for connection in databases)),
             max_turns=agent.max_turns,
             max_tokens=agent.max_tokens,
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
@@ -83,10 +89,23 @@ def _check_allowed_hosts(agent: Agent) -> None:
 
 
 @transaction.atomic
-def save_agent(agent: Agent, *, by_id: int | None = None) -> Agent:
-    """Store the agent and, if anything that a run sees has changed, a new version of it."""
-    spec = build_spec(agent).model_dump(mode="json")
+def save_agent(
+    agent: Agent,
+    *,
+    by_id: int | None = None,
+    databases: Sequence[DatabaseConnection] | None = None,
+) -> Agent:
+    """Store the agent and, if anything that a run sees has changed, a new version of it.
+
+    `databases` are those that it has from now on; None leaves them. Whether the person may say so
+    (`configure_database`) is for the caller to check.
+    """
+    if databases is not None:
+        check_assignable(agent, databases)
+    spec = build_spec(agent, databases).model_dump(mode="json")
     agent.save()
+    if databases is not None:
+        agent.databases.set(databases)
     locked = Agent.objects.select_for_update().get(pk=agent.pk)
     latest = locked.versions.order_by("-number").first()
     if latest is None or latest.spec != spec:

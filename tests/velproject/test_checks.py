@@ -52,6 +52,17 @@ def test_a_weak_key_on_the_network_is_refused(settings: Settings, key: str) -> N
     assert found() == {"vel.E002"}
 
 
+@pytest.mark.parametrize("first", ["short", "a" * 60, "changeme-" + GOOD_KEY])
+def test_a_weak_key_for_stored_secrets_is_refused_everywhere(
+    settings: Settings, first: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost"]
+    settings.VEL = {**settings.VEL, "SECRET_KEYS": (first, GOOD_KEY)}
+    assert found() == {"vel.E011"}
+    settings.VEL = {**settings.VEL, "SECRET_KEYS": (GOOD_KEY, first)}  # being rotated out
+    assert found() == set()
+
+
 def test_an_empty_key_is_weak() -> None:
     assert checks.weak_key("") == "is empty"
 

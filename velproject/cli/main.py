@@ -13,6 +13,7 @@ import click
 
 from velproject.cli.agents import agents
 from velproject.cli.approvals import approvals
+from velproject.cli.databases import databases
 from velproject.cli.demo import demo
 from velproject.cli.doctor import doctor
 from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
@@ -23,6 +24,7 @@ from velproject.cli.notifications import notifications
 from velproject.cli.policy import policy
 from velproject.cli.run import run
 from velproject.cli.runs import runs
+from velproject.cli.secrets import secrets
 from velproject.cli.skills import skills
 from velproject.cli.terminal import use_tolerant_streams, visible
 from velproject.cli.token import token
@@ -71,6 +73,8 @@ class TaskOrCommand(click.Group):
         memory,
         skills,
         agents,
+        databases,
+        secrets,
         up,
         worker,
         doctor,

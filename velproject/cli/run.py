@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -36,16 +36,32 @@ class Dollars(click.ParamType):
         return Decimal(text)
 
 
-def check_database(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
-    """Refuse what is no NAME=URL, and then the option itself, which has no tools behind it yet."""
+def read_databases(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """NAME=URL, or NAME=env:VARIABLE for a URL that should not stand in the command line.
+
+    No error shows a value: it may hold a password wherever it was mistyped.
+    """
+    found: dict[str, str] = {}
     for value in values:
         name, equals, url = value.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
-            raise click.BadParameter(f"{name!r} is not NAME=URL, as shop=sqlite:///shop.db.")
-        if not re.fullmatch(r"[a-z][a-z0-9+]*", urlsplit(url).scheme):
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
+            raise click.BadParameter(
+                "write NAME=URL, as shop=sqlite:///shop.db (a name of letters, digits, _ and -)."
+            )
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice.")
+        if url.startswith("env:"):
+            variable = url.removeprefix("env:")
+            url = os.environ.get(variable, "").strip()
+            if not url:
+                where = variable if re.fullmatch("[A-Za-z0-9_]{1,100}", variable) else "variable"
+                raise click.BadParameter(f"{name}: there is no {where} in the environment.")
+        if not re.match(r"[a-z][a-z0-9+]*:", url):
             raise click.BadParameter(f"{name}: the URL has no scheme, as postgresql://host/name.")
-    if values:
-        raise click.BadParameter("database tools are not in this version.")
+        found[name] = url
+    return tuple(found.items())
 
 
 @click.command(short_help="Give an agent a task (the same as `vel TASK`).")
@@ -69,11 +85,11 @@ def check_database(ctx: click.Context, param: click.Parameter, values: tuple[str
 @click.option("--no-sandbox", is_flag=True, help="Files in the database, no commands.")
 @click.option(
     "--database",
+    "databases",
     metavar="NAME=URL",
     multiple=True,
-    callback=check_database,
-    expose_value=False,
-    help="A database for the agent (not in this version).",
+    callback=read_databases,
+    help="A database that the agent may read; NAME=env:VARIABLE keeps the URL out of the command.",
 )
 @click.option("--toolbox", metavar="NAME", help="Its Python has what this toolbox holds.")
 @click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
@@ -90,11 +106,13 @@ def run(
     skills: tuple[Path, ...],
     session: str | None,
     agent: str | None,
+    databases: tuple[tuple[str, str], ...],
     as_json: bool,
     **options: Any,
 ) -> int:
     """Give an agent a task, or, without one, a session of several."""
-    if agent is not None and (given := [name for name in _OF_THE_AGENT if options[name]]):
+    given = [name for name in _OF_THE_AGENT if options[name]] + ["database"] * bool(databases)
+    if agent is not None and given:
         flags = ", ".join("--" + name.replace("_", "-") for name in given)
         raise click.UsageError(f"{flags}: with --agent its own settings count; leave them out.")
     if options["toolbox"] and options["no_sandbox"]:
@@ -119,6 +137,7 @@ def run(
         workspace=workspace,
         skills=skills,
         session=session,
+        databases=databases,
         as_json=as_json,
         options=options,
     )

@@ -16,7 +16,7 @@ from velproject.cli.errors import CliError
 
 def options(**given: object) -> AgentOptions:
     none: dict[str, object] = dict.fromkeys(AgentOptions.__annotations__)
-    return AgentOptions(**{**none, "provider": "scripted", "approve": (), **given})  # type: ignore[typeddict-item]
+    return AgentOptions(**{**none, "provider": "scripted", "approve": (), "databases": (), **given})  # type: ignore[typeddict-item]
 
 
 def request(owner: User) -> RunRequest:

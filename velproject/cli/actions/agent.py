@@ -9,7 +9,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents.models import Agent, Run
+from agents.secret_text import SecretText
 from agents.services.agents import save_agent
+from agents.services.databases import save_own_connection
 from agents.services.runs import RunRequest, create_run
 from velproject.cli.errors import CliError
 
@@ -25,6 +27,8 @@ class AgentOptions(TypedDict):
     max_turns: int | None
     max_cost: Decimal | None
     timeout: int | None
+    databases: tuple[tuple[str, SecretText], ...]
+    """Names and encrypted URLs."""
 
 
 def start_run(request: RunRequest, options: AgentOptions | None, owner: User) -> Run:
@@ -60,4 +64,9 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     agent.max_seconds = options["timeout"]
     agent.everyone = False
     agent.is_active = True
-    return save_agent(agent, by_id=owner.pk)
+    if not options["databases"]:
+        return save_agent(agent, by_id=owner.pk, databases=())
+    if agent._state.adding:
+        agent.save()  # they refer to it; its first version comes with them, right below
+    databases = [save_own_connection(agent, name, url) for name, url in options["databases"]]
+    return save_agent(agent, by_id=owner.pk, databases=databases)

@@ -27,6 +27,7 @@ from sandbox.probe import check_host
 from sandbox.toolbox_find import hold_toolbox
 from sandbox.workspace import own_directory_account
 from velproject.cli.actions.agent import AgentOptions, agent_slug, start_run
+from velproject.cli.actions.databases import sealed_databases
 from velproject.cli.actions.display import new_console
 from velproject.cli.actions.drive import Driver
 from velproject.cli.actions.local_user import local_user
@@ -45,10 +46,15 @@ def run(
     workspace: Path | None,
     skills: Sequence[Path],
     session: str | None,
+    databases: Sequence[tuple[str, str]],
     as_json: bool,
     options: AgentOptions,
 ) -> int:
-    """Carry out one task, or ask for one after another. The exit code is the last run's."""
+    """Carry out one task, or ask for one after another. The exit code is the last run's.
+
+    `databases` are names and URLs. From here on the URLs are encrypted.
+    """
+    options["databases"] = sealed_databases(databases)
     owner = local_user()
     workspace_path = str(workspace_directory(workspace)) if workspace is not None else ""
     directories = skill_directories(skills, workspace_path)

@@ -1,0 +1,11 @@
+"""Why a statement has no result, in words that may be shown to the agent."""
+
+from __future__ import annotations
+
+
+class QueryFailed(Exception):
+    """The message never holds a URL's secrets. `code` is a short name for events and programs."""
+
+    def __init__(self, message: str, code: str = "database") -> None:
+        super().__init__(message)
+        self.code = code

@@ -1,0 +1,73 @@
+"""The door of this package: a statement, or a question about the schema, on one target."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import psycopg
+
+from agents.databases.errors import QueryFailed
+from agents.databases.own_database import OwnDatabase
+from agents.databases.readonly_postgresql import query_postgresql
+from agents.databases.readonly_sqlite import query_sqlite
+from agents.databases.table import QueryResult
+from agents.databases.target import DatabaseTarget
+from agents.databases.url import dialect_of, without_secrets
+from sandbox.cancellation import Cancellation
+
+T = TypeVar("T")
+
+
+def execute_sql(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> QueryResult:
+    """Run one statement that reads. Blocks; QueryFailed says why there is no result.
+
+    `params` are values for `:name` in the statement. Lists are arrays for PostgreSQL and JSON text
+    for SQLite, where `json_each(:name)` reads them.
+    """
+    if "\0" in query:
+        raise QueryFailed("A statement has no NUL characters.", "invalid")
+    if dialect_of(target) == "postgresql":
+        return told(target, lambda: query_postgresql(target, query, params, own, cancel))
+    plain = {
+        name: json.dumps(value) if isinstance(value, dict | list) else value
+        for name, value in (params or {}).items()
+    }
+    return told(target, lambda: query_sqlite(target, query, plain, own, cancel))
+
+
+def told(target: DatabaseTarget, work: Callable[[], T]) -> T:
+    """Do it; what a database has to say becomes a QueryFailed without the URL's secrets."""
+    try:
+        return work()
+    except QueryFailed as problem:
+        raise QueryFailed(without_secrets(str(problem), target), problem.code) from None
+    except (psycopg.Error, sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
+        raise _failed(target, problem) from None
+
+
+def _failed(target: DatabaseTarget, problem: BaseException) -> QueryFailed:
+    text, code = str(problem), "database"
+    if isinstance(problem, psycopg.errors.QueryCanceled) or text == "interrupted":
+        text, code = (
+            f"The statement was stopped: {text} ({target.statement_seconds:g} s at most).",
+            "timeout",
+        )
+    elif text == "not authorized":
+        text += ": only one SELECT, VALUES or WITH … SELECT is possible, with SQLite's functions."
+    elif isinstance(problem, psycopg.Error) and problem.diag.message_primary:
+        said = problem.diag
+        text = said.message_primary or ""
+        text += f"\nDETAIL: {said.message_detail}" if said.message_detail else ""
+        text += f"\nHINT: {said.message_hint}" if said.message_hint else ""
+        if said.sqlstate == "42601" and text.startswith("syntax error"):
+            text += "\nOne SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+    return QueryFailed(without_secrets(text, target), code)

@@ -1,0 +1,132 @@
+"""Sessions with a PostgreSQL server: how they begin, are made clean, and are stopped."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from agents.databases.errors import QueryFailed
+from agents.databases.pools import Connection, Pool, pool_for
+from agents.databases.target import DatabaseTarget
+from agents.databases.url import parsed
+from sandbox.cancellation import Cancellation
+
+_CONNECT_SECONDS = 10
+_LATER = 1.0
+"""Seconds that the server's own time-out is given before Vel cancels."""
+_CANCEL_SECONDS = 5.0
+
+_NETWORK = {
+    "connect_timeout": _CONNECT_SECONDS,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+
+def pool_of(target: DatabaseTarget) -> Pool:
+    """The pool of the target. Whoever may use a name may use its URL: both make the key."""
+    return pool_for(
+        (target.name, target.url, str(target.statement_seconds)),
+        lambda: Pool(lambda: _connect(target), lambda connection: _clean(connection, target)),
+    )
+
+
+def _connect(target: DatabaseTarget) -> Connection:
+    url = parsed(target)
+    if not url.username or not (url.host or "host" in url.query):
+        # libpq would fill in the account and the password of whoever runs Vel.
+        raise QueryFailed(f"The URL of {target.name} must name a host and a user.", "configuration")
+    given: dict[str, Any] = {
+        "host": url.host, "port": url.port, "user": url.username, "password": url.password,
+        "dbname": url.database or url.username,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
+    # Everything is libpq's to understand: nothing of the URL becomes an argument of psycopg's.
+    where = make_conninfo(**{**_NETWORK, "application_name": "vel", **url.query, **given})
+    connection = psycopg.connect(where, autocommit=True, prepare_threshold=None)
+    try:
+        _settle(connection, target)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _settle(connection: Connection, target: DatabaseTarget) -> None:
+    milliseconds = int(target.statement_seconds * 1000)
+    connection.execute(
+        "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY;"
+        f"SET statement_timeout = {milliseconds};"
+        f"SET lock_timeout = {milliseconds};"
+        f"SET idle_in_transaction_session_timeout = {milliseconds + 30_000};"
+        "SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';"
+        "SET bytea_output = 'hex'; SET extra_float_digits = 1"
+    )
+
+
+def _clean(connection: Connection, target: DatabaseTarget) -> None:
+    """Settings, role, temporary tables, locks, prepared statements: nothing goes to the next."""
+    connection.execute("ROLLBACK")
+    connection.execute("DISCARD ALL")
+    _settle(connection, target)
+
+
+@contextmanager
+def stoppable(
+    connection: Connection, target: DatabaseTarget, cancel: Cancellation
+) -> Iterator[None]:
+    """Cancel what runs on the connection when the call is cancelled or the time is over.
+
+    Cancels on the server; if that does not help, the connection is cut.
+    """
+    ended, late = threading.Event(), threading.Event()
+    using = threading.Lock()
+
+    def stop() -> None:
+        with suppress(psycopg.Error):
+            connection.cancel_safe(timeout=_CANCEL_SECONDS)
+        if not ended.wait(_CANCEL_SECONDS):
+            with using:
+                if not ended.is_set():
+                    _cut(connection)
+
+    def stop_aside() -> None:
+        # Cancelling talks to the server: not in the engine's loop, which calls this.
+        threading.Thread(target=stop, name="vel-cancel", daemon=True).start()
+
+    def time_is_over() -> None:
+        late.set()
+        stop()
+
+    timer = threading.Timer(target.statement_seconds + _LATER, time_is_over)
+    timer.daemon = True
+    forget = cancel.on_cancel(stop_aside)
+    timer.start()
+    try:
+        yield
+        if late.is_set():
+            raise QueryFailed(
+                f"The statement took longer than {target.statement_seconds:g} s.", "timeout"
+            )
+    finally:
+        timer.cancel()
+        forget()
+        with using:
+            ended.set()
+
+
+def _cut(connection: Connection) -> None:
+    with (
+        suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as same,
+    ):
+        same.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,20 @@
+"""What is needed to reach one database, and what may be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class DatabaseTarget:
+    """One connection as a call uses it. The URL holds the password, so no `repr` shows it."""
+
+    name: str
+    url: str = field(repr=False)
+    statement_seconds: float = 30.0
+    max_rows: int = 10_000
+    max_bytes: int = 1_000_000
+    hidden_columns: tuple[str, ...] = ()
+    """Columns that queries may not read."""
+    allow_privileged: bool = False
+    """Also with a role that could read the server's files or rule it."""

@@ -1,0 +1,164 @@
+"""Text that is stored encrypted: passwords and URLs of what agents may use.
+
+A row holds a `SecretText`, which carries the ciphertext and shows neither it nor the plain text to
+anybody who prints, logs or serialises it. `reveal()` alone gives the plain text, where it is used.
+
+Keys: `VEL["SECRET_KEYS"]`, else Django's SECRET_KEY and its fallbacks. The first encrypts, all
+decrypt. What is derived from each does not depend on which of the two settings it stands in, so a
+former SECRET_KEY can be named in SECRET_KEYS for as long as something is encrypted with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.db import models
+from django.utils.encoding import force_str
+from django.views.decorators.debug import sensitive_variables
+
+from agents.conf import vel_settings
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
+_LABEL = b"vel: stored secrets, version 1"
+HIDDEN = "(secret)"
+
+
+class SecretUnreadable(Exception):
+    """No key in force decrypts it, or nothing is stored. The message says what to do."""
+
+
+class SecretText:
+    """A secret as it is stored. Two are never equal but by identity: each has its own nonce."""
+
+    __slots__ = ("_token",)
+
+    def __init__(self, token: str) -> None:
+        """`token` is ciphertext, as `seal` makes it; empty for no secret."""
+        self._token = token
+
+    @classmethod
+    @sensitive_variables()
+    def seal(cls, plain: str) -> SecretText:
+        """Encrypt with the first key."""
+        return cls(_fernet(_keys()).encrypt(plain.encode()).decode())
+
+    @sensitive_variables()
+    def reveal(self) -> str:
+        """The plain text. Raises `SecretUnreadable`."""
+        from cryptography.fernet import InvalidToken  # noqa: PLC0415  # see `_fernet`
+
+        if not self._token:
+            raise SecretUnreadable("Nothing is stored here: enter it again.")
+        try:
+            return _fernet(_keys()).decrypt(self._token.encode()).decode()
+        except (InvalidToken, ValueError):
+            raise SecretUnreadable(
+                f"It cannot be decrypted: restore the key that encrypted it to {_setting()}, "
+                "or enter it again."
+            ) from None
+
+    @sensitive_variables()
+    def sealed_anew(self) -> SecretText:
+        """The same secret, encrypted with the first key. Raises `SecretUnreadable`."""
+        return SecretText.seal(self.reveal())
+
+    def same_as(self, other: SecretText) -> bool:
+        """Whether both hold the same plain text; False if either cannot be decrypted."""
+        try:
+            return hmac.compare_digest(self.reveal().encode(), other.reveal().encode())
+        except SecretUnreadable:
+            return False
+
+    def __bool__(self) -> bool:
+        return bool(self._token)
+
+    def __repr__(self) -> str:
+        return HIDDEN if self._token else "(no secret)"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A stored secret is not pickled: read its row where it is needed.")
+
+    def __copy__(self) -> SecretText:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SecretText:
+        return self
+
+
+if TYPE_CHECKING:
+    _TextField = models.TextField[SecretText, SecretText]
+else:
+    _TextField = models.TextField
+
+
+class SecretTextField(_TextField):
+    """A column of ciphertext, a `SecretText` in Python.
+
+    Plain text is refused, so that nothing is stored unencrypted by mistake. Serialisers
+    (`dumpdata`) write an empty text: a dump of rows holds no secrets, and they are entered again
+    after it is loaded. Backups of the database hold the ciphertext.
+    """
+
+    def from_db_value(self, value: str | None, expression: Any, connection: Any) -> Any:
+        return None if value is None else SecretText(value)
+
+    def to_python(self, value: Any) -> Any:
+        if value in (None, ""):
+            return SecretText("")
+        if isinstance(value, SecretText):
+            return value
+        raise ValidationError("A secret is not loaded from text.")
+
+    def get_prep_value(self, value: Any) -> str | None:
+        if value is None:
+            return None
+        if not isinstance(value, SecretText):
+            raise TypeError(f"{self.name} takes a SecretText and got a {type(value).__name__}.")
+        return value._token
+
+    def get_lookup(self, lookup_name: str) -> Any:
+        """Nothing can be asked of it in a query, so no list's filter tells its beginning."""
+        return super().get_lookup(lookup_name) if lookup_name == "isnull" else None
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return ""
+
+
+def _setting() -> str:
+    return "VEL_SECRET_KEYS" if vel_settings().SECRET_KEYS else "VEL_SECRET_KEY"
+
+
+def _keys() -> tuple[str, ...]:
+    given = vel_settings().SECRET_KEYS
+    if isinstance(given, str):  # each of its letters would be a key
+        raise ImproperlyConfigured("VEL['SECRET_KEYS'] is a text: write a tuple of keys.")
+    return tuple(given) or tuple(
+        map(force_str, [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS])
+    )
+
+
+@lru_cache(maxsize=4)
+@sensitive_variables()
+def _fernet(keys: tuple[str, ...]) -> MultiFernet:
+    # Imported here: it costs 35 ms, which commands that need no secret should not wait for.
+    from cryptography.fernet import Fernet, MultiFernet  # noqa: PLC0415
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415
+
+    if not all(keys):
+        raise ImproperlyConfigured(f"{_setting()} has an empty key.")
+
+    def derived(key: str) -> bytes:
+        made = HKDF(algorithm=SHA256(), length=32, salt=None, info=_LABEL).derive(key.encode())
+        return base64.urlsafe_b64encode(made)
+
+    return MultiFernet([Fernet(derived(key)) for key in keys])

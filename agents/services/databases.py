@@ -1,0 +1,154 @@
+"""Defining databases for agents. URLs are encrypted here and never given back to a door."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+from agents.databases.address import AddressRefused, checked_url
+from agents.models import Agent, DatabaseConnection, Run
+from agents.secret_text import SecretText
+from agents.selectors.visible import Person
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from agents.states import ACTIVE_RUNS
+
+CONFIGURE_DATABASE = "agents.configure_database"
+MAX_HIDDEN_COLUMNS = 500
+_COLUMN = re.compile(r"[^.\x00-\x1f]{1,200}(\.[^.\x00-\x1f]{1,200}){0,2}")
+
+
+def may_configure(user: Person) -> bool:
+    """Whether `user` may define connections and give them to agents."""
+    return isinstance(user, PermissionsMixin) and user.has_perm(CONFIGURE_DATABASE)
+
+
+@sensitive_variables("url")
+def check_connection(connection: DatabaseConnection, url: str) -> SecretText:
+    """What `save_connection` would store as its URL. Raises `InvalidRequest` as it does."""
+    _check(connection)
+    if url:
+        return seal_url(url)
+    if not connection.url:
+        raise InvalidRequest("url: Give the URL of the database.", code="invalid_database")
+    return connection.url
+
+
+@sensitive_variables("url")
+@transaction.atomic
+def save_connection(connection: DatabaseConnection, *, url: str, by: Person) -> DatabaseConnection:
+    """Store a shared connection. An empty `url` keeps the one that it has.
+
+    Raises `NotAllowed`, or `InvalidRequest` that names the field and holds nothing of the URL.
+    """
+    must_configure(by)
+    if connection.is_private:
+        raise NotAllowed("This belongs to somebody's command line: only they may change it.")
+    connection.url = check_connection(connection, url)
+    if connection._state.adding:
+        connection.created_by_id = by.pk
+    connection.save()
+    return connection
+
+
+@transaction.atomic
+def remove_connection(connection_id: str, *, by: Person) -> None:
+    """Delete a connection: of a run under way the next call that names it is refused."""
+    row = DatabaseConnection.objects.select_for_update().filter(pk=connection_id).first()
+    if row is None:
+        raise NotFound("There is no such database connection.")
+    if row.owner_id is None or row.owner_id != by.pk:
+        must_configure(by)
+    row.delete()
+
+
+@transaction.atomic
+def save_own_connection(agent: Agent, name: str, url: SecretText) -> DatabaseConnection:
+    """The connection `name` of a person's own command-line agent, with this URL from now on.
+
+    `url` comes from `seal_url`. Raises `Conflict` while a run uses that name for another URL, and
+    `InvalidRequest`.
+    """
+    if agent.owner_id is None:
+        raise InvalidRequest("Only an agent with an owner can have databases of its own.")
+    rows = DatabaseConnection.objects.select_for_update()
+    row = rows.filter(agent=agent, name=name).first()
+    if row is None:
+        row = DatabaseConnection(agent=agent, name=name, created_by_id=agent.owner_id)
+    elif row.owner_id == agent.owner_id and row.url.same_as(url):
+        return row
+    else:
+        _refuse_while_used(agent, name)
+    row.owner_id, row.url = agent.owner_id, url
+    _check(row)
+    row.save()
+    return row
+
+
+@sensitive_variables()
+def seal_url(url: str) -> SecretText:
+    """Check a URL and encrypt it. Raises `InvalidRequest` without any part of it."""
+    try:
+        return SecretText.seal(checked_url(url.strip(), resolve=True))
+    except AddressRefused as error:
+        raise InvalidRequest(f"url: {error}", code="invalid_database") from None
+
+
+def check_assignable(agent: Agent, connections: Sequence[DatabaseConnection]) -> None:
+    """Each name once, and nobody else's own. Raises `InvalidRequest`."""
+    names = [connection.name for connection in connections]
+    if len(set(names)) < len(names):
+        raise InvalidRequest("databases: Two have the same name: rename one.", code="invalid_agent")
+    for connection in connections:
+        if connection.is_private and connection.agent_id != agent.pk:
+            raise InvalidRequest(
+                f"databases: {connection.name} belongs to another agent's command line.",
+                code="invalid_agent",
+            )
+
+
+def must_configure(by: Person) -> None:
+    """Raises `NotAllowed` for who may not define connections."""
+    if not may_configure(by):
+        raise NotAllowed(f"Defining databases needs the permission {CONFIGURE_DATABASE}.")
+
+
+def _refuse_while_used(agent: Agent, name: str) -> None:
+    runs = Run.objects.filter(agent_version__agent=agent, status__in=ACTIVE_RUNS)
+    for run in runs.select_related("agent_version"):
+        if name in run.agent_version.spec.get("databases", ()):
+            raise Conflict(
+                f"The run {run.pk} uses another database as {name}: choose another name, or end "
+                "that run first.",
+                code="database_in_use",
+            )
+
+
+def _check(connection: DatabaseConnection) -> None:
+    columns = connection.hidden_columns
+    if not isinstance(columns, list) or len(columns) > MAX_HIDDEN_COLUMNS:
+        raise InvalidRequest(
+            f'hidden_columns: Give a list of at most {MAX_HIDDEN_COLUMNS}, as ["users.email"].',
+            code="invalid_database",
+        )
+    for pattern in columns:
+        # One that fits nothing would hide nothing, in silence.
+        if not isinstance(pattern, str) or not _COLUMN.fullmatch(pattern):
+            raise InvalidRequest(
+                "hidden_columns: Write each as column, table.column or schema.table.column, "
+                "with * for anything within a part.",
+                code="invalid_database",
+            )
+    if not math.isfinite(connection.statement_seconds):  # NaN is neither too much nor too little
+        raise InvalidRequest("statement_seconds: Give a number.", code="invalid_database")
+    try:
+        connection.full_clean(exclude=["url"])
+    except ValidationError as error:
+        field, problems = next(iter(error.message_dict.items()))
+        place = "" if field == "__all__" else f"{field}: "
+        raise InvalidRequest(f"{place}{problems[0]}", code="invalid_database") from None
