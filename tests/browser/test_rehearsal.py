@@ -29,7 +29,7 @@ def test_unsaved_rules_are_tried_on_a_page_of_their_own(site: Site, new_page: Ne
     rehearsal = opened.value
     # The site is shared with other tests, which make calls too.
     expect(rehearsal.get_by_role("heading", name=re.compile(r"\d+ calls?, "))).to_be_visible()
-    row = rehearsal.get_by_role("row", name="execute").last
+    row = rehearsal.get_by_role("row", name=run)
     expect(row).to_contain_text("rule 1")
     expect(row).to_contain_text("echo a⟨U+202E⟩b")
     rehearsal.locator("#id_approval_rules").fill('[{"tool": "execute", "when": {"command": "("}')
