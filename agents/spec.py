@@ -60,6 +60,30 @@ class PolicyRule(BaseModel):
     """How it asks, with the action `ask`."""
 
 
+class SubagentSpec(BaseModel):
+    """Somebody an agent can delegate to. None, and empty, mean: as the agent itself has it.
+
+    `tools` are names; the field `skills` names those that are loaded from the beginning, and are
+    the only ones then. `read_only`: it sees the parent's workspace and can change no file, nor
+    can its commands.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    description: str = Field(min_length=1, max_length=300)
+    system_prompt: str = ""
+    provider: str = ""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+    skills: tuple[str, ...] = ()
+    read_only: bool = False
+    max_turns: int = Field(default=50, ge=1)
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_seconds: int | None = None
+
+
 class AgentSpec(BaseModel):
     """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit."""
 
@@ -89,19 +113,40 @@ class AgentSpec(BaseModel):
     command_timeout: int | None = None
     databases: tuple[str, ...] = ()
     """Names of connections. Which of them it still has is asked anew at each call."""
+    subagents: tuple[SubagentSpec, ...] = ()
+    general_subagent: bool = True
+    background_subagents: bool = False
+    max_concurrent_subagents: int = Field(default=5, ge=1, le=100)
+    subagent_depth: int = Field(default=1, ge=0, le=5)
+    """How many levels there may be below it."""
+    read_only: bool = False
+    """Of a subagent that may change no file."""
     max_turns: int = 500
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
 
     @model_serializer(mode="wrap")
-    def _without_no_databases(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `databases` out where there are none.
+    def _without_later_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the fields that later releases brought, where they say nothing.
 
         Versions are compared by what is dumped: an agent that was defined before there was such a
         field stays at its version.
         """
         fields: dict[str, Any] = dump(self)
-        if not fields.get("databases", True):
-            del fields["databases"]
+        for name in LATER_FIELDS:
+            if getattr(self, name) == type(self).model_fields[name].default:
+                fields.pop(name, None)
         return fields
+
+
+LATER_FIELDS = (
+    "databases",
+    "subagents",
+    "general_subagent",
+    "background_subagents",
+    "max_concurrent_subagents",
+    "subagent_depth",
+    "read_only",
+)
+"""Fields of `AgentSpec` that stored versions of an earlier release do not have."""

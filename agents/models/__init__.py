@@ -20,6 +20,7 @@ from agents.models.run import POOL, IdempotencyKey, Run, RunClock
 from agents.models.seen_file import SeenFile
 from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
 from agents.models.state_file import StateFile
+from agents.models.subagent import Subagent
 from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
@@ -50,6 +51,7 @@ __all__ = [
     "SnapshotCause",
     "StateFile",
     "TargetKind",
+    "Subagent",
     "Thread",
     "Todo",
     "TodoStatus",

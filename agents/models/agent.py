@@ -141,6 +141,23 @@ class Agent(models.Model):
         related_name="agents",
         help_text=_("What it may query. Taking one away works at once, for runs under way too."),
     )
+    general_subagent = models.BooleanField(
+        default=True, help_text=_("It may delegate to a subagent with its own tools.")
+    )
+    background_subagents = models.BooleanField(
+        default=False,
+        help_text=_("It may also start subagents and go on meanwhile (spawn_subagent)."),
+    )
+    max_concurrent_subagents = models.PositiveSmallIntegerField(
+        default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text=_("Subagents of one run that work at once; more wait for their turn."),
+    )
+    subagent_depth = models.PositiveSmallIntegerField(
+        default=1,
+        validators=[MaxValueValidator(5)],
+        help_text=_("0: it delegates nothing. 1: its subagents delegate nothing. And so on."),
+    )
     max_turns = models.PositiveIntegerField(default=500, validators=[MinValueValidator(1)])
     max_tokens = models.PositiveBigIntegerField(
         null=True, blank=True, help_text=_("All tokens of one run. Empty: no limit.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -27,6 +28,27 @@ class Run(models.Model):
     parent = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, blank=True, related_name="children"
     )
+    parent_call = models.ForeignKey(
+        "agents.ToolCall",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="children",
+        help_text=_("The call that delegated to it."),
+    )
+    parent_index = models.PositiveSmallIntegerField(
+        default=0, help_text=_("Its place among the tasks of that call.")
+    )
+    depth = models.PositiveSmallIntegerField(default=0, help_text=_("0: a person's own run."))
+    subagent = models.CharField(
+        max_length=100, blank=True, help_text=_("Which subagent of its parent's agent it is.")
+    )
+    subagent_spec = models.JSONField(
+        null=True, blank=True, help_text=_("What a subagent runs under, made of its parent's.")
+    )
+    is_awaited = models.BooleanField(
+        default=False, help_text=_("Its parked parent goes on when it has ended.")
+    )
     agent_version = models.ForeignKey(AgentVersion, on_delete=models.PROTECT, related_name="runs")
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
@@ -36,6 +58,11 @@ class Run(models.Model):
     )
     wait_reason = models.CharField(
         max_length=20, choices=WaitReason.choices, default=WaitReason.NONE, blank=True
+    )
+    wake_at = models.FloatField(
+        null=True,
+        blank=True,
+        help_text=_("When a parked run goes on by itself: seconds since 1970, the database's."),
     )
     executor = models.CharField(
         max_length=100,
@@ -72,6 +99,16 @@ class Run(models.Model):
                 condition=Q(parent__isnull=True, status__in=sorted(ACTIVE_RUNS)),
                 name="one_active_root_run_per_thread",
             ),
+            models.UniqueConstraint(
+                fields=["parent_call", "parent_index"],
+                condition=Q(parent_call__isnull=False),
+                name="one_run_per_delegated_task",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["wake_at"], condition=Q(wake_at__isnull=False), name="run_wake_at"
+            ),
         ]
         permissions = [("view_all_runs", _("Can see the runs of all users"))]
 
@@ -81,6 +118,11 @@ class Run(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.status in ENDED_RUNS
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The fields of `agents.spec.AgentSpec` that it runs under."""
+        return self.subagent_spec or self.agent_version.spec
 
 
 class RunClock(models.Model):

@@ -25,6 +25,14 @@ class Thread(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="threads"
     )
+    root = models.ForeignKey(
+        "self",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="family",
+        help_text=_("The thread whose shared files a subagent's has. Null: a person's own."),
+    )
     title = models.CharField(max_length=200, blank=True)
     host = models.CharField(max_length=255, help_text=_("The machine that holds the workspace."))
     workspace_path = models.CharField(
