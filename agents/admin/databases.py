@@ -24,6 +24,7 @@ from agents.selectors.databases import shown_address
 from agents.services.database_trial import try_connection
 from agents.services.databases import (
     check_connection,
+    may_allow_writes,
     may_configure,
     remove_connection,
     save_connection,
@@ -61,6 +62,8 @@ class ConnectionForm(forms.ModelForm):
             "max_bytes",
             "hidden_columns",
             "allow_privileged",
+            "allow_writes",
+            "allow_routines",
         ]
         widgets = {"description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"})}
 
@@ -90,8 +93,16 @@ class DatabaseConnectionAdmin(admin.ModelAdmin):
     """Saves go through `save_connection`. Without `configure_database` they are only read."""
 
     form = ConnectionForm
-    list_display = ["name", "address", "used_by", "allow_privileged", "owner", "updated_at"]
-    list_filter = ["allow_privileged"]
+    list_display = [
+        "name",
+        "address",
+        "used_by",
+        "allow_writes",
+        "allow_privileged",
+        "owner",
+        "updated_at",
+    ]
+    list_filter = ["allow_writes", "allow_privileged"]
     list_select_related = ["owner"]
     search_fields = ["name", "description"]
     ordering = ["name", "id"]
@@ -102,6 +113,7 @@ class DatabaseConnectionAdmin(admin.ModelAdmin):
         (None, {"fields": ["name", "description", "new_url", "address"]}),
         ("Limits", {"fields": ["statement_seconds", "max_rows", "max_bytes"]}),
         ("Protection", {"fields": ["hidden_columns", "allow_privileged"]}),
+        ("Writing", {"fields": ["allow_writes", "allow_routines"]}),
         ("Record", {"fields": ["used_by", "created_by", "created_at", "updated_at"]}),
     ]
 
@@ -118,6 +130,8 @@ class DatabaseConnectionAdmin(admin.ModelAdmin):
     ) -> list[str]:
         """The name stays: runs under way know it by that."""
         fixed = [] if obj is None else ["name"]
+        if not may_allow_writes(person(request)):
+            fixed += ["allow_writes", "allow_routines"]
         return [*super().get_readonly_fields(request, obj), *fixed]
 
     def get_fieldsets(self, request: HttpRequest, obj: DatabaseConnection | None = None) -> Any:
@@ -143,7 +157,10 @@ class DatabaseConnectionAdmin(admin.ModelAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_change_permission(request, obj) and may_configure(person(request))
-        return allowed and not (obj is not None and obj.is_private)
+        if obj is None:
+            return allowed
+        may_write = not obj.allow_writes or may_allow_writes(person(request))
+        return allowed and may_write and not obj.is_private
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_delete_permission(request, obj) and may_configure(person(request))

@@ -1,7 +1,7 @@
 """Which databases may be connected to: what a URL may say, and what it must never reach.
 
 Looked at when a connection is defined and again when it is used, since what lies at a path can
-have changed. Only the path of SQLite files is looked at on this host; nothing is connected to.
+have changed. Only the path of files is looked at on this host; nothing is connected to.
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql+psycopg"
+DUCKDB = "duckdb"
+_FILES = (SQLITE, DUCKDB)
+"""Those whose URL is the path of a file on this host."""
 _DRIVERS = {
     "sqlite": SQLITE,
     "sqlite+pysqlite": SQLITE,
     "postgresql": POSTGRESQL,
     "postgresql+psycopg": POSTGRESQL,
+    "duckdb": DUCKDB,
 }
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _PARAMETERS = {
@@ -53,7 +57,7 @@ class AddressRefused(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """Where a connection leads, without its password. `port` is 0 for SQLite."""
+    """Where a connection leads, without its password. `port` is 0 for a file."""
 
     dialect: str
     host: str
@@ -62,8 +66,8 @@ class Address:
     user: str
 
     def __str__(self) -> str:
-        if self.dialect == "sqlite":
-            return f"sqlite {self.database}"
+        if not self.port:
+            return f"{self.dialect} {self.database}"
         who = f"{self.user}@" if self.user else ""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.dialect} {who}{host}:{self.port}/{self.database}"
@@ -73,7 +77,7 @@ class Address:
 def address_of(url: str) -> Address:
     """Where a stored URL leads. Raises `AddressRefused` if it cannot be read."""
     parts = _parsed(url)
-    port = 0 if parts.drivername == SQLITE else parts.port or _DEFAULT_PORT
+    port = 0 if parts.drivername in _FILES else parts.port or _DEFAULT_PORT
     dialect = parts.drivername.partition("+")[0]
     return Address(dialect, parts.host or "", port, parts.database or "", parts.username or "")
 
@@ -86,8 +90,8 @@ def checked_url(url: str, *, resolve: bool = False) -> str:
     PostgreSQL server under another name.
     """
     parts = _parsed(url)
-    if parts.drivername == SQLITE:
-        return _checked_sqlite(parts)
+    if parts.drivername in _FILES:
+        return _checked_file(parts)
     _check_parameters(parts.query)
     _check_server(parts)
     _refuse_own_server(parts, resolve=resolve)
@@ -114,8 +118,8 @@ def _parsed(url: str) -> URL:
     if driver is None:
         kind = parts.drivername if re.fullmatch("[a-z0-9+_]{1,40}", parts.drivername) else "this"
         raise AddressRefused(
-            f"There is no driver for {kind}: PostgreSQL (postgresql://) and SQLite "
-            "(sqlite:////absolute/path) can be connected to."
+            f"There is no driver for {kind}: PostgreSQL (postgresql://), SQLite "
+            "(sqlite:////absolute/path) and DuckDB (duckdb:////absolute/path) can be connected to."
         )
     return parts.set(drivername=driver)
 
@@ -147,11 +151,13 @@ def _check_server(parts: URL) -> None:
 
 
 @sensitive_variables()
-def _checked_sqlite(parts: URL) -> str:
+def _checked_file(parts: URL) -> str:
+    form = f"{parts.drivername}:////absolute/path"
     if parts.host or parts.username or parts.password or parts.query:
-        raise AddressRefused("A SQLite URL is a path alone: sqlite:////absolute/path.")
+        kind = "A SQLite" if parts.drivername == SQLITE else "A DuckDB"
+        raise AddressRefused(f"{kind} URL is a path alone: {form}.")
     if not parts.database or not parts.database.startswith("/"):
-        raise AddressRefused("Name the file by its absolute path: sqlite:////absolute/path.")
+        raise AddressRefused(f"Name the file by its absolute path: {form}.")
     try:
         place = Path(parts.database).resolve(strict=True)
         found = place.stat()

@@ -9,3 +9,10 @@ class QueryFailed(Exception):
     def __init__(self, message: str, code: str = "database") -> None:
         super().__init__(message)
         self.code = code
+
+
+class OutcomeUnknown(QueryFailed):
+    """A statement that writes was to be kept, and nobody can say whether it was."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "outcome_unknown")

@@ -11,6 +11,7 @@ import psycopg
 
 from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase
+from agents.databases.readonly_duckdb import query_duckdb
 from agents.databases.readonly_postgresql import query_postgresql
 from agents.databases.readonly_sqlite import query_sqlite
 from agents.databases.table import QueryResult
@@ -31,17 +32,29 @@ def execute_sql(
     """Run one statement that reads. Blocks; QueryFailed says why there is no result.
 
     `params` are values for `:name` in the statement. Lists are arrays for PostgreSQL and JSON text
-    for SQLite, where `json_each(:name)` reads them.
+    for SQLite, where `json_each(:name)` reads them, and lists for DuckDB.
     """
-    if "\0" in query:
-        raise QueryFailed("A statement has no NUL characters.", "invalid")
+    refuse_nul(query)
     if dialect_of(target) == "postgresql":
         return told(target, lambda: query_postgresql(target, query, params, own, cancel))
-    plain = {
+    if dialect_of(target) == "duckdb":
+        return told(target, lambda: query_duckdb(target, query, params, own, cancel))
+    plain = for_sqlite(params)
+    return told(target, lambda: query_sqlite(target, query, plain, own, cancel))
+
+
+def refuse_nul(query: str) -> None:
+    """Drivers would cut the statement there."""
+    if "\0" in query:
+        raise QueryFailed("A statement has no NUL characters.", "invalid")
+
+
+def for_sqlite(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Values that SQLite takes: lists and objects are JSON text."""
+    return {
         name: json.dumps(value) if isinstance(value, dict | list) else value
         for name, value in (params or {}).items()
     }
-    return told(target, lambda: query_sqlite(target, query, plain, own, cancel))
 
 
 def told(target: DatabaseTarget, work: Callable[[], T]) -> T:
@@ -49,7 +62,8 @@ def told(target: DatabaseTarget, work: Callable[[], T]) -> T:
     try:
         return work()
     except QueryFailed as problem:
-        raise QueryFailed(without_secrets(str(problem), target), problem.code) from None
+        problem.args = (without_secrets(str(problem), target),)
+        raise problem from None
     except (psycopg.Error, sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
         raise _failed(target, problem) from None
 
@@ -70,4 +84,14 @@ def _failed(target: DatabaseTarget, problem: BaseException) -> QueryFailed:
         text += f"\nHINT: {said.message_hint}" if said.message_hint else ""
         if said.sqlstate == "42601" and text.startswith("syntax error"):
             text += "\nOne SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+    if code == "database" and _is_away(problem):
+        code = "connection"
     return QueryFailed(without_secrets(text, target), code)
+
+
+def _is_away(problem: BaseException) -> bool:
+    """Whether the server could not be reached, went away, or has no connection to spare."""
+    if not isinstance(problem, psycopg.OperationalError):
+        return False
+    state = problem.sqlstate or "08"
+    return state[:2] in ("08", "53") or state in ("57P01", "57P02", "57P03")

@@ -12,6 +12,7 @@ from sqlalchemy.engine.reflection import ObjectKind, ObjectScope
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.types import NullType, TypeEngine
 
+from agents.databases import inspect_duckdb
 from agents.databases.errors import QueryFailed
 from agents.databases.execute import told
 from agents.databases.hidden import is_hidden
@@ -104,6 +105,9 @@ def _told(target: DatabaseTarget, work: Callable[[], QueryResult]) -> QueryResul
 def list_tables(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
     """table_schema, table_name, table_type: BASE TABLE or VIEW. Blocks; QueryFailed."""
 
+    if dialect_of(target) == "duckdb":
+        return _told(target, lambda: inspect_duckdb.list_tables(target, own, cancel))
+
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
             rows = []
@@ -126,6 +130,9 @@ def list_tables(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) 
 def get_schema(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
     """A row for each column: table_schema, table_name, column_name, data_type, is_nullable, key."""
 
+    if dialect_of(target) == "duckdb":
+        return _told(target, lambda: inspect_duckdb.get_schema(target, own, cancel))
+
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
             rows = [row[:6] for schema in known.schemas for row in _columns(known, schema, None)]
@@ -139,6 +146,9 @@ def describe_table(
     target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation
 ) -> QueryResult:
     """column_name, data_type, is_nullable, column_default, key. `table` may be `schema.table`."""
+
+    if dialect_of(target) == "duckdb":
+        return _told(target, lambda: inspect_duckdb.describe_table(target, table, own, cancel))
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:

@@ -88,9 +88,9 @@ def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
         found = cursor.pgresult
         assert found is not None
         if kept is None:
-            kept = RowsWithin(target, [_text(found.fname(at)) for at in range(found.nfields)])
+            kept = RowsWithin(target, names_of(found))
         for number in range(found.ntuples):
-            row = tuple(_cell(found, number, at) for at in range(found.nfields))
+            row = cells_of(found, number)
             size += size_of(row)
             if not kept.add(row):
                 return kept.result()
@@ -98,6 +98,16 @@ def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
             return kept.result()
         rows += found.ntuples
         wanted = max(1, min(_MOST_ROWS, _FETCHED_BYTES * rows // max(size, 1)))
+
+
+def names_of(found: PGresult) -> list[str]:
+    """The columns of a result."""
+    return [_text(found.fname(at)) for at in range(found.nfields)]
+
+
+def cells_of(found: PGresult, row: int) -> tuple[Cell, ...]:
+    """One row of a result that the server gave as text."""
+    return tuple(_cell(found, row, at) for at in range(found.nfields))
 
 
 def _cell(found: PGresult, row: int, at: int) -> Cell:

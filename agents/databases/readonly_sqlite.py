@@ -24,7 +24,7 @@ from agents.databases.target import DatabaseTarget
 from agents.databases.url import parsed
 from sandbox.cancellation import Cancellation
 
-_BUSY_SECONDS = 5.0
+BUSY_SECONDS = 5.0
 _VIRTUAL_TABLES = 100
 _STEPS = 5_000
 """Instructions of SQLite's machine between two looks at the clock: below a millisecond."""
@@ -72,7 +72,7 @@ def query_sqlite(
             return QueryResult()
         kept = RowsWithin(target, [column[0] for column in cursor.description])
         for row in cursor:
-            if not kept.add(tuple(_cell(value) for value in row)):
+            if not kept.add(tuple(cell(value) for value in row)):
                 break
         return kept.result()
 
@@ -82,11 +82,11 @@ def read_only_sqlite(
     target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
 ) -> Iterator[tuple[sqlite3.Connection, HiddenInSqlite]]:
     """A connection within one read transaction, on which only reading is possible."""
-    path = _path_of(target, own)
+    path = path_of(target, own)
     connection = sqlite3.connect(
         f"file:{quote(path)}?mode=ro",
         uri=True,
-        timeout=min(_BUSY_SECONDS, target.statement_seconds),
+        timeout=min(BUSY_SECONDS, target.statement_seconds),
         isolation_level=None,
         check_same_thread=False,
         cached_statements=0,
@@ -99,7 +99,8 @@ def read_only_sqlite(
         connection.close()
 
 
-def _path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
+def path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
+    """The file of the target, looked at anew. QueryFailed for any that agents may not have."""
     url = parsed(target)
     path = url.database or ""
     if url.query or path.startswith("file:"):
@@ -123,15 +124,7 @@ def _path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
 def _guard(
     connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
 ) -> HiddenInSqlite:
-    deadline = time.monotonic() + target.statement_seconds
-
-    def must_stop() -> bool:
-        return cancel.cancelled or time.monotonic() > deadline
-
-    connection.set_progress_handler(must_stop, _STEPS)
-    for limit, value in _LIMITS.items():
-        connection.setlimit(limit, value)
-    connection.text_factory = lambda data: data.decode(errors="replace")
+    limit(connection, target, cancel)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     # All that follows sees one state of the database, the check for hidden columns included.
@@ -150,12 +143,25 @@ def _guard(
     if len(opened) != 1 or own.is_file(opened[0][2]):
         raise QueryFailed(f"{target.name} is not the file it was.", "own_database")
     hidden = find_hidden(connection, target)
-    _meet_virtual_tables(connection)
+    meet_virtual_tables(connection)
     connection.set_authorizer(reading_only(hidden.hides, hidden.virtual))
     return hidden
 
 
-def _meet_virtual_tables(connection: sqlite3.Connection) -> None:
+def limit(connection: sqlite3.Connection, target: DatabaseTarget, cancel: Cancellation) -> None:
+    """Bound what one statement may take, in time and in size."""
+    deadline = time.monotonic() + target.statement_seconds
+
+    def must_stop() -> bool:
+        return cancel.cancelled or time.monotonic() > deadline
+
+    connection.set_progress_handler(must_stop, _STEPS)
+    for name, value in _LIMITS.items():
+        connection.setlimit(name, value)
+    connection.text_factory = lambda data: data.decode(errors="replace")
+
+
+def meet_virtual_tables(connection: sqlite3.Connection) -> None:
     """At its first use SQLite declares a virtual table, which looks like a write to authorizers."""
     names = [
         row[0]
@@ -171,7 +177,8 @@ def _meet_virtual_tables(connection: sqlite3.Connection) -> None:
             connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0')  # noqa: S608
 
 
-def _cell(value: Any) -> Cell:
+def cell(value: Any) -> Cell:
+    """A value as it is shown: bytes as hexadecimal digits."""
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):

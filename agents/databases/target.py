@@ -18,3 +18,7 @@ class DatabaseTarget:
     """Columns that queries may not read."""
     allow_privileged: bool = False
     """Also with a role that could read the server's files or rule it."""
+    allow_writes: bool = False
+    """Statements that write can be tried, and run once a person has approved what they change."""
+    allow_routines: bool = False
+    """Also such that run functions and triggers of the database, which a trial runs too."""

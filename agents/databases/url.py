@@ -18,6 +18,7 @@ _DIALECTS = {
     "postgres": "postgresql",
     "postgresql": "postgresql",
     "postgresql+psycopg": "postgresql",
+    "duckdb": "duckdb",
 }
 
 
@@ -34,11 +35,12 @@ def parsed(target: DatabaseTarget) -> URL:
 
 
 def dialect_of(target: DatabaseTarget) -> str:
-    """`sqlite` or `postgresql`; QueryFailed for any other."""
+    """`sqlite`, `postgresql` or `duckdb`; QueryFailed for any other."""
     driver = parsed(target).drivername
     if driver not in _DIALECTS:
         raise QueryFailed(
-            f"{target.name} is a {driver} database: only PostgreSQL and SQLite can be queried.",
+            f"{target.name} is a {driver} database: only PostgreSQL, SQLite and DuckDB can "
+            "be queried.",
             "configuration",
         )
     return _DIALECTS[driver]

@@ -1,4 +1,4 @@
-"""Databases that agents may read."""
+"""Databases that agents may read, and write where that is allowed."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ class DatabaseConnection(models.Model):
         blank=True, max_length=2000, help_text=_("What is in it, for people.")
     )
     url = SecretTextField(editable=False, verbose_name=_("URL"))
+    dialect = models.CharField(
+        max_length=20, blank=True, editable=False, help_text=_("What the URL leads to.")
+    )
     statement_seconds = models.FloatField(
         default=30.0,
         validators=[MinValueValidator(0.1), MaxValueValidator(600)],
@@ -59,6 +62,20 @@ class DatabaseConnection(models.Model):
         help_text=_(
             "Also with a role that is a superuser or could read files of the server. "
             "Make a role that may only read instead."
+        ),
+    )
+    allow_writes = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Agents may ask to change rows. Each statement is tried in a transaction that is "
+            "rolled back, shown with the rows that it changes, and waits for a person."
+        ),
+    )
+    allow_routines = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Also statements that run functions or triggers of the database. They run in the "
+            "trial, before anybody has approved, and can do what no rollback takes back."
         ),
     )
     agent = models.ForeignKey(
@@ -93,12 +110,17 @@ class DatabaseConnection(models.Model):
         verbose_name = _("database connection")
         permissions = [
             ("configure_database", _("Can define databases and give them to agents")),
+            ("allow_database_writes", _("Can let agents ask to write to a database")),
         ]
         constraints = [
             models.UniqueConstraint(
                 fields=["name"], condition=models.Q(agent=None), name="database_name_shared"
             ),
             models.UniqueConstraint(fields=["agent", "name"], name="database_name_of_agent"),
+            models.CheckConstraint(
+                condition=models.Q(agent=None) | models.Q(allow_writes=False),
+                name="database_of_agent_only_read",
+            ),
             models.CheckConstraint(
                 condition=models.Q(agent=None, owner=None)
                 | models.Q(agent__isnull=False, owner__isnull=False),

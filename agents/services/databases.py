@@ -11,15 +11,17 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
-from agents.databases.address import AddressRefused, checked_url
+from agents.databases.address import AddressRefused, address_of, checked_url
 from agents.models import Agent, DatabaseConnection, Run
-from agents.secret_text import SecretText
+from agents.secret_text import SecretText, SecretUnreadable
 from agents.selectors.visible import Person
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.states import ACTIVE_RUNS
 
 CONFIGURE_DATABASE = "agents.configure_database"
+ALLOW_WRITES = "agents.allow_database_writes"
 MAX_HIDDEN_COLUMNS = 500
+_WRITABLE = ("postgresql", "sqlite")
 _COLUMN = re.compile(r"[^.\x00-\x1f]{1,200}(\.[^.\x00-\x1f]{1,200}){0,2}")
 
 
@@ -28,15 +30,26 @@ def may_configure(user: Person) -> bool:
     return isinstance(user, PermissionsMixin) and user.has_perm(CONFIGURE_DATABASE)
 
 
+def may_allow_writes(user: Person) -> bool:
+    """Whether `user` may define connections to which agents may ask to write."""
+    return (
+        may_configure(user) and isinstance(user, PermissionsMixin) and user.has_perm(ALLOW_WRITES)
+    )
+
+
 @sensitive_variables("url")
 def check_connection(connection: DatabaseConnection, url: str) -> SecretText:
     """What `save_connection` would store as its URL. Raises `InvalidRequest` as it does."""
     _check(connection)
-    if url:
-        return seal_url(url)
-    if not connection.url:
+    if not url and not connection.url:
         raise InvalidRequest("url: Give the URL of the database.", code="invalid_database")
-    return connection.url
+    sealed = seal_url(url) if url else connection.url
+    if connection.allow_writes and _dialect_of(sealed) not in _WRITABLE:
+        raise InvalidRequest(
+            "allow_writes: Only PostgreSQL and SQLite databases can be written.",
+            code="invalid_database",
+        )
+    return sealed
 
 
 @sensitive_variables("url")
@@ -49,7 +62,11 @@ def save_connection(connection: DatabaseConnection, *, url: str, by: Person) -> 
     must_configure(by)
     if connection.is_private:
         raise NotAllowed("This belongs to somebody's command line: only they may change it.")
+    stored = DatabaseConnection.objects.filter(pk=connection.pk).first()
+    if connection.allow_writes or (stored is not None and stored.allow_writes):
+        _must_allow_writes(by)
     connection.url = check_connection(connection, url)
+    connection.dialect = _dialect_of(connection.url) or connection.dialect
     if connection._state.adding:
         connection.created_by_id = by.pk
     connection.save()
@@ -85,6 +102,7 @@ def save_own_connection(agent: Agent, name: str, url: SecretText) -> DatabaseCon
     else:
         _refuse_while_used(agent, name)
     row.owner_id, row.url = agent.owner_id, url
+    row.dialect = _dialect_of(url)
     _check(row)
     row.save()
     return row
@@ -118,10 +136,26 @@ def must_configure(by: Person) -> None:
         raise NotAllowed(f"Defining databases needs the permission {CONFIGURE_DATABASE}.")
 
 
+def _must_allow_writes(by: Person) -> None:
+    if not may_allow_writes(by):
+        raise NotAllowed(
+            f"A database that agents may write to needs the permission {ALLOW_WRITES}."
+        )
+
+
+@sensitive_variables()
+def _dialect_of(url: SecretText) -> str:
+    """For the agent's prompt; empty where the key of the stored URL is lost."""
+    try:
+        return address_of(url.reveal()).dialect
+    except (SecretUnreadable, AddressRefused):
+        return ""
+
+
 def _refuse_while_used(agent: Agent, name: str) -> None:
     runs = Run.objects.filter(agent_version__agent=agent, status__in=ACTIVE_RUNS)
     for run in runs.select_related("agent_version"):
-        if name in run.agent_version.spec.get("databases", ()):
+        if name in run.spec.get("databases", ()):
             raise Conflict(
                 f"The run {run.pk} uses another database as {name}: choose another name, or end "
                 "that run first.",

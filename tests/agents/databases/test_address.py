@@ -113,7 +113,7 @@ def test_parameters_that_weaken_or_redirect_are_refused(query):
         "mysql://u:hunter2@host/shop",
         "postgresql+psycopg2://u:hunter2@host/shop",
         "postgresql+asyncpg://u:hunter2@host/shop",
-        "duckdb:////tmp/x",
+        "oracle:////tmp/x",
         "file:///etc/passwd",
         "x" * 3000,
     ],

@@ -1,0 +1,132 @@
+"""DuckDB that can only be read: the file is opened so, with nothing outside of it in reach.
+
+DuckDB is a library: it runs in Vel's own process. So its memory is bounded, it spills nothing to
+disk, and a statement is stopped from aside. Each statement has a connection of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from agents.databases.errors import QueryFailed
+from agents.databases.own_database import OwnDatabase
+from agents.databases.params import numbered
+from agents.databases.readonly_sqlite import cell, path_of
+from agents.databases.rows import RowsWithin
+from agents.databases.table import Cell, QueryResult
+from agents.databases.target import DatabaseTarget
+from sandbox.cancellation import Cancellation
+
+_ROWS = 200
+_CONFIGURATION = {
+    "enable_external_access": "false",  # no file, directory or address but the database's own
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "memory_limit": "1GB",
+    "temp_directory": "",
+    "max_temp_directory_size": "0KB",
+    "threads": "2",
+    "lock_configuration": "true",  # the last word: no statement changes any of it
+}
+
+
+def query_duckdb(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> QueryResult:
+    """Run one SELECT. Blocks; QueryFailed says why there is no result."""
+    text, values = numbered(query, params) if params else (query, [])
+    with read_only_duckdb(target, own, cancel) as connection:
+        _check_select(connection, text)
+        cursor = connection.execute(text, values)
+        if cursor.description is None:
+            return QueryResult()
+        kept = RowsWithin(target, [str(column[0]) for column in cursor.description])
+        while rows := cursor.fetchmany(_ROWS):
+            for row in rows:
+                if not kept.add(tuple(_cell(value) for value in row)):
+                    return kept.result()
+        return kept.result()
+
+
+@contextmanager
+def read_only_duckdb(
+    target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
+) -> Iterator[Any]:
+    """A connection on which only reading is possible; DuckDB's errors become QueryFailed."""
+    duckdb = _duckdb()
+    if target.hidden_columns:
+        raise QueryFailed(
+            f"{target.name} cannot be queried: DuckDB has no way to hide columns. Use a copy of "
+            "the database without them.",
+            "configuration",
+        )
+    path = path_of(target, own)
+    try:
+        connection = duckdb.connect(path, read_only=True, config=dict(_CONFIGURATION))
+    except duckdb.Error as problem:
+        raise QueryFailed(f"{target.name} cannot be opened: {_first_line(problem)}") from None
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        connection.interrupt()
+
+    timer = threading.Timer(target.statement_seconds, stop)
+    timer.daemon = True
+    forget = cancel.on_cancel(connection.interrupt)
+    timer.start()
+    try:
+        yield connection
+    except duckdb.InterruptException:
+        text = f"The statement was stopped ({target.statement_seconds:g} s at most)."
+        if cancel.cancelled:
+            text = "The call was cancelled."
+        raise QueryFailed(text, "timeout" if late.is_set() else "cancelled") from None
+    except duckdb.Error as problem:
+        raise QueryFailed(str(problem)) from None
+    finally:
+        timer.cancel()
+        forget()
+        connection.close()
+
+
+def _check_select(connection: Any, text: str) -> None:
+    """One statement, which DuckDB's parser takes for a query.
+
+    What else it runs on a database that can only be read is no use, and some of it tells of the
+    process: temporary tables, PRAGMA, CALL, EXPLAIN ANALYZE, transactions.
+    """
+    duckdb = _duckdb()
+    statements = connection.extract_statements(text)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise QueryFailed("One SELECT, VALUES, FROM or WITH … SELECT is possible, nothing else.")
+
+
+def _duckdb() -> ModuleType:
+    try:
+        import duckdb  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise QueryFailed(
+            "DuckDB's driver is not installed: pip install 'vel[duckdb]'.", "configuration"
+        ) from None
+    return duckdb
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).partition("\n")[0]
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or isinstance(value, str | int | float | bytes):
+        return cell(value)
+    return str(value)

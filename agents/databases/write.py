@@ -1,0 +1,102 @@
+"""The door for statements that write: tried, then made if they still do what was shown.
+
+A trial runs the statement twice in transactions that are rolled back, so that values which are
+other ones each time (of now(), of a sequence) are known as such. It changes no row; what it leaves
+is a gap in a sequence, and locks while it takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.crypto import salted_hmac
+
+from agents.databases.changes import Changes, digest_of, summary, unstable_columns, unstable_of
+from agents.databases.errors import QueryFailed
+from agents.databases.execute import for_sqlite, refuse_nul, told
+from agents.databases.own_database import OwnDatabase
+from agents.databases.target import DatabaseTarget
+from agents.databases.url import dialect_of
+from agents.databases.write_postgresql import write_postgresql
+from agents.databases.write_sqlite import write_sqlite
+from sandbox.cancellation import Cancellation
+
+Preview = dict[str, Any]
+"""`agents.databases.changes.summary` with the `database` and the `digest` of all that changes."""
+
+
+class NotAsShown(QueryFailed):
+    """The statement would do something else now. Nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The rows have changed since this was shown, so nothing was written. Make the call "
+            "again: it is shown anew.",
+            "changed",
+        )
+
+
+def try_sql(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> Preview:
+    """What one statement would change. Blocks; QueryFailed says why it cannot be shown."""
+    first = _write(target, query, params, own, cancel, lambda _: False)
+    second = _write(target, query, params, own, cancel, lambda _: False)
+    if not first.tables and not second.tables:
+        raise QueryFailed("No row fits: the statement would change nothing.", "no_change")
+    unstable = unstable_columns(first, second)
+    return {
+        "database": target.name,
+        **summary(second, unstable),
+        "digest": _bound(target, digest_of(second, unstable)),
+    }
+
+
+def write_sql(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+    approved: Preview,
+) -> Changes:
+    """Make what a person has approved. Blocks.
+
+    Raises `NotAsShown` if it would do anything else, QueryFailed, and `OutcomeUnknown`, the only
+    one after which it may have been made.
+    """
+    unstable = unstable_of(approved)
+
+    def as_shown(changes: Changes) -> bool:
+        if _bound(target, digest_of(changes, unstable)) != approved["digest"]:
+            raise NotAsShown
+        return True
+
+    return _write(target, query, params, own, cancel, as_shown)
+
+
+def _write(
+    target: DatabaseTarget, query: str, params: Mapping[str, Any] | None, own: OwnDatabase,
+    cancel: Cancellation, keep: Callable[[Changes], bool],
+) -> Changes:  # fmt: skip
+    if not target.allow_writes:
+        raise QueryFailed(f"{target.name} can only be read.", "read_only")
+    if dialect_of(target) == "duckdb":
+        raise QueryFailed("DuckDB databases can only be read.", "read_only")
+    refuse_nul(query)
+    if dialect_of(target) == "postgresql":
+        return told(target, lambda: write_postgresql(target, query, params, own, cancel, keep))
+    return told(target, lambda: write_sqlite(target, query, for_sqlite(params), own, cancel, keep))
+
+
+def _bound(target: DatabaseTarget, digest: str) -> str:
+    """The digest, and the connection that it was taken over."""
+    # With a key: else the password in the URL could be guessed from what is shown.
+    told_of = json.dumps([target.name, target.url, digest])
+    return salted_hmac("vel.database.write", told_of, algorithm="sha256").hexdigest()
