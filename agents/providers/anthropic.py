@@ -13,8 +13,16 @@ from urllib.parse import quote, urlsplit
 
 from agents.providers import anthropic_errors as errors
 from agents.providers.anthropic_conversation import AnthropicConversation, CacheBreakpoint
+from agents.providers.anthropic_output import output_format, supports_output_format
 from agents.providers.anthropic_stream import EventDecoder, ReplyBuilder
-from agents.providers.base import Conversation, ModelEvent, ModelLimits, PromptHead, ProviderError
+from agents.providers.base import (
+    Block,
+    Conversation,
+    ModelEvent,
+    ModelLimits,
+    PromptHead,
+    ProviderError,
+)
 from agents.providers.prices import known_limits
 
 if TYPE_CHECKING:
@@ -72,6 +80,7 @@ class AnthropicProvider:
         # One client per event loop: its pooled connections belong to the loop that opened them.
         self._clients: dict[asyncio.AbstractEventLoop, AsyncAnthropic] = {}
         self._limits: dict[str, ModelLimits] = {}
+        self._takes_format: dict[str, bool] = {}
 
     def conversation(self, head: PromptHead) -> AnthropicConversation:
         """See `Provider.conversation`."""
@@ -110,11 +119,7 @@ class AnthropicProvider:
         if model not in self._limits:
             known = known_limits(model)
             try:
-                info = await self._client().get(
-                    f"/v1/models/{quote(model, safe='')}",
-                    cast_to=object,
-                    options={"max_retries": 0, "timeout": CONNECT_TIMEOUT},
-                )
+                info = await self._model_info(model)
             except anthropic.NotFoundError:
                 self._limits[model] = known
             except anthropic.APIError:  # may tell the next time
@@ -126,6 +131,30 @@ class AnthropicProvider:
                     told.get("max_tokens") or known.max_output,
                 )
         return self._limits[model]
+
+    async def output_format(self, model: str, schema: Block) -> str:
+        """See `Provider.output_format`. Asks the server once per model."""
+        import anthropic  # noqa: PLC0415 -- see `preload`
+
+        wanted = output_format(schema)
+        if not wanted:
+            return ""
+        if model not in self._takes_format:
+            try:
+                info = await self._model_info(model)
+            except anthropic.NotFoundError:
+                info = None
+            except anthropic.APIError:  # may tell the next time
+                return ""
+            self._takes_format[model] = supports_output_format(info)
+        return wanted if self._takes_format[model] else ""
+
+    async def _model_info(self, model: str) -> object:
+        return await self._client().get(
+            f"/v1/models/{quote(model, safe='')}",
+            cast_to=object,
+            options={"max_retries": 0, "timeout": CONNECT_TIMEOUT},
+        )
 
     async def close(self) -> None:
         """See `Provider.close`."""

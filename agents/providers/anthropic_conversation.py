@@ -36,6 +36,11 @@ class AnthropicConversation:
         self._open_role: Role | None = None
         self._previous_end = 0
 
+    @property
+    def size(self) -> int:
+        """See `Conversation.size`."""
+        return len(self._head) + len(self._messages)
+
     def append(self, role: Role, blocks_json: str) -> None:
         """See `Conversation.append`. The text is trusted to be JSON: it is not parsed again."""
         array = blocks_json.strip()
@@ -84,8 +89,11 @@ def _serialise_head(head: PromptHead, cache_breakpoint: CacheBreakpoint) -> byte
     }
     if head.thinking is not None:
         request["thinking"] = head.thinking
-    if head.effort is not None:
-        request["output_config"] = {"effort": head.effort}
+    output_config: Block = {} if head.effort is None else {"effort": head.effort}
+    if head.output_format:
+        output_config["format"] = json.loads(head.output_format)
+    if output_config:
+        request["output_config"] = output_config
     if head.temperature is not None:
         request["temperature"] = head.temperature
     if cache_breakpoint == "top_level":

@@ -32,6 +32,8 @@ class PromptHead:
     thinking: Block | None = None
     effort: str | None = None
     temperature: float | None = None
+    output_format: str = ""
+    """The form of answers as `Provider.output_format` gave it: JSON text, whose order counts."""
 
 
 @dataclass(slots=True)
@@ -122,6 +124,10 @@ class Conversation(Protocol):
     Append-only; every block is serialised at most once, however many requests follow.
     """
 
+    @property
+    def size(self) -> int:
+        """Bytes of the next request, prompt and tools included: no fewer than its tokens."""
+
     def append(self, role: Role, blocks_json: str) -> None:
         """Add canonical blocks: a JSON array of objects as text, not empty.
 
@@ -145,6 +151,13 @@ class Provider(Protocol):
 
         Raises `ProviderError`; never retries by itself. Closing the generator (`aclosing`) drops
         the connection at once.
+        """
+
+    async def output_format(self, model: str, schema: Block) -> str:
+        """How to ask this model itself for answers that fit `schema`, as JSON text for the head.
+
+        Empty: it cannot be asked so, and the prompt has to say it. `schema` is one that
+        `agents.structured_output` takes.
         """
 
     async def limits(self, model: str) -> ModelLimits:

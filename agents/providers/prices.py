@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +43,8 @@ class ModelEntry:
     rates: Rates | None
     long_prompt_tokens: int | None
     long_prompt_rates: Rates | None
+    compact_at: int | None = None
+    """Tokens at which a conversation is made shorter, where that is less than the window says."""
 
 
 def cost(model: str, usage: Usage) -> Decimal | None:
@@ -75,10 +77,29 @@ def cost_microusd(model: str, usage: Usage) -> int | None:
     return int((dollars * _MILLION).to_integral_value(ROUND_HALF_UP))
 
 
+def worst_cost_microusd(model: str, prompt_tokens: int, output_tokens: int) -> int | None:
+    """The most that a call of this length may cost, rounded up, or None as in `cost`.
+
+    The prompt may be written to the cache, which costs more than reading nothing from it.
+    """
+    worst = [
+        cost(model, Usage(output=output_tokens, **{kind: prompt_tokens}))
+        for kind in ("input", "cache_write", "cache_read")
+    ]
+    known = [dollars for dollars in worst if dollars is not None]
+    return int((max(known) * _MILLION).to_integral_value(ROUND_CEILING)) if known else None
+
+
 def known_limits(model: str) -> ModelLimits:
     """The limits in the data file; of an unknown model None."""
     entry = _entry(model)
     return entry.limits if entry else ModelLimits()
+
+
+def compact_at(model: str) -> int | None:
+    """The longest prompt that is sent to a model, in tokens, if the data file names one."""
+    entry = _entry(model)
+    return entry.compact_at if entry else None
 
 
 def default_thinking(model: str) -> Block | None:
@@ -115,6 +136,7 @@ def _read_entry(data: Block) -> ModelEntry:
         _read_rates(data),
         long_prompt.get("above_tokens"),
         _read_rates(long_prompt),
+        data.get("compact_at"),
     )
 
 

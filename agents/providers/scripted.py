@@ -42,12 +42,14 @@ class ScriptedConversation:
         self.head = head
         self.script = script
         self.messages: list[Message] = []
+        self.size = len(head.system) + len(json.dumps(head.tools))
 
     def append(self, role: Role, blocks_json: str) -> None:
         """See `Conversation.append`."""
         blocks = json.loads(blocks_json)
         if not isinstance(blocks, list) or not blocks:
             raise ValueError(f"a message needs a JSON array of blocks, got {blocks_json[:80]!r}")
+        self.size += len(blocks_json.encode())
         if self.messages and self.messages[-1]["role"] == role:
             self.messages[-1]["content"].extend(blocks)
         else:
@@ -97,6 +99,10 @@ class ScriptedProvider:
             _estimate(conversation.head, history, blocks),
             SCRIPTED_PREFIX + conversation.head.model,
         )
+
+    async def output_format(self, model: str, schema: Block) -> str:
+        """See `Provider.output_format`. A script says what it says."""
+        return ""
 
     async def limits(self, model: str) -> ModelLimits:
         """See `Provider.limits`. The same for every script."""

@@ -12,9 +12,19 @@ from dataclasses import replace
 from typing import Any
 
 from agents.demo.resources import program
-from agents.demo.task import DATA_PATH, OUTPUTS, DemoTask, task_in
+from agents.demo.task import (
+    CHECK_WITH_AWK,
+    CHECK_WITH_SQL,
+    DATA_PATH,
+    DRAFT,
+    OUTPUTS,
+    DemoTask,
+    task_in,
+)
 from agents.providers.base import Block
+from agents.providers.scripts import demo_checks
 from agents.providers.scripts.base import ENDED, Message, ScriptTurn, is_request, text_of
+from agents.providers.scripts.demo_results import Unexpected, results_of
 
 SECONDS_A_TURN = 0.8
 """How long a reply takes, so that one can watch it come."""
@@ -31,10 +41,10 @@ OTHERWISE = (
 STEPS = (
     "Look at the data",
     "Compute the figures",
-    "Check them a second way",
+    "Let two subagents check them",
     "Draw the chart",
     "Write the report",
-    "Look over the results",
+    "Look over and publish it",
 )
 _FIRST_TITLE = '    return "Rain and temperature in Seattle, month by month"\n'
 _BETTER_TITLE = """\
@@ -45,21 +55,22 @@ _BETTER_TITLE = """\
 _DRAW = ("execute", {"command": "python3 chart.py"})
 
 
-class Unexpected(Exception):
-    """A tool's result that the script cannot go on from; the message says why."""
-
-
 def script(messages: list[Message]) -> ScriptTurn:
     """The demo's next turn, or, for any other request, what this model is and can do."""
     request, played = _request_and_replies(messages)
     task = task_in(request)
-    if task is None:
+    checks = demo_checks.turns_for(request)
+    if task is None and checks is None:
         return ScriptTurn(OTHERWISE + request)
-    if played >= len(TURNS):
+    if played >= len(TURNS if checks is None else checks):
         return ScriptTurn(ENDED)
     try:
-        results = _results(messages[-1]) if played else []
-        turn = TURNS[played](results, task)
+        results = results_of(messages[-1]) if played else []
+        if checks is not None:
+            turn = checks[played](results)
+        else:
+            assert task is not None
+            turn = TURNS[played](results, task)
     except Unexpected as problem:
         return ScriptTurn(_gave_up(str(problem)))
     except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
@@ -78,24 +89,6 @@ def _request_and_replies(messages: list[Message]) -> tuple[str, int]:
             # A request after a run that was stopped stands in one message with its last results.
             return text_of(message), played
     return "", played
-
-
-def _results(message: Message) -> list[Any]:
-    """The results of the last calls, in order. Raises `Unexpected` for one that failed."""
-    results: list[Any] = []
-    for block in message["content"]:
-        if block["type"] != "tool_result":
-            continue
-        if block.get("is_error"):
-            raise Unexpected(f"a tool failed: {block['content']}")
-        result = json.loads(block["content"])
-        if not isinstance(result, dict):
-            raise Unexpected(f"a tool answered {block['content']}")
-        if result.get("exit_code", 0) != 0:
-            said = (result.get("stderr") or result["stdout"]).strip()
-            raise Unexpected(f"a program ended with exit code {result['exit_code']}: {said}")
-        results.append(result)
-    return results
 
 
 def _gave_up(problem: str) -> str:
@@ -118,7 +111,12 @@ def _todos(done: int) -> tuple[str, Block]:
 def _plan(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"{INTRODUCTION}\n\nFirst a plan, and a look at what was uploaded.",
-        [_todos(0), ("ls", {"path": "/sandbox/user_uploads"})],
+        [
+            _todos(0),
+            ("ls", {"path": "/sandbox/user_uploads"}),
+            ("list_tables", {}),
+            ("load_skill", {"name": "data-query"}),
+        ],
     )
 
 
@@ -126,20 +124,25 @@ def _look(results: list[Any], task: DemoTask) -> ScriptTurn:
     if DATA_PATH not in [entry["path"] for entry in results[1]["entries"]]:
         raise Unexpected(f"{DATA_PATH} is not there")
     return ScriptTurn(
-        "The file is there. I read its beginning and search it for empty fields.",
+        "[Using skill: data-query] The file is there, and so is the database. I read the "
+        "beginning of the one, search it for empty fields, and ask the other how much it has.",
         [
             ("read_file", {"path": DATA_PATH, "limit": 6}),
             ("grep", {"path": DATA_PATH, "pattern": ",(,|$)"}),
+            ("execute_sql", {"query": demo_checks.COUNT}),
         ],
     )
 
 
 def _compute(results: list[Any], task: DemoTask) -> ScriptTurn:
-    head, empty = results
+    head, empty, counted = results
+    days = head["total_lines"] - 1
+    if f"{days}" not in counted["table"]:
+        raise Unexpected(f"the file has {days} days, and the database {counted['table']}")
     means = "pandas" if task.with_toolbox else "Python"
     analysis = program("analyse_pandas.py" if task.with_toolbox else "analyse.py")
     return ScriptTurn(
-        f"{head['total_lines'] - 1:,} days, and {empty['total_matches']} lines with an empty "
+        f"{days:,} days in both, and {empty['total_matches']} lines with an empty "
         f"field. Now the figures, with {means} in the sandbox.",
         [
             _todos(1),
@@ -154,14 +157,30 @@ def _check(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"{found['driest_month']} is the driest month with {found['driest_rain_mm']} mm, "
         f"{found['wettest_month']} the wettest with {found['wettest_rain_mm']} mm. Before I use "
-        "that, awk computes it again, straight from the CSV.",
-        [_todos(2), ("execute", {"command": program("check.sh")})],
+        "that, two subagents compute it again at the same time: one with awk, straight from the "
+        "CSV, one with SQL from the database.",
+        [
+            _todos(2),
+            (
+                "parallel_tasks",
+                {
+                    "tasks": [
+                        {"subagent": "general", "task": CHECK_WITH_AWK},
+                        {"subagent": "general", "task": CHECK_WITH_SQL},
+                    ]
+                },
+            ),
+        ],
     )
 
 
 def _draw(results: list[Any], task: DemoTask) -> ScriptTurn:
+    checks = [item.get("result", item.get("error", "")) for item in results[1]["results"]]
+    if not all(", 0 differ" in check for check in checks):
+        raise Unexpected(f"the checks do not agree: {' / '.join(checks)}")
     return ScriptTurn(
-        f"The second way agrees: {results[1]['stdout'].strip()}. Now the chart.",
+        f"Both agree. awk: {demo_checks.outcome(checks[0])}; SQL: "
+        f"{demo_checks.outcome(checks[1])}. Now the chart.",
         [
             _todos(3),
             ("write_file", {"path": "chart.py", "content": program("chart.py")}),
@@ -193,26 +212,39 @@ def _report(results: list[Any], task: DemoTask) -> ScriptTurn:
 
 def _look_over(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
-        "I look the results over: are all files there, and is a value missing in them?",
+        "I look the results over: are all files there, is a value missing in them? And I read the "
+        "draft once more.",
         [
             _todos(5),
             ("ls", {"path": OUTPUTS}),
-            ("grep", {"path": OUTPUTS, "pattern": r"\b(nan|None|inf)\b"}),
+            ("grep", {"path": DRAFT, "pattern": r"\b(nan|None|inf)\b"}),
+            ("read_file", {"path": DRAFT, "limit": 1_000}),
         ],
     )
 
 
-def _tick_off(results: list[Any], task: DemoTask) -> ScriptTurn:
-    _, listing, gaps = results
+def _publish(results: list[Any], task: DemoTask) -> ScriptTurn:
+    _, listing, gaps, draft = results
     sizes = {entry["name"]: entry.get("size", 0) for entry in listing["entries"]}
-    if missing := [name for name in task.outputs if not sizes.get(name)]:
+    pictures = [name for name in task.outputs if name != "report.md"]
+    if missing := [name for name in pictures if not sizes.get(name)]:
         raise Unexpected(f"{' and '.join(missing)} did not come to be")
     if gaps["total_matches"]:
         raise Unexpected(f"a number is missing: {gaps['matches'][0]['content']}")
+    if draft["has_more"] or "note" in draft:
+        raise Unexpected("the draft is too long to be published as it is")
+    text = "\n".join(line.partition(" | ")[2] for line in draft["content"].splitlines())
     return ScriptTurn(
         "All there: "
-        + ", ".join(f"{name} ({sizes[name]:,} bytes)" for name in task.outputs)
-        + ". I read the findings for my answer.",
+        + ", ".join(f"{name} ({sizes[name]:,} bytes)" for name in pictures)
+        + ". Publishing the report waits for a person.",
+        [("write_file", {"path": f"{OUTPUTS}/report.md", "content": f"{text}\n"})],
+    )
+
+
+def _tick_off(results: list[Any], task: DemoTask) -> ScriptTurn:
+    return ScriptTurn(
+        "It is published. I read the findings for my answer.",
         [_todos(6), ("read_file", {"path": f"{OUTPUTS}/report.md", "limit": 16})],
     )
 
@@ -239,6 +271,7 @@ TURNS: tuple[Callable[[list[Any], DemoTask], ScriptTurn], ...] = (
     _retitle,
     _report,
     _look_over,
+    _publish,
     _tick_off,
     _answer,
 )

@@ -9,7 +9,7 @@ import pytest
 from anthropic.types.model_param import ModelParam
 
 from agents.providers.base import ModelLimits, Usage
-from agents.providers.prices import cost, cost_microusd, default_thinking, known_limits
+from agents.providers.prices import compact_at, cost, cost_microusd, default_thinking, known_limits
 from agents.providers.registry import DEFAULT_MODEL
 
 
@@ -56,6 +56,12 @@ def test_the_limits_of_every_model_of_the_sdk_are_known(model: str) -> None:
     limits = known_limits(model)
     assert limits.context_window
     assert limits.max_output
+
+
+def test_a_prompt_may_be_kept_shorter_than_the_window() -> None:
+    assert compact_at("claude-haiku-5-5-20261001") == 100_000
+    assert compact_at(DEFAULT_MODEL) is None
+    assert compact_at("my-own-model") is None
 
 
 def test_limits_of_an_unknown_model_are_unknown() -> None:

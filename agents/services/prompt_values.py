@@ -1,0 +1,161 @@
+"""What the variables in prompts stand for: settled when a thread begins, and fixed from then on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.base_user import AbstractBaseUser
+
+from agents.models import Agent, Thread
+from agents.prompt_variables import (
+    CONTEXT,
+    CONTEXT_NAME,
+    VALUE_CHARACTERS,
+    Value,
+    names_in,
+    plain,
+    shortened,
+    unknown_names,
+)
+from agents.services.errors import Conflict, InvalidRequest
+
+MAX_CONTEXT = 32
+"""Names that a caller may give."""
+MAX_NAMED = 10
+_LARGEST = 2**53
+"""Of a whole number: more is not the same in every JSON."""
+
+
+def check_context(context: Mapping[str, object]) -> dict[str, Value]:
+    """The caller's values as they will be stored. Raises `InvalidRequest`."""
+    if len(context) > MAX_CONTEXT:
+        raise InvalidRequest(
+            f"The context has {len(context)} names and may have {MAX_CONTEXT}: put long material "
+            "into the message or a file."
+        )
+    return {_context_name(name): _context_value(name, value) for name, value in context.items()}
+
+
+def _context_name(name: str) -> str:
+    if not isinstance(name, str) or CONTEXT_NAME.fullmatch(name) is None:
+        raise InvalidRequest(
+            f"context: {str(name)[:80]!r} is no name: use up to 64 letters, digits and _, and "
+            "begin with a letter."
+        )
+    return name
+
+
+def _context_value(name: str, value: object) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if len(value) > VALUE_CHARACTERS:
+            raise InvalidRequest(
+                f"context.{name} has {len(value):,} characters and may have {VALUE_CHARACTERS}: "
+                "put long material into the message or a file."
+            )
+        return plain(value)
+    if isinstance(value, int) and abs(value) <= _LARGEST:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise InvalidRequest(f"context.{name} must be a text, a number of usual size, true or false.")
+
+
+def values_at_start(
+    thread: Thread, owner: AbstractBaseUser, agent: Agent, context: Mapping[str, Value]
+) -> dict[str, Value]:
+    """The values of a thread that begins now."""
+    username = owner.get_username()
+    full_name = getattr(owner, "get_full_name", lambda: "")().strip()
+    first_name = str(getattr(owner, "first_name", "")).strip()
+    return {
+        "date": f"{datetime.now(ZoneInfo(thread.time_zone)):%Y-%m-%d}",
+        "time_zone": thread.time_zone,
+        "user.name": shortened(full_name or username),
+        "user.first_name": shortened(first_name or username),
+        "thread.id": thread.pk,
+        "thread.title": shortened(thread.title),
+        "agent.name": shortened(agent.name),
+        **{CONTEXT + name: value for name, value in context.items()},
+    }
+
+
+def check_same_context(thread: Thread, context: Mapping[str, Value]) -> None:
+    """Raise `Conflict` unless `context` says what the thread began with."""
+    began_with = thread.prompt_values or {}
+    other = [name for name, value in context.items() if began_with.get(CONTEXT + name) != value]
+    if other:
+        raise Conflict(
+            f"The thread began with another context ({_listed(other)}), which is fixed: leave it "
+            "out, or begin a new thread.",
+            code="context_fixed",
+        )
+
+
+def check_needed(spec: Mapping[str, Any], thread: Thread) -> None:
+    """Raise `InvalidRequest` if a prompt of `spec` names what the caller did not give."""
+    names = {name for _, prompt in _prompts(spec) for name in names_in(prompt)}
+    needed = {name for name in names if name.startswith(CONTEXT)}
+    missing = sorted(needed - set(thread.prompt_values or {}))
+    if missing:
+        listed = _listed([name.removeprefix(CONTEXT) for name in missing])
+        raise InvalidRequest(
+            f"The agent's prompt needs a context that was not given: {listed}. Begin a new thread "
+            "with it.",
+            code="missing_context",
+        )
+
+
+def check_new_prompts(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+    """`check_names` for the prompts of `spec` that are not in the version before it.
+
+    What was saved in a release without variables stays usable: there its braces are text.
+    """
+    known = {prompt for _, prompt in _prompts(before)} if before is not None else set()
+    for field, prompt in _prompts(spec):
+        if prompt not in known:
+            check_names(prompt, field)
+
+
+def _prompts(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each prompt with where it is, as in `system_prompt` or `subagents.NAME.system_prompt`."""
+    yield "system_prompt", spec["system_prompt"]
+    for item in spec.get("subagents", ()):
+        yield f"subagents.{item['name']}.system_prompt", item["system_prompt"]
+
+
+def check_names(prompt: str, field: str) -> None:
+    """Raise `InvalidRequest` for names that look like Vel's and mean nothing."""
+    unknown = unknown_names(prompt)
+    if unknown:
+        name = unknown[0]
+        raise InvalidRequest(
+            f"{field}: there is no variable {{{{{name}}}}}; known are date, time_zone, user.name, "
+            "user.first_name, thread.id, thread.title, agent.name and context.NAME. For the "
+            f"text itself write {{{{{{{{{name}}}}}.",
+            code="invalid_agent",
+        )
+
+
+def values_of(thread: Thread) -> dict[str, Value]:
+    """The values of a thread and of all that its agent delegates.
+
+    Of a thread that began in a release without variables they are settled now.
+    """
+    first = thread.root or thread
+    if first.prompt_values is None:
+        first.prompt_values = values_at_start(first, first.owner, first.agent, {})
+        first.save(update_fields=["prompt_values"])
+    values: dict[str, Value] = first.prompt_values
+    return values
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = list(names)
+    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    return ", ".join(found[:MAX_NAMED]) + more
