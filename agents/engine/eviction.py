@@ -1,0 +1,190 @@
+"""Long results of tools: whole in a file of the thread, head and tail for the model.
+
+The file is there before the result's row commits, and has the same name however often the call is
+made, so that after a crash there is one file and one result. Its name cannot be guessed: an agent
+cannot put something in its place beforehand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from agents.conf import vel_settings
+from agents.engine.clipping import cut_middle
+from agents.engine.journal_rows import Call
+from agents.engine.result_files import call_place, paths_for
+from agents.engine.results import clean_text
+from agents.engine.session import Session
+from agents.engine.snapshots import to_its_end
+from agents.events.append import dump
+from agents.middleware.base import ToolResult
+from agents.providers.base import Block
+from sandbox.backends.protocol import FileBackend
+from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull
+
+PAGED = frozenset({"read_file", "grep", "glob", "ls", "search_transcript"})
+"""Tools whose results are parts of what lies somewhere: they are cut, never put into files, or
+reading a file would make another one."""
+WHOLE = frozenset({"read_memory", "load_skill"})
+"""Tools whose results have limits of their own, and of which the model needs all."""
+NOTE_BYTES = 400
+BULK = 0.4
+"""Of a result that is an object: a text with so much of it is written as text, not as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a long text lies whole, or why it does not."""
+
+    path: str = ""
+    problem: str = ""
+    size: int = 0
+    cut: int = 0
+    """Bytes that were over what a file may hold."""
+
+
+async def within_bounds(session: Session, call: Call, result: ToolResult) -> ToolResult:
+    """`result` if it is short, else a shorter one that says where the whole is."""
+    window = session.window
+    limit = window.whole_bytes if call.tool in WHOLE else window.result_bytes
+    if result.blocks:
+        return await _blocks(session, call, result, limit)
+    content = result.content
+    text = content if isinstance(content, str) else dump(content)
+    if len(text) <= limit and (text.isascii() or len(text.encode("utf-8", "replace")) <= limit):
+        return result
+    if call.tool in PAGED:
+        return replace(result, content=_page(call.tool, content, limit))
+    text = clean_text(readable_text(content))
+    kept = await keep(session, call.tool, _place(session, call), text)
+    return replace(result, content=_shown(session, kept, text, limit))
+
+
+async def _blocks(session: Session, call: Call, result: ToolResult, limit: int) -> ToolResult:
+    texts = [block["text"] for block in result.content if block["type"] == "text"]
+    whole = clean_text("\n\n".join(texts))
+    if len(whole.encode()) <= limit:
+        return result
+    kept = await keep(session, call.tool, _place(session, call), whole)
+    blocks: list[Block] = [
+        {"type": "text", "text": _shown(session, kept, whole, limit)},
+        *(block for block in result.content if block["type"] != "text"),
+    ]
+    return replace(result, content=blocks)
+
+
+def _place(session: Session, call: Call) -> str:
+    return call_place(session.writer.run_id, call.turn, call.position)
+
+
+async def keep(session: Session, kind: str, place: str, text: str) -> Kept:
+    """Write a text into the thread's shared files, by the backend that tools use."""
+    data = text.encode("utf-8")
+    limit = vel_settings().RESULT_BYTES
+    cut = max(0, len(data) - limit)
+    if cut:
+        data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
+    write = partial(_write, session.files.backend, paths_for(kind, place), data)
+    path, problem = await to_its_end(session, write)
+    return Kept(path, problem, len(data), cut)
+
+
+def _write(
+    backend: Callable[[], FileBackend], paths: Sequence[str], data: bytes
+) -> tuple[str, str]:
+    """The path that was written, or the problem that kept it from being so."""
+    problem = ""
+    try:
+        files = backend()
+        for path in paths:
+            try:
+                files.write_bytes(path, data)
+            except (StorageFull, ReadOnlyPath):
+                raise
+            except FileError as error:
+                problem = str(error)
+            else:
+                return path, ""
+    except (SandboxError, OSError) as error:
+        problem = str(error)
+    return "", problem
+
+
+def _shown(session: Session, kept: Kept, text: str, limit: int) -> str:
+    """What the model gets: how to read on, and the head and tail of `text`."""
+    room = max(limit - NOTE_BYTES, limit // 2)
+    return f"[{_told(session, kept)}]\n{cut_middle(text, room)}"
+
+
+def _told(session: Session, kept: Kept) -> str:
+    if not kept.path:
+        return (
+            f"This result is too long: here are its head and tail. The rest was not kept "
+            f"({kept.problem}) Ask for less at a time."
+        )
+    lost = f", of which {kept.cut:,} bytes in the middle were too many for a file" * bool(kept.cut)
+    return (
+        f"This result is too long: here are its head and tail. The whole is in {kept.path} "
+        f"({kept.size:,} bytes{lost}). {_how(session.toolset.tools, kept.path)}"
+    )
+
+
+def _how(tools: Container[str], path: str) -> str:
+    if "read_file" in tools:
+        more = " or search it with grep" if "grep" in tools else ""
+        return f"Read on with read_file (path, offset, limit){more}; do not read all of it at once."
+    for tool in ("execute_in_sandbox", "execute"):
+        if tool in tools:
+            return f"Read on with {tool}, as in: sed -n '1,100p' {path}"
+    return ""
+
+
+def readable_text(content: Any) -> str:
+    """A result as a file that can be read in pages of lines."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        texts = {key: value for key, value in content.items() if isinstance(value, str)}
+        bulk = max(texts, key=lambda key: len(texts[key]), default="")
+        rest = {key: value for key, value in content.items() if key != bulk}
+        if bulk and len(texts[bulk]) >= BULK * len(dump(content)):
+            return f"{dump(rest)}\n\n{bulk}:\n{texts[bulk]}"
+    return json.dumps(content, ensure_ascii=False, indent=1)
+
+
+def _page(tool: str, content: Any, limit: int) -> Any:
+    """A part of a page that is too long for the model's window, which says how to go on."""
+    if tool == "read_file" and isinstance(content, dict) and "content" in content:
+        return _shorter_page(content, limit)
+    text = content if isinstance(content, str) else dump(content)
+    return (
+        f"{cut_middle(clean_text(text), limit - NOTE_BYTES)}\n"
+        "[This was too long for the conversation and was cut: ask for less, with a narrower path "
+        "or pattern.]"
+    )
+
+
+def _shorter_page(page: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The first lines of a read_file that fit, at least a part of the first."""
+    lines: Sequence[str] = page["content"].split("\n")
+    room = limit - NOTE_BYTES
+    fitting: list[str] = []
+    for line in lines:
+        room -= len(dump(line).encode())
+        if room < 0:
+            break
+        fitting.append(line)
+    if not fitting:
+        fitting = [cut_middle(lines[0], max(limit - NOTE_BYTES, limit // 2) // 2)]
+    following = page["offset"] + len(fitting)
+    return {
+        **page,
+        "content": "\n".join(fitting),
+        "lines_returned": len(fitting),
+        "has_more": True,
+        "note": f"cut to fit the conversation: go on with offset={following}",
+    }

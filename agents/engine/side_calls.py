@@ -1,0 +1,70 @@
+"""Model calls whose replies are no turn of the run: they count in its totals and budgets all the
+same, each as soon as it is made."""
+
+from __future__ import annotations
+
+from django.db.models import F
+
+from agents.engine.budget import BudgetAppeared, notice_budget, settle_call
+from agents.engine.journal import check_fence
+from agents.engine.session import Session
+from agents.models import RunClock
+from agents.providers.base import Usage
+from agents.providers.prices import cost_microusd, worst_cost_microusd
+from agents.services.budget_scope import allowances_of
+from agents.services.reservations import Need, NoRoom, release, reserve
+
+
+async def reserve_side_call(session: Session, tokens: int, output: int) -> bool:
+    """Reserve for a call with a prompt of so many tokens. False: no budget admits it now."""
+    if session.budget is None:
+        return True
+    cost: int | None = 0
+    if not session.provider.is_scripted:
+        cost = worst_cost_microusd(session.spec.model, tokens, output)
+    try:
+        await session.database.run(_reserve, session, Need(tokens + output, cost))
+    except NoRoom:
+        return False
+    return True
+
+
+def _reserve(session: Session, need: Need) -> None:
+    assert session.budget is not None
+    check_fence(session.writer)
+    if session.reserved is not None:  # of a call that failed
+        release(session.writer.run_id)
+    session.reserved = reserve(session.writer.run_id, allowances_of(session.budget), need)
+
+
+async def count_side_call(session: Session, usage: Usage) -> None:
+    """Add what a call used to the run's totals and to its budgets. Raises `FenceLost`."""
+    scripted = session.provider.is_scripted
+    cost = 0 if scripted else cost_microusd(session.spec.model, usage)
+    try:
+        await session.database.run(_count, session, usage, cost)
+    except BudgetAppeared:
+        await notice_budget(session)
+        await session.database.run(_count, session, usage, cost)
+    session.reserved = None
+    session.tokens += usage.total
+    session.cost_microusd += cost or 0
+
+
+def _count(session: Session, usage: Usage, cost: int | None) -> None:
+    check_fence(session.writer)
+    clock = RunClock.objects.filter(run_id=session.writer.run_id)
+    clock.update(
+        input_tokens=F("input_tokens") + usage.input,
+        output_tokens=F("output_tokens") + usage.output,
+        cache_read_tokens=F("cache_read_tokens") + usage.cache_read,
+        cache_write_tokens=F("cache_write_tokens") + usage.cache_write,
+        cost_microusd=F("cost_microusd") + (cost or 0),
+        reserved_tokens=0,
+        reserved_microusd=0,
+        reserved_from="",
+    )
+    if cost is None:
+        clock.update(cost_known=False)
+    budgeted = clock.values_list("budgeted", flat=True).get()
+    settle_call(session, usage, cost, budgeted=budgeted)

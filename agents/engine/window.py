@@ -1,0 +1,89 @@
+"""How much a model takes: its window, and what of it a conversation may fill."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from agents.conf import vel_settings
+from agents.providers.base import Provider, ProviderError
+from agents.providers.prices import compact_at, known_limits
+from agents.spec import AgentSpec
+
+OUTPUT_SHARE = 4
+"""A reply may take the fourth part of a window at most, whatever the agent says."""
+MIN_WINDOW = 1_000
+BYTES_PER_TOKEN = 3
+EVICT_SHARE = 10
+"""One result may take the tenth part of what a conversation may fill."""
+WHOLE_SHARE = 4
+"""What is asked for as a whole, and is bounded by itself, may take the fourth part."""
+MIN_RESULT_BYTES = 1_000
+
+_MAXIMUM = (
+    re.compile(r"> (\d+)"),
+    re.compile(r"context (?:length|window|size|limit)\D{0,30}?(\d{3,})", re.IGNORECASE),
+)
+"""As in `prompt is too long: 208310 tokens > 200000 maximum`; then llama.cpp's and vLLM's words."""
+
+_told: WeakKeyDictionary[Provider, dict[str, int]] = WeakKeyDictionary()
+"""Windows that servers have told in errors: they know better than any table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Tokens. `size` holds the prompt and the reply, `output` is the longest reply.
+
+    `compact_at`: a longer prompt is shortened, whatever else there would be room for.
+    """
+
+    size: int
+    output: int
+    compact_at: int | None = None
+
+    @property
+    def usable(self) -> int:
+        """What the prompt may take."""
+        room = self.size - self.output
+        if self.compact_at is None:
+            return room
+        return min(room, int(self.compact_at / vel_settings().COMPACT_AT))
+
+    @property
+    def threshold(self) -> int:
+        """A longer prompt is shortened before it is sent."""
+        return int(self.usable * vel_settings().COMPACT_AT)
+
+    @property
+    def result_bytes(self) -> int:
+        """The longest result of a tool that goes to the model as it is."""
+        share = self.usable * BYTES_PER_TOKEN // EVICT_SHARE
+        return max(MIN_RESULT_BYTES, min(vel_settings().EVICT_BYTES, share))
+
+    @property
+    def whole_bytes(self) -> int:
+        """The longest memory file or skill that does."""
+        return max(MIN_RESULT_BYTES, self.usable * BYTES_PER_TOKEN // WHOLE_SHARE)
+
+
+async def window_of(provider: Provider, spec: AgentSpec) -> Window:
+    """From what the server told in an error, the data file, the server, or the setting."""
+    limits = known_limits(spec.model)
+    if limits.context_window is None:
+        limits = await provider.limits(spec.model)
+    told = _told.get(provider, {}).get(spec.model)
+    size = told or limits.context_window or vel_settings().CONTEXT_WINDOW
+    output = min(spec.max_output_tokens, max(1, size // OUTPUT_SHARE))
+    if limits.max_output is not None:
+        output = min(output, limits.max_output)
+    return Window(size, output, compact_at(spec.model))
+
+
+def note_overflow(provider: Provider, model: str, error: ProviderError) -> None:
+    """Remember the window that an error names, for this process. Nonsense is not believed."""
+    for pattern in _MAXIMUM:
+        found = pattern.search(error.message)
+        if found is not None and int(found[1]) >= MIN_WINDOW:
+            _told.setdefault(provider, {})[model] = int(found[1])
+            return
