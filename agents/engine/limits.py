@@ -1,4 +1,7 @@
-"""The limits of a run: turns, tokens, cost and wall time. Each ends it with a clear reason."""
+"""The limits that end a run, with a clear reason: turns and wall time.
+
+Tokens and cost park it and ask for more: `agents.engine.budget`.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,6 @@ def limit_reached(session: Session) -> tuple[str, str] | None:
     spec = session.spec
     if session.turn >= spec.max_turns:
         return "limit_turns", f"The run reached its limit of {spec.max_turns} turns."
-    if spec.max_tokens is not None and session.tokens >= spec.max_tokens:
-        return (
-            "limit_tokens",
-            f"The run used {session.tokens:,} tokens and may use {spec.max_tokens:,}.",
-        )
-    if spec.max_cost is not None and session.cost_microusd >= spec.max_cost * 1_000_000:
-        used = session.cost_microusd / 1_000_000
-        return "limit_cost", f"The run cost ${used:.4f} and may cost ${spec.max_cost:.4f}."
     return None
 
 

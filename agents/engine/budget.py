@@ -1,0 +1,189 @@
+"""What a driver does so that no allowance is exceeded: reserve before each call, settle after it.
+
+A run that nothing limits does none of this, and its turns cost no statement more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from agents.engine.errors import Stopped, StopReason
+from agents.engine.finish import add_active, end_driven_cancelled, fail_run
+from agents.engine.journal import check_fence
+from agents.engine.journal_rows import Writer
+from agents.engine.lease import release_lease
+from agents.engine.session import Prompt, Session
+from agents.events.append import append_events
+from agents.models import Allowance, Run, RunClock
+from agents.providers.base import Usage
+from agents.providers.prices import worst_cost_microusd
+from agents.services.budget_requests import ask_for_more
+from agents.services.budget_scope import Scope, allowances_of, open_budget, scope_of, window_end
+from agents.services.reservations import (
+    Need,
+    NoRoom,
+    Reserved,
+    Shortage,
+    release,
+    reserve,
+    settle,
+    shortage_among,
+)
+from agents.spec import AgentSpec
+from agents.states import RUN_TRANSITIONS, RunStatus, WaitReason, check_transition
+
+FIRST_PAUSE, MAX_PAUSE = 0.05, 0.5
+"""Seconds between two looks whether calls under way have left something."""
+UNSEEN_TOKENS = 1_000
+"""What a server may add to a prompt by itself, for tools above all."""
+
+
+def need_of(session: Session) -> Need:
+    """The worst that the next call may use; what a cache may save is never assumed.
+
+    A token is at least one byte. What the server has counted already counts as it did.
+    """
+    conversation, last = session.conversation, session.last_prompt
+    size = conversation.size
+    tokens = size + UNSEEN_TOKENS
+    if last is not None and last.conversation is conversation and last.tokens <= last.size:
+        tokens = last.tokens + size - last.size
+    output = session.spec.max_output_tokens
+    cost: int | None = 0
+    if not session.provider.is_scripted:
+        cost = worst_cost_microusd(session.spec.model, tokens, output)
+    return Need(tokens + output, cost)
+
+
+async def reserve_call(session: Session) -> bool:
+    """Reserve for the next model call. False: the run has been parked, or has ended.
+
+    While calls under way might use up what is left it waits for them. Raises `Stopped`.
+    """
+    if session.budget is None:
+        return True
+    pause = FIRST_PAUSE
+    while True:
+        need = need_of(session)
+        session.prompt_size = session.conversation.size
+        try:
+            session.reserved = await session.database.run(
+                _reserve, session.writer, session.budget, need, session.reserved
+            )
+        except NoRoom as refusal:
+            asked = (session.writer, session.budget, session.spec, need, session.active_ms)
+            if refusal.is_used_up and await session.database.run(park_for_budget, *asked):
+                return False
+        else:
+            return True
+        if session.handle.draining:
+            raise Stopped(StopReason.DRAIN)
+        with session.handle.interruptible():
+            await asyncio.sleep(pause * (0.5 + random.random()))  # noqa: S311
+        pause = min(pause * 2, MAX_PAUSE)
+
+
+def _reserve(writer: Writer, scope: Scope, need: Need, left: Reserved | None) -> Reserved:
+    check_fence(writer)
+    if left is not None:  # of a call that failed
+        release(writer.run_id)
+    return reserve(writer.run_id, allowances_of(scope), need)
+
+
+class BudgetAppeared(Exception):
+    """A budget was made while the run went on; nothing was written. See `notice_budget`."""
+
+
+def settle_call(session: Session, usage: Usage, microusd: int | None, *, budgeted: bool) -> None:
+    """Count the reply that was just written, in the same transaction, and warn.
+
+    `budgeted` is what `write_reply` returned. Raises `BudgetAppeared`.
+    """
+    scope = session.budget
+    if scope is None:
+        if budgeted:
+            raise BudgetAppeared
+        return
+    reserved = session.reserved
+    # Of a call that was made before there was a budget: in those that there are now.
+    ids = () if reserved else [allowance.pk for allowance in allowances_of(scope)]
+    drafts = settle(session.writer.run_id, reserved, ids, usage.total, microusd or 0)
+    append_events(session.writer.run_id, drafts)
+
+
+def note_settled(session: Session, usage: Usage) -> None:
+    """Nothing is reserved any more; what the prompt came to helps to tell the next need."""
+    if session.budget is not None:
+        told = usage.input + usage.cache_read + usage.cache_write
+        session.last_prompt = Prompt(session.conversation, session.prompt_size, told)
+        session.reserved = None
+
+
+async def notice_budget(session: Session) -> None:
+    """Let the calls of the run count in a budget that was made while it went on."""
+    session.budget = await session.database.run(_notice, session.run, session.spec)
+
+
+def _notice(run: Run, spec: AgentSpec) -> Scope:
+    # A budget that is gone again by now leaves a scope in which nothing counts.
+    return open_budget(run, spec) or scope_of(run)
+
+
+def park_for_budget(
+    writer: Writer, scope: Scope, spec: AgentSpec, need: Need, active_ms: Callable[[], int]
+) -> bool:
+    """Park the run where an allowance is used up, and ask for more. Whether it is let go of.
+
+    Invariant 3: rows of runs first, ancestors before descendants, then clocks in the same order,
+    then allowances.
+    """
+    runs = {
+        run.pk: run
+        for run in Run.objects.select_for_update(no_key=True)
+        .filter(pk__in=scope.run_ids)
+        .order_by("depth", "pk")
+    }
+    for run_id in scope.run_ids[:-1]:
+        RunClock.objects.select_for_update(no_key=True).filter(run=run_id).first()
+    check_fence(writer)
+    run = runs[writer.run_id]
+    clock = RunClock.objects.get(run=run)
+    if clock.cancel_requested:
+        release_lease(writer.run_id, writer.fence)
+        add_active(run.pk, active_ms())
+        end_driven_cancelled(run)
+        return True
+    if clock.refusal:
+        fail_run(writer, clock.refusal_code, clock.refusal, active_ms())
+        return True
+    ids = [allowance.pk for allowance in allowances_of(scope)]
+    locked = Allowance.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("id")
+    shortage = shortage_among(locked, need)
+    if shortage is None:
+        return False
+    _park(run, runs[shortage.allowance.run_id or scope.run_ids[0]], shortage, spec, need, scope)
+    release_lease(writer.run_id, writer.fence)
+    add_active(run.pk, active_ms())
+    return True
+
+
+def _park(
+    run: Run, asked: Run, shortage: Shortage, spec: AgentSpec, need: Need, scope: Scope
+) -> None:
+    allowance = shortage.allowance
+    asked_spec = spec if asked.pk == run.pk else AgentSpec.model_validate(asked.spec)
+    request, drafts = ask_for_more(asked, asked_spec, shortage, need, spec.model)
+    append_events(asked.pk, drafts)
+    check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
+    run.status = RunStatus.WAITING
+    run.wait_reason = WaitReason.BUDGET
+    if allowance.budget is not None:
+        run.wake_at = window_end(allowance.budget.period, scope.time_zone).timestamp()
+    run.save(update_fields=["status", "wait_reason", "wake_at"])
+    RunClock.objects.filter(run=run).update(waits_for=allowance)
+    suspended = {"reason": "budget", "approval_ids": [request.pk]}
+    if asked.pk != run.pk:
+        suspended["asked_in"] = asked.pk
+    append_events(run.pk, [("run.suspended", suspended)])

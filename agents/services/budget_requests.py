@@ -1,0 +1,109 @@
+"""Asking people for more than a limit allows.
+
+A run that has used up an allowance waits for it (`RunClock.waits_for`). Who is asked about is one
+run: the one whose limit it is, or, for the window of a budget, the first of the family that waits.
+What an answer does is in `agents.services.budget_answers`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from agents.events.append import EventDraft, dump
+from agents.models import (
+    MICRO,
+    Allowance,
+    ApprovalKind,
+    ApprovalRequest,
+    Run,
+)
+from agents.services.asking import requested_event
+from agents.services.notifications import notify_of
+from agents.services.reservations import Need, Shortage, dollars, scope_word
+from agents.spec import AgentSpec
+from agents.states import (
+    ApprovalStatus,
+    Decision,
+)
+
+TOOL = "budget"
+"""What stands in a request in the place of a tool's name."""
+
+
+def ask_for_more(
+    asked_run: Run, spec: AgentSpec, shortage: Shortage, need: Need, model: str
+) -> tuple[ApprovalRequest, list[EventDraft]]:
+    """The pending request about this allowance; made, with its event, where there is none."""
+    allowance = shortage.allowance
+    there = ApprovalRequest.objects.filter(
+        run=asked_run, allowance=allowance, status=ApprovalStatus.PENDING
+    ).first()
+    if there is not None:
+        return there, []
+    shown = _shown(shortage, need, model)
+    is_own = allowance.run_id is not None
+    needed = spec.approvals_needed if is_own else 1
+    decisions = [Decision.APPROVE, Decision.EDIT, Decision.REJECT]
+    if shortage.kind == "price" or needed > 1:
+        decisions.remove(Decision.EDIT)
+    request = ApprovalRequest.objects.create(
+        run=asked_run,
+        kind=ApprovalKind.BUDGET,
+        allowance=allowance,
+        tool=TOOL,
+        input=shown,
+        prompt=prompt_of(shortage, model),
+        digest=hashlib.sha256(dump([TOOL, allowance.pk, shown]).encode()).hexdigest(),
+        allowed_decisions=[str(decision) for decision in decisions],
+        approvals_needed=needed,
+        self_approval=spec.self_approval if is_own else True,
+    )
+    notify_of(request)
+    return request, [requested_event(request)]
+
+
+def prompt_of(shortage: Shortage, model: str = "") -> str:
+    """What is used up, as a sentence."""
+    allowance = shortage.allowance
+    whose = _whose(allowance)
+    tokens, cost = allowance.token_limit, allowance.microusd_limit
+    if shortage.kind == "tokens":
+        return f"{whose} used {allowance.used_tokens:,} tokens and may use {tokens:,}."
+    assert cost is not None
+    if shortage.kind == "cost":
+        return f"{whose} cost ${dollars(allowance.used_microusd)} and may cost ${dollars(cost)}."
+    return (
+        f"{whose} may cost ${dollars(cost)}, and that cannot be checked: the price of the model "
+        f"{model} is not known."
+    )
+
+
+def _whose(allowance: Allowance) -> str:
+    if allowance.budget is None:
+        return "The run"
+    return f"All runs of {allowance.budget.of} in {allowance.window}"
+
+
+def _shown(shortage: Shortage, need: Need, model: str) -> dict[str, Any]:
+    """What a request shows: what was used, the limit, and how much more an approval gives."""
+    allowance = shortage.allowance
+    shown: dict[str, Any] = {"limit_of": scope_word(allowance)}
+    if allowance.budget is not None:
+        shown |= {"window": allowance.window, "budget": str(allowance.budget)}
+    if shortage.kind == "tokens":
+        limit = allowance.token_limit or 0
+        more = _more(allowance.max_tokens or need.tokens, allowance.used_tokens - limit)
+        return {**shown, "used_tokens": allowance.used_tokens, "limit_tokens": limit,
+                "more_tokens": more}  # fmt: skip
+    cost = allowance.microusd_limit or 0
+    shown |= {"used_cost": dollars(allowance.used_microusd), "limit_cost": dollars(cost)}
+    if shortage.kind == "price":
+        return {**shown, "model": model, "without_price": True}
+    base = allowance.max_microusd or need.microusd or MICRO
+    return {**shown, "more_cost": dollars(_more(base, allowance.used_microusd - cost))}
+
+
+def _more(base: int, over: int) -> int:
+    """The same amount again, as often as it takes for something to be left."""
+    return base * (over // base + 1)

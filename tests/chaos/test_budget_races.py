@@ -1,0 +1,190 @@
+"""Many runs in several processes that draw on one budget: it is exceeded by one call at most."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from agents.events.append import dump
+from agents.models import Allowance, ApprovalRequest, Budget, Message, Run, RunClock, Thread
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.budgets import save_budget
+from agents.services.wake import enqueue_run
+from tests.support.cluster import Cluster
+from tests.support.messages_api import MessagesServer
+from tests.support.messages_script import Request, ToolUse, Turn
+from tests.support.runs import make_agent, make_user, start_run, wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHILDREN = 20
+CALL = 1_500
+USAGE = {"input_tokens": 1_000, "output_tokens": 500, "cache_read_input_tokens": 0,
+         "cache_creation_input_tokens": 0}  # fmt: skip
+OUTPUT = 500
+"""What a call may use at most beside its prompt. All that a test's budget is about."""
+
+
+def endless(request: Request) -> Turn:
+    """Always one more look, each of which takes a moment."""
+    look = ToolUse("ls", {"path": "/"})
+    return Turn(text="Looking.", tool_uses=[look], usage=USAGE, chunk_delay=0.01)
+
+
+@contextmanager
+def cluster(directory: Path, lease: str = "30") -> Iterator[tuple[Cluster, MessagesServer]]:
+    with (
+        MessagesServer(endless) as server,
+        Cluster(
+            directory,
+            workers=3,
+            ANTHROPIC_API_KEY="test-key",
+            ANTHROPIC_BASE_URL=server.url,
+            VEL_TEST_LEASE=lease,
+        ) as running,
+    ):
+        yield running, server
+
+
+def an_agent(user: User, **fields: object) -> None:
+    make_agent(
+        user,
+        provider="anthropic",
+        model="claude-sonnet-5-5",
+        max_output_tokens=OUTPUT,
+        tools=["ls"],
+        **fields,
+    )
+
+
+def family(user: User, limit: int) -> tuple[Run, list[Run]]:
+    """A run that waits for its twenty children, and may use `limit` tokens with them."""
+    parent = start_run(user)
+    Run.objects.filter(pk=parent.pk).update(status="waiting", wait_reason="children")
+    Allowance.objects.create(run=parent, max_tokens=limit)
+    spec = parent.agent_version.spec | {"max_tokens": None}
+    children = []
+    for number in range(CHILDREN):
+        thread = Thread.objects.create(
+            agent=parent.thread.agent, owner=user, root=parent.thread, host=parent.thread.host
+        )
+        child = Run.objects.create(
+            thread=thread,
+            number=1,
+            parent=parent,
+            parent_index=number,
+            depth=1,
+            subagent_spec=spec,
+            agent_version=parent.agent_version,
+            owner=user,
+            is_awaited=True,
+        )
+        RunClock.objects.create(run=child)
+        said = dump([{"type": "text", "text": "Go"}])
+        Message.objects.create(run=child, turn=0, role="user", content=said)
+        children.append(child)
+    return parent, children
+
+
+def waiting(runs: list[Run]) -> bool:
+    found = Run.objects.filter(pk__in=[run.pk for run in runs], wait_reason="budget")
+    return found.count() == len(runs)
+
+
+def check(allowance: Allowance, server: MessagesServer, limit: int) -> None:
+    """What the model's server gave, what the rows say and what was allowed fit together."""
+    allowance.refresh_from_db()
+    given = sum(sum(reply.usage[name] for name in USAGE) for reply in server.replies)
+    assert allowance.used_tokens == given
+    assert limit <= given < limit + CALL, "the budget was exceeded by more than one call"
+    assert (allowance.reserved_tokens, allowance.reserved_microusd) == (0, 0)
+    assert not RunClock.objects.exclude(reserved_from="").exists()
+
+
+def test_twenty_children_in_three_processes_never_exceed_what_their_parent_may_use(
+    directory: Path,
+) -> None:
+    user = make_user()
+    an_agent(user)
+    parent, children = family(user, 30 * CALL + 1)
+    allowance = parent.allowance
+    with cluster(directory) as (_, server):
+        for child in children:
+            enqueue_run(child)
+        wait_until(lambda: waiting(children), "all children to wait")
+        check(allowance, server, 30 * CALL + 1)
+        # One question for the one budget, whoever of the twenty found it used up.
+        request = ApprovalRequest.objects.get()
+        assert (request.run_id, request.status) == (parent.pk, "pending")
+        answer = DecisionRequest("edit", request.digest, {"more_tokens": 10 * CALL})
+        decide_approval(request.pk, answer, by=user)
+        wait_until(
+            lambda: ApprovalRequest.objects.count() == 2 and waiting(children), "all to wait again"
+        )
+        check(allowance, server, 40 * CALL + 1)
+    for child in children:
+        resumed = child.events.filter(type="run.resumed")
+        assert resumed.count() == 1, "each is woken once"
+
+
+def test_runs_in_three_processes_share_a_window(directory: Path) -> None:
+    user = make_user()
+    an_agent(user)
+    budget = save_budget(
+        Budget(user=user, period="day", max_tokens=20 * CALL, max_cost=Decimal(100))
+    )
+    with cluster(directory) as (_, server):
+        runs = [start_run(user, key=f"t{number}") for number in range(CHILDREN)]
+        wait_until(lambda: waiting(runs), "all runs to wait")
+        window = budget.windows.get()
+        check(window, server, 20 * CALL)
+        requests = list(ApprovalRequest.objects.filter(status="pending"))
+        assert len(requests) == CHILDREN
+        boss = make_user("boss")
+        boss.user_permissions.add(Permission.objects.get(codename="change_budget"))
+        answer = DecisionRequest("approve", requests[7].digest)
+        decide_approval(requests[7].pk, answer, by=boss)
+        wait_until(lambda: waiting(runs), "all runs to wait again")
+        wait_until(lambda: _settled(window, 40 * CALL), "the second half to be used")
+        wait_until(lambda: waiting(runs), "all runs to wait again")
+        check(window, server, 40 * CALL)
+
+
+def _settled(window: Allowance, used: int) -> bool:
+    window.refresh_from_db()
+    return window.used_tokens >= used
+
+
+def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path) -> None:
+    user = make_user()
+    an_agent(user)
+    parent, children = family(user, 40 * CALL)
+    allowance = parent.allowance
+    with cluster(directory, lease="2") as (running, server):
+        for child in children:
+            enqueue_run(child)
+        for calls in (6, 18):
+            wait_until(lambda calls=calls: len(server.replies) >= calls, "some calls")
+            wait_until(lambda: Allowance.objects.filter(reserved_tokens__gt=0).exists())
+            busy = RunClock.objects.exclude(reserved_from="").values_list("lease_holder", flat=True)
+            holders = {int(holder.split(":")[1]) for holder in busy if holder}
+            for pid in holders & set(running.workers()):
+                os.kill(pid, signal.SIGKILL)
+                break
+        wait_until(lambda: waiting(children), "all children to wait")
+        allowance.refresh_from_db()
+    assert (allowance.reserved_tokens, allowance.reserved_microusd) == (0, 0)
+    stored = sum(
+        reply.input_tokens + reply.output_tokens
+        for reply in Message.objects.filter(role="assistant")
+    )
+    assert allowance.used_tokens == stored
+    assert 40 * CALL <= stored < 41 * CALL
+    assert ApprovalRequest.objects.filter(status="pending").count() == 1
