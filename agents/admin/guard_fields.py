@@ -1,0 +1,41 @@
+"""The guardrails of an agent as a person chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django import forms
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.guards.registry import guardrails
+from agents.models import Agent
+
+GUARD_FIELDS = ["guardrails", "on_stuck", "tool_retries"]
+
+
+class GuardrailChoice(forms.MultipleChoiceField):
+    """Those that are registered, and those that the agent has, registered or not."""
+
+    widget = forms.CheckboxSelectMultiple
+    default_error_messages = {
+        "invalid_choice": "There is no guardrail “%(value)s”. The operator registers it in "
+        'VEL["GUARDRAILS"].',
+    }
+
+    def __init__(self, present: Sequence[str]) -> None:
+        try:
+            known = guardrails()
+        except ImproperlyConfigured:
+            known = {}  # the system checks say what is wrong
+        choices = [
+            (name, _label(name, guardrail.description, always=guardrail.for_every_agent))
+            for name, guardrail in known.items()
+        ]
+        choices += [(name, f"{name} (not registered)") for name in present if name not in known]
+        help_text = Agent._meta.get_field("guardrails").help_text
+        super().__init__(required=False, choices=choices, help_text=help_text)
+
+
+def _label(name: str, description: str, *, always: bool) -> str:
+    label = f"{name}: {description}" if description else name
+    return f"{label} (every agent has it)" if always else label

@@ -1,0 +1,189 @@
+"""Looking at a reply before it is stored: whether it may be shown, and whether it says anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agents.conf import vel_settings
+from agents.engine.deltas import DeltaStream
+from agents.engine.guarding import REFUSED, HeldBack, Ruling, context_of
+from agents.engine.history import BAD_ENDINGS
+from agents.engine.notes import note_json
+from agents.engine.stuck import stuck_event
+from agents.events.append import EventDraft
+from agents.models import Message, MessageRole
+from agents.providers.base import Block, Reply
+
+if TYPE_CHECKING:
+    from agents.engine.session import Session
+
+BLOCKED = "guardrail"
+"""`Message.stop_reason` of an answer that was blocked."""
+
+
+@dataclass(slots=True)
+class Review:
+    """What becomes of a reply: `reply` is stored and sent back, `shown` goes to watchers.
+
+    With a `note` (as `note_json` makes it) the run does not end: the model is asked again. With a
+    `failure` (code, message) the run ends with that.
+    """
+
+    reply: Reply
+    shown: Reply
+    drafts: list[EventDraft] = field(default_factory=list)
+    note: str = ""
+    failure: tuple[str, str] | None = None
+
+    def ends(self, by_itself: bool) -> bool:
+        """Whether the run ends with this reply, which it would do `by_itself`."""
+        return self.failure is not None or (by_itself and not self.note)
+
+
+def reply_stream(session: Session) -> DeltaStream:
+    """Where a reply is streamed to: without its words, if these have to be checked first."""
+    if session.guards is None or not session.guards.has("check_output"):
+        return session.stream
+    return HeldBack(session.stream)  # type: ignore[return-value]  # all that a model call uses
+
+
+async def review_reply(session: Session, turn: int, reply: Reply) -> Review | None:
+    """None, nearly always: the reply stands as it is."""
+    text = "".join(block["text"] for block in reply.blocks if block["type"] == "text")
+    if not text.strip() and reply.stop_reason == "end_turn" and not _calls(reply):
+        return await _empty(session, reply)
+    if session.guards is None or not session.guards.has("check_output"):
+        return None
+    return await _checked(session, turn, reply, text)
+
+
+def _calls(reply: Reply) -> bool:
+    return any(block["type"] == "tool_use" for block in reply.blocks)
+
+
+async def _checked(session: Session, turn: int, reply: Reply, text: str) -> Review | None:
+    guards = session.guards
+    assert guards is not None
+    is_final = not _calls(reply) and reply.stop_reason not in ("pause_turn", *BAD_ENDINGS)
+    review = Review(reply, reply)
+    with session.handle.interruptible():
+        thought = "\n\n".join(
+            block.get("thinking", "") for block in reply.blocks if block["type"] == "thinking"
+        )
+        if thought.strip():
+            context = context_of(session.run, turn)
+            ruling = await guards.rule("check_output", context, text=thought)
+            if ruling.action != "allow":
+                _hide_thoughts(review, ruling)
+        if text.strip():
+            context = context_of(session.run, turn, is_final=is_final)
+            ruling = await guards.rule("check_output", context, text=text)
+            if ruling.action != "allow":
+                await _rule_text(session, review, ruling, is_final=is_final)
+    return review if review.drafts else None
+
+
+def _hide_thoughts(review: Review, ruling: Ruling) -> None:
+    """From those who watch. The model gets its signed thoughts back unchanged."""
+    shown = ruling.text if ruling.action == "replace" else _withheld(ruling)
+    blocks: list[Block] = []
+    for block in review.shown.blocks:
+        if block["type"] == "thinking":
+            block, shown = {**block, "thinking": shown}, ""
+        blocks.append(block)
+    review.shown = replace(review.shown, blocks=blocks)
+    review.drafts.append(ruling.event("thinking"))
+
+
+async def _rule_text(session: Session, review: Review, ruling: Ruling, *, is_final: bool) -> None:
+    review.drafts.append(ruling.event("output"))
+    if ruling.action == "replace" and ruling.text.strip():
+        _set_text(review, ruling.text)
+        return
+    _set_text(review, _withheld(ruling))
+    if ruling.is_broken:
+        review.failure = (
+            REFUSED,
+            f"The guardrail {ruling.guardrail} could not check a reply, which is withheld: "
+            f"{ruling.reason}. The worker's log says more.",
+        )
+    elif is_final:
+        review.reply = replace(review.reply, stop_reason=BLOCKED)
+        review.shown = replace(review.shown, stop_reason=BLOCKED)
+        count = 1 + await session.database.run(_blocked_before, session.run.pk)
+        if count >= vel_settings().GUARDRAIL_ATTEMPTS:
+            review.failure = (
+                REFUSED,
+                f"The guardrail {ruling.guardrail} blocked the answer, the {count}. that was "
+                f"blocked in this run: {ruling.reason}.",
+            )
+        else:
+            review.note = note_json(
+                f"The guardrail {ruling.guardrail} withheld your answer: {ruling.reason}. The "
+                "user has not seen it. Answer again so that it passes, or say what you cannot give."
+            )
+
+
+def _withheld(ruling: Ruling) -> str:
+    return f"[withheld by the guardrail {ruling.guardrail}: {ruling.reason or 'nothing was left'}]"
+
+
+def _set_text(review: Review, text: str) -> None:
+    """Put `text` in the place of all that a reply says."""
+    review.reply = replace(review.reply, blocks=_with_text(review.reply.blocks, text))
+    review.shown = replace(review.shown, blocks=_with_text(review.shown.blocks, text))
+
+
+def _with_text(blocks: list[Block], text: str) -> list[Block]:
+    changed: list[Block] = []
+    is_put = False
+    for block in blocks:
+        if block["type"] != "text":
+            changed.append(block)
+        elif not is_put:
+            changed.append({"type": "text", "text": text})
+            is_put = True
+    return changed
+
+
+def _blocked_before(run_id: str) -> int:
+    return Message.objects.filter(
+        run=run_id, role=MessageRole.ASSISTANT, stop_reason=BLOCKED
+    ).count()
+
+
+async def _empty(session: Session, reply: Reply) -> Review | None:
+    """A reply without words and calls: the model is asked to go on, some times."""
+    repeats = vel_settings().STUCK_REPEATS
+    if not repeats:
+        return None
+    count = 1 + await session.database.run(_empty_before, session.run.pk, repeats)
+    # A message that ends in thoughts may not be sent back.
+    review = Review(replace(reply, blocks=[]), reply)
+    if count < repeats:
+        review.note = note_json(
+            "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
+        )
+        review.drafts.append(stuck_event("empty_reply", count, "note"))
+        return review
+    if session.spec.on_stuck != "end":
+        return None
+    review.drafts.append(stuck_event("empty_reply", count, "end"))
+    review.failure = ("stuck", f"The model's replies were empty {count} times in a row.")
+    return review
+
+
+def _empty_before(run_id: str, limit: int) -> int:
+    """How many of the run's latest replies, up to `limit`, were empty."""
+    latest = (
+        Message.objects.filter(run=run_id, role=MessageRole.ASSISTANT)
+        .order_by("-turn")
+        .values_list("content", flat=True)[:limit]
+    )
+    count = 0
+    for content in latest:
+        if content != "[]":
+            break
+        count += 1
+    return count

@@ -1,0 +1,85 @@
+"""The two guardrails that come with Vel. No agent has them unless it chooses them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from agents.guards.guardrail import Decision, GuardContext, Guardrail, allow, block, replace
+
+_KEYS = re.compile(
+    r"""
+      \bsk-(?:ant-|proj-|svcacct-|live-|test-)?[A-Za-z0-9_-]{20,}      # Anthropic, OpenAI
+    | \b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}                           # Stripe
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                                    # AWS access key id
+    | \bgh[pousr]_[A-Za-z0-9]{36,}\b | \bgithub_pat_[A-Za-z0-9_]{40,}  # GitHub
+    | \bglpat-[A-Za-z0-9_-]{20,}                                       # GitLab
+    | \bxox[abeoprs]-[A-Za-z0-9-]{10,}                                 # Slack
+    | \bAIza[A-Za-z0-9_-]{35}                                          # Google
+    | \bhf_[A-Za-z0-9]{30,}\b | \bnpm_[A-Za-z0-9]{36}\b                # Hugging Face, npm
+    | \bpypi-[A-Za-z0-9_-]{50,}                                        # PyPI
+    | \beyJ[A-Za-z0-9_-]{10,500}\.eyJ[A-Za-z0-9_-]{10,2000}\.[A-Za-z0-9_-]{10,}  # JSON web token
+    | -----BEGIN\ [A-Z ]{0,30}PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]{0,30}PRIVATE\ KEY-----|\Z)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+# What can fail late is bounded, so that no text takes more than linear time.
+_IN_URL = re.compile(r"\b([a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,100}):([^\s/@]{3,200})@")
+
+MASK = "[secret withheld]"
+
+
+def mask_secrets(text: str) -> str:
+    """`text` with what looks like an API key, a private key or a password in a URL masked."""
+    return _IN_URL.sub(rf"\1:{MASK}@", _KEYS.sub(MASK, text))
+
+
+class Secrets(Guardrail):
+    """Masks what looks like a key in what the model says; keeps it from leaving the machine.
+
+    It knows keys by their published prefixes. One that is split, spelled or encoded passes, and
+    so does a password that looks like any word.
+    """
+
+    name = "secrets"
+    description = "Masks what looks like an API key in answers, and blocks calls that send one away"
+
+    def check_output(self, context: GuardContext, text: str) -> Decision:
+        masked = mask_secrets(text)
+        return allow() if masked == text else replace(masked)
+
+    def check_tool_call(self, context: GuardContext, tool: str, given: dict[str, Any]) -> Decision:
+        if context.leaves_machine and any(mask_secrets(text) != text for text in _texts(given)):
+            return block("its input holds what looks like a secret, and would leave this machine")
+        return allow()
+
+
+def _texts(value: Any) -> list[str]:
+    """All strings of a call's input, keys too, and its JSON: for a key across several of them."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for item in value.items() for part in item for text in _texts(part)]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [json.dumps(value)]
+
+
+class MaxLength(Guardrail):
+    """Blocks an answer that is too long, so that the model writes a shorter one.
+
+    For another length subclass it with another `name` and `characters`.
+    """
+
+    name = "max_length"
+    description = "Final answers have 20,000 characters at most; longer ones belong into a file"
+    characters = 20_000
+
+    def check_output(self, context: GuardContext, text: str) -> Decision:
+        if not context.is_final or len(text) <= self.characters:
+            return allow()
+        return block(
+            f"the answer has {len(text):,} characters and may have {self.characters:,}: shorten "
+            "it, and put what is long into a file"
+        )

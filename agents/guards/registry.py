@@ -1,0 +1,138 @@
+"""Which guardrails and hooks the operator has registered."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from agents.conf import vel_settings
+from agents.guards.builtin import MaxLength, Secrets
+from agents.guards.guardrail import STAGES, Guardrail, makes
+from agents.guards.hooks import ALIASES, POINTS, Hooks
+
+logger = logging.getLogger(__name__)
+
+BUILTIN: tuple[Guardrail, ...] = (Secrets(), MaxLength())
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+Kind = TypeVar("Kind")
+
+HookCall = tuple[str, Callable[..., Any], float]
+"""The class's name, the method, and the seconds that it may take."""
+
+
+@lru_cache(maxsize=1)
+def guardrails() -> Mapping[str, Guardrail]:
+    """All that agents can choose, by name. Raises `ImproperlyConfigured` for a wrong setting."""
+    found = {guardrail.name: guardrail for guardrail in BUILTIN}
+    for path in _paths("GUARDRAILS"):
+        guardrail = _loaded(path, Guardrail, "GUARDRAILS")
+        where = f'settings.VEL["GUARDRAILS"]: {path}'
+        if not _NAME.fullmatch(guardrail.name):
+            raise ImproperlyConfigured(
+                f"{where} has the name {guardrail.name!r}: give it one of lower case letters, "
+                "digits, - and _."
+            )
+        if guardrail.name in found:
+            raise ImproperlyConfigured(
+                f"{where} has the name {guardrail.name!r}, which another guardrail has: register "
+                "each once, and give each a name of its own."
+            )
+        if not any(makes(guardrail, stage) for stage in STAGES):
+            raise ImproperlyConfigured(
+                f"{where} checks nothing: override one of {', '.join(STAGES)}."
+            )
+        found[guardrail.name] = guardrail
+    return found
+
+
+@lru_cache(maxsize=1)
+def _for_every_agent() -> tuple[str, ...]:
+    return tuple(name for name, guardrail in guardrails().items() if guardrail.for_every_agent)
+
+
+def chosen(names: Iterable[str]) -> tuple[str, ...]:
+    """The guardrails of an agent that names these, the operator's general ones first."""
+    always = _for_every_agent()
+    return (*always, *(name for name in names if name not in always)) if always else tuple(names)
+
+
+@lru_cache(maxsize=1)
+def hook_calls() -> Mapping[str, tuple[HookCall, ...]] | None:
+    """What is to be called at each point that has something, or None if nothing is registered.
+
+    With a wrong setting there are no hooks: the system checks refuse it when Vel starts, and a run
+    must not be lost where nobody let them look.
+    """
+    try:
+        return load_hooks()
+    except ImproperlyConfigured:
+        logger.exception("no hooks are called")
+        return None
+
+
+def load_hooks() -> Mapping[str, tuple[HookCall, ...]] | None:
+    """`hook_calls`, read anew. Raises `ImproperlyConfigured` for a wrong setting."""
+    calls: dict[str, list[HookCall]] = {}
+    for path in _paths("HOOKS"):
+        hooks = _loaded(path, Hooks, "HOOKS")
+        label = type(hooks).__name__
+        for point in POINTS:
+            if getattr(type(hooks), point) is not getattr(Hooks, point):
+                calls.setdefault(point, []).append((label, getattr(hooks, point), hooks.seconds))
+        for alias, point in ALIASES.items():
+            if (method := getattr(hooks, alias, None)) is not None:
+                calls.setdefault(point, []).append((f"{label}.{alias}", method, hooks.seconds))
+        if label not in {
+            name.partition(".")[0] for found in calls.values() for name, _, _ in found
+        }:
+            raise ImproperlyConfigured(
+                f'settings.VEL["HOOKS"]: {path} has no hook: override one of {", ".join(POINTS)}.'
+            )
+    return {point: tuple(found) for point, found in calls.items()} or None
+
+
+def _paths(key: str) -> tuple[str, ...]:
+    paths = getattr(vel_settings(), key)
+    if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
+        raise ImproperlyConfigured(
+            f'settings.VEL["{key}"] must be a list of dotted paths, as ["company.checks.NoPrices"].'
+        )
+    twice = sorted({path for path in paths if tuple(paths).count(path) > 1})
+    if twice:
+        raise ImproperlyConfigured(
+            f'settings.VEL["{key}"] names more than once: {", ".join(twice)}.'
+        )
+    return tuple(paths)
+
+
+def _loaded(path: str, kind: type[Kind], key: str) -> Kind:
+    """The instance that `path` names: an object of that kind, or what calling it gives."""
+    try:
+        found = import_string(path)
+        made = found if isinstance(found, kind) else found()
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f'settings.VEL["{key}"]: {path} cannot be used ({type(error).__name__}: {error}).'
+        ) from error
+    if not isinstance(made, kind):
+        raise ImproperlyConfigured(
+            f'settings.VEL["{key}"]: {path} is no agents.guards.{kind.__name__}: subclass it.'
+        )
+    return made
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "VEL":
+        for remembered in (guardrails, _for_every_agent, hook_calls):
+            remembered.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.guards.registry")

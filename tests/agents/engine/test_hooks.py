@@ -1,0 +1,179 @@
+"""Hooks are told what runs do, at least once, and can neither change nor lose a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from agents.engine.crash_points import CrashPoint
+from agents.models import EndedRun, Run, ToolCall
+from agents.services.run_control import cancel_run, resume_run
+from agents.services.run_ends import take_ended_run
+from tests.agents.engine.by_hand import at_once, committed
+from tests.agents.engine.test_recovery import crash_once
+from tests.support.guards import WORD, registered, seen
+from tests.support.runs import (
+    drive_to_end,
+    event_types,
+    events,
+    host,
+    make_agent,
+    make_user,
+    script_file,
+    start_run,
+    wait_for_status,
+    wait_until,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOOK = {"tool_calls": [{"name": "ls", "input": {"path": "/"}}]}
+WRITE = {"tool_calls": [{"name": "write_file", "input": {"path": "/a", "content": "x"}}]}
+DONE = {"text": "Done."}
+
+
+def play(tmp_path: Path, turns: list[dict[str, Any]], **fields: Any) -> Run:
+    user = make_user()
+    make_agent(user, model=script_file(tmp_path, turns), **fields)
+    return start_run(user)
+
+
+def names() -> list[str]:
+    return [entry[0] for entry in seen]
+
+
+def test_hooks_are_told_of_each_point_outside_of_transactions(tmp_path: Path) -> None:
+    with registered(hooks=("Watch",)):
+        run = drive_to_end(play(tmp_path, [LOOK, DONE]))
+    assert run.status == "completed"
+    usage = ["cache_read", "cache_write", "input", "output"]
+    assert seen == [
+        ("run_started", run.id, False),
+        ("before_model_call", 1),
+        ("after_model_call", 1, "tool_use", usage),
+        ("before_tool", "ls", {"path": "/"}),
+        ("after_tool", "ls", seen[4][2], False),
+        ("before_model_call", 2),
+        ("after_model_call", 2, "end_turn", usage),
+        ("run_ended", run.id, "completed", ""),
+    ]
+    assert not EndedRun.objects.exists()
+
+
+def test_hooks_are_told_what_waits_for_a_person(tmp_path: Path) -> None:
+    with registered(hooks=("Watch",)):
+        run = play(tmp_path, [WRITE, DONE], interrupt_on={"write_file": True})
+        drive_to_end(run, until=("waiting",))
+        assert seen[-1] == (
+            "approval_requested",
+            [("write_file", {"path": "/a", "content": "x"})],
+        )
+        assert "before_tool" not in names()
+
+
+def test_a_hook_that_fails_is_seen_and_changes_nothing(tmp_path: Path) -> None:
+    with registered(hooks=("Breaks",)):
+        run = drive_to_end(play(tmp_path, [LOOK, DONE]))
+        again = drive_to_end(start_run(run.owner, "Again"))
+    assert [run.status, again.status] == ["completed", "completed"]
+    failed = {(event["point"], event["message"]) for event in events(run, "hook.failed")}
+    assert failed >= {
+        ("run_started", "raised ValueError"),
+        ("before_model_call", "raised RuntimeError"),
+        ("before_tool", "took longer than 0.05 s"),
+        ("after_tool", "took longer than 0.05 s"),
+    }
+    assert WORD not in str(events(run))
+    assert event_types(run)[-1] == "run.completed"
+    assert not EndedRun.objects.exists(), "a hook that fails is not called for ever"
+
+
+def test_names_of_vel_ts_are_understood(tmp_path: Path) -> None:
+    with registered(hooks=("FromVelTs",)):
+        drive_to_end(play(tmp_path, [LOOK, DONE]))
+        assert seen == [("onToolCall", "ls")], "an answer is no error"
+        make_agent(make_user("bob"), slug="limited", max_turns=1, model=_looks(tmp_path))
+        drive_to_end(start_run(make_user("eve", is_superuser=True), agent="limited"))
+    assert seen == [("onToolCall", "ls")] * 2 + [("onError", "limit_turns")]
+
+
+def _looks(tmp_path: Path) -> str:
+    return script_file(tmp_path, [LOOK] * 9, "looks.json")
+
+
+@pytest.mark.parametrize("point", [CrashPoint.REPLIED, CrashPoint.TOOL_DONE])
+def test_what_a_crash_interrupts_is_told_again(tmp_path: Path, point: CrashPoint) -> None:
+    with registered(hooks=("Watch",)):
+        run = play(tmp_path, [LOOK, DONE])
+        crash_once(run, point)
+        run = drive_to_end(run)
+    assert run.status == "completed"
+    twice = ["before_model_call", "after_model_call", "before_tool", "after_tool"]
+    counts = [names().count(name) for name in twice]
+    assert counts == ([3, 2, 1, 1] if point == CrashPoint.REPLIED else [2, 2, 2, 2])
+    assert names().count("run_ended") == 1
+
+
+def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path) -> None:
+    with registered(hooks=("Ends",)):
+        run = play(tmp_path, [DONE])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("agents.engine.lifecycle.EndTeller.look", lambda self: None)
+            drive_to_end(run)
+        assert seen == []
+        with host():
+            wait_until(lambda: not EndedRun.objects.exists(), "the end told by another process")
+    assert seen == [("run_ended", run.id, "completed", "")]
+
+
+def test_the_end_of_a_run_that_nobody_drove_is_told_too(tmp_path: Path) -> None:
+    with registered(hooks=("Ends",)):
+        run = play(tmp_path, [DONE])
+        cancel_run(run.id, by="ada")
+        with host():
+            wait_until(lambda: seen, "the end")
+    assert seen == [("run_ended", run.id, "cancelled", "")]
+
+
+def test_a_run_that_was_resumed_ends_once_more(tmp_path: Path) -> None:
+    with registered(hooks=("Ends",)):
+        run = drive_to_end(play(tmp_path, [LOOK] * 9, max_turns=1))
+        resume_run(run.id)
+        drive_to_end(run, until=("failed",))
+        with host():
+            wait_until(lambda: len(seen) == 2, "both ends")
+    assert seen == [("run_ended", run.id, "failed", "limit_turns")] * 2
+
+
+def test_an_end_is_told_again_when_the_process_that_told_it_died(tmp_path: Path) -> None:
+    with registered(hooks=("Ends",)):
+        run = play(tmp_path, [DONE])
+        cancel_run(run.id, by="ada")
+        assert committed(take_ended_run) is not None
+        assert committed(take_ended_run) is None, "somebody is telling it"
+        EndedRun.objects.update(due_at=timezone.now())  # as time does
+        with host():
+            wait_until(lambda: not EndedRun.objects.exists(), "the end told")
+    assert seen == [("run_ended", run.id, "cancelled", "")]
+
+
+def test_one_process_tells_of_an_end(tmp_path: Path) -> None:
+    run = drive_to_end(play(tmp_path, [DONE]))
+    EndedRun.objects.create(run=run, due_at=timezone.now())
+    taken = at_once(*[lambda: committed(take_ended_run)] * 2)
+    assert [item for item in taken if isinstance(item, Exception)] == []
+    assert len([item for item in taken if item is not None]) == 1
+
+
+def test_without_hooks_nothing_is_written(tmp_path: Path) -> None:
+    with registered(hooks=("Watch",)):
+        pass  # what was registered before does not stay
+    run = play(tmp_path, [LOOK, DONE])
+    drive_to_end(run)
+    assert not EndedRun.objects.exists()
+    assert seen == []
+    assert ToolCall.objects.filter(run=run).count() == 1
+    wait_for_status(run, "completed")
