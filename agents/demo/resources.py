@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
-from agents.demo.task import DATA_NAME
+from agents.demo.task import DATA_NAME, DATABASE_FILE
 
 Program = Literal[
     "analyse.py",
@@ -21,6 +22,11 @@ Program = Literal[
 def data_bytes() -> bytes:
     """The daily records as CSV; `data/README.md` names their source and licence."""
     return files("agents.demo").joinpath("data", DATA_NAME).read_bytes()
+
+
+def database_path() -> Path:
+    """The same records as a SQLite file, which is only ever opened for reading."""
+    return Path(str(files("agents.demo").joinpath("data", DATABASE_FILE)))
 
 
 def program(name: Program) -> str:

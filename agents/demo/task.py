@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 DATA_NAME = "seattle-weather.csv"
 DATA_PATH = f"/sandbox/user_uploads/{DATA_NAME}"
+DATABASE_NAME = "seattle_weather"
+DATABASE_FILE = "seattle-weather.sqlite"
+FIGURES = "/sandbox/shared/figures.csv"
+DRAFT = "/sandbox/shared/drafts/report.md"
 OUTPUTS = "/sandbox/outputs"
 TOOLBOX = "demo"
 TOOLBOX_PACKAGES = ("pandas", "matplotlib")
@@ -23,7 +27,8 @@ SVG also has a <title> and a <desc> for those who cannot see it."""
 
 _QUESTION = f"""\
 {DATA_PATH} holds the weather of Seattle, one row a day for 2012 to 2015: date, precipitation \
-(mm), temp_max and temp_min (°C), wind (m/s) and weather (one word for the day).
+(mm), temp_max and temp_min (°C), wind (m/s) and weather (one word for the day). \
+The database {DATABASE_NAME} has the same days in a table.
 
 When is Seattle dry, and how far can one rely on it? Find out
 
@@ -52,25 +57,43 @@ class DemoTask:
 PLAIN = DemoTask(
     text=f"""\
 {_QUESTION}
-Compute with Python in the sandbox (standard library only) and check the figures a second way. \
-Then leave two files:
+Compute with Python in the sandbox (standard library only). Let two subagents check the figures at \
+the same time, one with awk and one with SQL. Then leave two files:
 
 {_CHART}
-{_REPORT} the chart embedded.""",
+{_REPORT} the chart embedded. Draft it in /sandbox/shared/drafts/; a person reads it before it \
+is published.""",
     outputs=("report.md", "chart.svg"),
     with_toolbox=False,
 )
 WITH_TOOLBOX = DemoTask(
     text=f"""\
 {_QUESTION}
-Compute with pandas in the sandbox and check the figures a second way. Then leave three files:
+Compute with pandas in the sandbox. Let two subagents check the figures at the same time, one with \
+awk and one with SQL. Then leave three files:
 
 {_CHART}
 - {OUTPUTS}/rain.png: the rain of each month in each year as a heat map, drawn with matplotlib;
-{_REPORT} both pictures embedded.""",
+{_REPORT} both pictures embedded. Draft it in /sandbox/shared/drafts/; a person reads it before \
+it is published.""",
     outputs=("report.md", "chart.svg", "rain.png"),
     with_toolbox=True,
 )
+CHECK_WITH_AWK = f"""\
+Check the figures in {FIGURES} (key, value) a second way, with awk, straight from {DATA_PATH}. \
+Return how many you compared and how many differ."""
+CHECK_WITH_SQL = f"""\
+Check the figures "month … rain_mm" in {FIGURES} (key, value) with SQL: the mean rain of each \
+month, from the database {DATABASE_NAME}. Return how many you compared and how many differ."""
+PUBLISHING: tuple[dict[str, object], ...] = (
+    {
+        "tool": "write_file",
+        "when": {"path": f"{OUTPUTS}/*.md"},
+        "action": "ask",
+        "reason": "A report is read by a person before it is published.",
+    },
+)
+"""The rules of the demo's agent."""
 TASKS = (PLAIN, WITH_TOOLBOX)
 
 

@@ -8,11 +8,13 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
 from agents.conf import vel_settings
-from agents.demo.resources import data_bytes
+from agents.demo.resources import data_bytes, database_path
 from agents.demo.task import (
     DATA_NAME,
+    DATABASE_NAME,
     OUTPUTS,
     PLAIN,
+    PUBLISHING,
     SYSTEM_PROMPT,
     TOOLBOX,
     TOOLBOX_PACKAGES,
@@ -20,8 +22,9 @@ from agents.demo.task import (
     DemoTask,
     task_in,
 )
-from agents.models import POOL, Agent, Message, Run
+from agents.models import POOL, Agent, DatabaseConnection, Message, Run
 from agents.services.agents import save_agent
+from agents.services.databases import seal_url
 from agents.services.errors import Conflict
 from agents.services.runs import RunRequest, create_run
 from agents.services.workspaces import (
@@ -51,7 +54,7 @@ def ensure_demo_agent() -> Agent:
         return agent
     try:
         with transaction.atomic():
-            return save_agent(_new_agent())
+            return save_agent(_new_agent(), databases=[_database()])
     except IntegrityError:  # another process made it at the same moment
         return Agent.objects.get(slug=DEMO_SLUG)
 
@@ -63,6 +66,7 @@ def _new_agent() -> Agent:
         description="Analyses four years of weather and leaves a report and a chart.",
         system_prompt=SYSTEM_PROMPT,
         everyone=True,
+        approval_rules=list(PUBLISHING),
         max_turns=60,
         max_tokens=2_000_000,
         max_cost=Decimal(2),
@@ -82,6 +86,7 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
             f"The agent {DEMO_SLUG!r} belongs to a user: give it another slug in the admin, and "
             "the demo makes its own."
         )
+    _give_database(agent)
     task = _task_for(agent)
     request = RunRequest(agent=DEMO_SLUG, message=task.text, executor=executor, source=source)
     try:
@@ -92,6 +97,27 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
             return run
     except IntegrityError:
         raise Conflict("Another thread was begun at the same moment: try again.") from None
+
+
+def _database() -> DatabaseConnection:
+    """The connection to the file that comes with Vel, wherever it lies now."""
+    url = seal_url(f"sqlite:///{database_path()}")
+    row = DatabaseConnection.objects.filter(agent=None, name=DATABASE_NAME).first()
+    if row is None:
+        row = DatabaseConnection(name=DATABASE_NAME, description="The weather of Seattle.")
+    elif row.url.same_as(url):
+        return row
+    row.url, row.dialect = url, "sqlite"
+    row.save()
+    return row
+
+
+def _give_database(agent: Agent) -> None:
+    """The demo's agent always has the demo's database; others that it was given stay."""
+    wanted = _database()
+    there = list(agent.databases.all())
+    if wanted not in there:
+        save_agent(agent, databases=[*there, wanted])
 
 
 def demo_task(run: Run) -> DemoTask:

@@ -45,4 +45,4 @@ END {
     printf "%d figures compared, %d differ\n", compared, wrong
     exit (wrong > 0 || compared == 0)
 }
-' figures.csv /sandbox/user_uploads/seattle-weather.csv
+' /sandbox/shared/figures.csv /sandbox/user_uploads/seattle-weather.csv

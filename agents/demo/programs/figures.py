@@ -20,7 +20,7 @@ def figures(summary):
 def main():
     with open("summary.json", encoding="utf-8") as file:
         summary = json.load(file)
-    with open("figures.csv", "w", encoding="utf-8", newline="") as file:
+    with open("/sandbox/shared/figures.csv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(figures(summary))
     months = sorted(summary["months"], key=lambda month: month["rain_mm"])
     headline = {

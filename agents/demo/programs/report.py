@@ -3,7 +3,8 @@
 import json
 import os
 
-OUTPUT = "/sandbox/outputs/report.md"
+OUTPUT = "/sandbox/shared/drafts/report.md"
+PICTURES = "/sandbox/outputs"
 HEAT_MAP = "rain.png"
 RARELY_WET_PCT = 20
 
@@ -114,7 +115,7 @@ def label_table(summary):
 
 
 def second_picture():
-    if os.path.exists(os.path.join(os.path.dirname(OUTPUT), HEAT_MAP)):
+    if os.path.exists(os.path.join(PICTURES, HEAT_MAP)):
         yield from (f"![Rain of each month in each year]({HEAT_MAP})", "")
 
 

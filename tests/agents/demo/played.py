@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agents.models import Run
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest, Run
 from agents.providers.scripts import demo
+from agents.services.approvals import DecisionRequest
 from agents.services.demo import start_demo_run
-from tests.support.runs import drive_to_end, make_user
+from tests.support.runs import host, make_user, wait_for_status, wait_until
 
 
 def play_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,4 +19,21 @@ def play_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def play_demo(monkeypatch: pytest.MonkeyPatch) -> Run:
     play_at_once(monkeypatch)
-    return drive_to_end(start_demo_run(make_user()))
+    user = make_user()
+    run = start_demo_run(user)
+    with host(executor=run.executor) as running:
+        running.submit(run.id)
+        wait_until(lambda: has_ended(run) or asked(run), "the report to be asked about")
+        for request in asked(run):
+            answer = DecisionRequest(decision="approve", digest=request.digest)
+            decide(request.pk, answer, by=user)
+        return wait_for_status(run, "completed", "failed", "cancelled")
+
+
+def has_ended(run: Run) -> bool:
+    run.refresh_from_db()
+    return run.has_ended
+
+
+def asked(run: Run) -> list[ApprovalRequest]:
+    return list(ApprovalRequest.objects.filter(run=run, status="pending"))

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 from django.test import override_settings
 
-from agents.demo.resources import Program
+from agents.demo.resources import Program, data_bytes, database_path
 from agents.demo.task import DATA_NAME, DATA_PATH, OUTPUTS, PLAIN
 from agents.engine.workspaces import ThreadFiles
+from agents.middleware.decisions import decide
 from agents.models import Agent, Message, Run, ToolCall
 from agents.providers.scripts import demo
 from agents.selectors.visible import agents_for
 from agents.services.agents import current_version
+from agents.services.approvals import DecisionRequest
 from agents.services.demo import ensure_demo_agent, read_demo_outputs, start_demo_run
 from agents.services.errors import Conflict
 from agents.services.workspaces import open_workspace, workspace_backend, workspace_location
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
-from tests.agents.demo.played import play_at_once, play_demo
-from tests.support.runs import drive_to_end, events, make_agent, make_user, start_run
+from tests.agents.demo.played import asked, has_ended, play_at_once, play_demo
+from tests.support.runs import (
+    drive_to_end,
+    events,
+    host,
+    make_agent,
+    make_user,
+    start_run,
+    wait_for_status,
+    wait_until,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,10 +59,11 @@ def test_the_demo_plans_works_and_ticks_everything_off(monkeypatch: pytest.Monke
     assert made[0].tool == "write_todos"
     assert {call.tool for call in made} == {
         *("write_todos", "ls", "read_file", "grep", "execute_python", "execute"),
-        *("write_file", "edit_file"),
+        *("write_file", "edit_file", "list_tables", "load_skill", "execute_sql"),
+        "parallel_tasks",
     }
     assert {call.status for call in made} == {"succeeded"}
-    assert 8 <= run.clock.turn <= 12
+    assert 8 <= run.clock.turn <= 13
     plans = [event["todos"] for event in events(run, "todos.updated")]
     done = [sum(todo["status"] == "completed" for todo in plan) for plan in plans]
     assert done == list(range(len(demo.STEPS) + 1)), "one step after another"
@@ -175,3 +190,52 @@ def test_anything_else_is_answered_with_what_it_is(monkeypatch: pytest.MonkeyPat
     assert "vel demo" in answer(run)
     assert answer(run).endswith("Write a haiku")
     assert calls(run) == []
+
+
+@pytest.mark.bubblewrap
+def test_two_subagents_check_the_figures_each_in_its_own_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = play_demo(monkeypatch)
+    children = list(Run.objects.filter(parent=run).order_by("parent_index"))
+    assert [child.status for child in children] == ["completed", "completed"]
+    assert [{call.tool for call in calls(child)} for child in children] == [
+        {"execute"},
+        {"execute_sql", "read_file"},
+    ]
+    assert "0 differ" in answer(children[0])
+    assert answer(children[1]) == "12 months compared, 0 differ."
+    assert "Both agree." in "\n".join(replies(run))
+
+
+@pytest.mark.bubblewrap
+def test_the_report_is_published_only_when_a_person_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    play_at_once(monkeypatch)
+    user = make_user()
+    run = start_demo_run(user)
+    with host(executor=run.executor) as running:
+        running.submit(run.id)
+        wait_until(lambda: has_ended(run) or asked(run), "the report to be asked about")
+        request = asked(run)[0]
+        assert (request.tool, request.input["path"]) == ("write_file", f"{OUTPUTS}/report.md")
+        assert request.input["content"].startswith("# When is Seattle dry?")
+        assert "report.md" not in read_demo_outputs(run)
+        no = DecisionRequest(decision="reject", digest=request.digest, reason="Not yet.")
+        decide(request.pk, no, by=user)
+        wait_for_status(run, "completed", "failed")
+    assert "Not yet." in answer(run)
+    assert "report.md" not in read_demo_outputs(run)
+
+
+def test_the_database_has_the_days_of_the_file() -> None:
+    rows = csv.DictReader(data_bytes().decode().splitlines())
+    uri = f"{database_path().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        days = connection.execute("SELECT * FROM days ORDER BY date").fetchall()
+        words = {word for (word,) in connection.execute("SELECT word FROM words")}
+    given = [
+        (row["date"].replace("/", "-"), *map(float, list(row.values())[1:5]), row["weather"])
+        for row in rows
+    ]
+    assert days == given
+    assert {row[5] for row in given} <= words
