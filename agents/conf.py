@@ -41,8 +41,20 @@ class VelSettings:
     """The first pause before a model call is made again; it doubles each time, up to a minute."""
     MESSAGE_BYTES: int = 1_000_000
     """The longest message that a person may send."""
-    RESULT_BYTES: int = 400_000
-    """The longest tool result that is kept; more is cut, and the result says so."""
+    RESULT_BYTES: int = 20_000_000
+    """The longest tool result that is kept, in a file; more is cut, and the result says so."""
+    EVICT_BYTES: int = 60_000
+    """A longer result goes to a file; the model gets its head and tail. Less in small windows."""
+    CONTEXT_WINDOW: int = 200_000
+    """Tokens, for models whose window neither the data file nor their server tells."""
+    COMPACT_AT: float = 0.8
+    """The part of what a prompt may have at which the conversation is made shorter."""
+    CLIP_TO: float = 0.5
+    """If cutting old texts makes the prompt this part of it or less, nothing is summarised."""
+    KEEP_RECENT: float = 0.2
+    """The part of it that the last turns may take, which stay as they are."""
+    SUMMARY_TOKENS: int = 4_000
+    """The longest summary. Less in small windows."""
     WORKSPACE_RETENTION_DAYS: int = 90
     """`vel workspaces prune` removes files of threads that have been quiet for so long."""
     SNAPSHOT_TURNS: int = 50
@@ -59,6 +71,14 @@ class VelSettings:
     """Encrypt what `agents.secret_text` stores: the first writes, all read. Empty: SECRET_KEY."""
     WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
     """`host` or `host:port`: where webhooks may go though it is not public, also over http."""
+    GUARDRAILS: tuple[str, ...] = ()
+    """Dotted paths of guardrails that agents can choose (docs/guards.md)."""
+    GUARDRAIL_ATTEMPTS: int = 3
+    """The run fails when so many of its answers were blocked."""
+    HOOKS: tuple[str, ...] = ()
+    """Dotted paths of hooks, which are told what every run does."""
+    STUCK_REPEATS: int = 3
+    """A run that repeats itself so often is told so. 0: never."""
     ALLOW_UNSANDBOXED: bool = False
     """Allows a bare shell in the command line tool. Never as root, never in workers."""
 

@@ -1,13 +1,15 @@
 """What happens to a tool call before it runs: it is allowed, a person is asked, or it is denied.
 
 The order: an edit of the memory always asks, unless a rule denies it; then the first rule that
-fits; then `interrupt_on`; then the effect: what reaches outside asks. A grant, which turns a
-question into a yes, is looked at where the question would be put (`agents.services.grants`).
+fits; then `interrupt_on`; then the effect: what reaches outside asks. What is tried first, as a
+statement that writes to a database, asks unless it is denied, and no grant allows it. A grant,
+which turns a question into a yes, is looked at where the question would be put
+(`agents.services.grants`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,6 +18,7 @@ from agents.models import Effect
 from agents.spec import ALL_DECISIONS, Action, AgentSpec, InterruptRule, PolicyRule
 
 MEMORY_DECISIONS = ("approve", "edit", "reject")
+TRIED_DECISIONS = ("approve", "reject")
 MEMORY_TOOL = "write_memory"
 
 
@@ -46,10 +49,12 @@ def judge(
     tool_input: Any,
     *,
     edits_memory: bool = False,
+    tried: bool = False,
     reads: frozenset[str] | None = None,
 ) -> Verdict:
     """The verdict of `spec` on one call. `tool_input` is what would run.
 
+    `tried`: what it would do is tried and shown, and always asked about.
     `reads`: the fields of an input that the tool looks at, as far as that is known.
     """
     found = _first_rule(spec, tool, tool_input, reads, edits_memory)
@@ -61,8 +66,19 @@ def judge(
         return Verdict("ask", "memory", reason, _terms(spec, _asks(spec, tool, rule), True))
     if found is not None:
         number, rule = found
-        return Verdict(rule.action, f"rule {number}", rule.reason, _terms(spec, rule.ask))
-    return _without_rules(spec, tool, effect)
+        verdict = Verdict(rule.action, f"rule {number}", rule.reason, _terms(spec, rule.ask))
+    else:
+        verdict = _without_rules(spec, tool, effect)
+    return _as_tried(verdict) if tried else verdict
+
+
+def _as_tried(verdict: Verdict) -> Verdict:
+    """A person decides on what was shown, and on nothing else."""
+    words = verdict.terms.allowed_decisions
+    decisions = tuple(word for word in words if word in TRIED_DECISIONS) or ("reject",)
+    source = verdict.source if verdict.action == "ask" else "trial"
+    terms = replace(verdict.terms, allowed_decisions=decisions)
+    return Verdict("ask", source, verdict.reason if verdict.action == "ask" else "", terms)
 
 
 def _first_rule(

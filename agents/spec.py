@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 from pydantic import (
@@ -84,6 +85,20 @@ class SubagentSpec(BaseModel):
     max_seconds: int | None = None
 
 
+class RetryRule(BaseModel):
+    """Which calls are made again after a transient error; only such as just read ever are.
+
+    `tool` is a name or a pattern with `*`; the first rule that fits decides. `attempts` counts the
+    first one, too. `backoff` is the first pause in seconds; it doubles, up to a minute.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: str = Field(min_length=1, max_length=200)
+    attempts: int = Field(ge=2, le=10)
+    backoff: float = Field(default=1.0, ge=0, le=60)
+
+
 class AgentSpec(BaseModel):
     """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit."""
 
@@ -113,18 +128,38 @@ class AgentSpec(BaseModel):
     command_timeout: int | None = None
     databases: tuple[str, ...] = ()
     """Names of connections. Which of them it still has is asked anew at each call."""
+    database_dialects: tuple[str, ...] = ()
+    """What each of `databases` is, as postgresql; empty where that is not known."""
+    writable_databases: tuple[str, ...] = ()
+    """Those of `databases` to which it may ask to write."""
     subagents: tuple[SubagentSpec, ...] = ()
     general_subagent: bool = True
     background_subagents: bool = False
     max_concurrent_subagents: int = Field(default=5, ge=1, le=100)
     subagent_depth: int = Field(default=1, ge=0, le=5)
     """How many levels there may be below it."""
+    subagent: str = ""
+    """Of a subagent: which one of its parent's it is."""
     read_only: bool = False
     """Of a subagent that may change no file."""
+    guardrails: tuple[str, ...] = ()
+    """Names of registered guardrails, in the order in which they check."""
+    on_stuck: Literal["note", "end"] = "note"
+    """A run that repeats itself is told so; with `end` it fails if it goes on."""
+    tool_retries: tuple[RetryRule, ...] = ()
+    output_schema: str = ""
+    """The form of its final answers: a JSON Schema as JSON text, since the order of names matters
+    to models and not every database keeps it. Empty: any."""
+    output_repairs: int = Field(default=2, ge=0, le=5)
+    """How often it is asked again for an answer that fits."""
     max_turns: int = 500
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
+
+    @property
+    def output_schema_value(self) -> dict[str, Any] | None:
+        return json.loads(self.output_schema) if self.output_schema else None
 
     @model_serializer(mode="wrap")
     def _without_later_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -142,11 +177,19 @@ class AgentSpec(BaseModel):
 
 LATER_FIELDS = (
     "databases",
+    "database_dialects",
+    "writable_databases",
     "subagents",
     "general_subagent",
     "background_subagents",
     "max_concurrent_subagents",
     "subagent_depth",
+    "subagent",
     "read_only",
+    "guardrails",
+    "on_stuck",
+    "tool_retries",
+    "output_schema",
+    "output_repairs",
 )
 """Fields of `AgentSpec` that stored versions of an earlier release do not have."""

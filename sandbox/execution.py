@@ -50,7 +50,8 @@ class BubblewrapExecution(Execution):
             launched.pipes.stdout: ("stdout", CapturedStream(limits.output)),
             launched.pipes.stderr: ("stderr", CapturedStream(limits.output)),
         }
-        self._live = LiveOutput(on_output, limits.output) if on_output else None
+        live = min(limits.output, limits.live_output)
+        self._live = LiveOutput(on_output, live) if on_output else None
         self._lock = threading.Lock()
         self._killed = False
         self._ended = False

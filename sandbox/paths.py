@@ -10,6 +10,8 @@ SANDBOX_ROOT = "/sandbox"
 AREAS = ("skills", "user_uploads", "shared", "outputs", "workspace")
 """The directories of the agent's view, each below SANDBOX_ROOT."""
 READ_ONLY_AREAS = frozenset({"skills", "user_uploads"})
+FAMILY_AREAS = ("user_uploads", "shared", "outputs")
+"""What a subagent's workspace has in common with that of its parent."""
 WORKING_DIR = f"{SANDBOX_ROOT}/workspace"
 """Where relative paths start, in file tools and in commands alike."""
 

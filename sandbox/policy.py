@@ -50,9 +50,9 @@ class Limits:
     many names. A command may start over a full tree, to delete, and is killed when the tree
     grows.
 
-    `output` is what is kept of each of stdout and stderr; a command that prints more than
-    `output_flood` in all is killed. `tmp_size` is the size of each file system in memory (/tmp,
-    /dev/shm, the home).
+    `output` is what is kept of each of stdout and stderr, `live_output` what is shown of it while
+    the command runs; a command that prints more than `output_flood` in all is killed. `tmp_size`
+    is the size of each file system in memory (/tmp, /dev/shm, the home).
     """
 
     processes: int | None = 256
@@ -64,7 +64,8 @@ class Limits:
     files: int | None = 200_000
     open_files: int | None = 1024
     cpu_seconds: int | None = 600
-    output: int = 200_000
+    output: int = 1_000_000
+    live_output: int = 200_000
     output_flood: int = 64 * 1024**2
     tmp_size: int = 256 * 1024**2
 

@@ -52,7 +52,8 @@ class GroupExecution(Execution):
         self._lock = threading.Lock()
         self._killed = self._dead = False
         self._result: ExecutionResult | None = None
-        self._live = LiveOutput(on_output, limits.output) if on_output else None
+        live = min(limits.output, limits.live_output)
+        self._live = LiveOutput(on_output, live) if on_output else None
         readers, writers = zip(*(os.pipe() for _ in range(4)), strict=True)
         self._stdout, self._stderr, self._began, self._gone = readers
         self._streams = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.namespace import PYTHON
-from sandbox.paths import AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
+from sandbox.paths import AREAS, FAMILY_AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 from sandbox.reach import unreachable_directory
 from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
@@ -32,7 +32,8 @@ class Workspace:
 
     Nobody else can enter it (mode 0700). The root itself is never mounted, only the areas, so no
     command can replace an area by a link. `own_directory` is a directory of the caller's that is
-    the area `workspace` instead.
+    the area `workspace` instead. `family` is the root of the tree whose user_uploads, shared and
+    outputs it has. With `read_only` nothing of it can be changed through this object.
     """
 
     root: Path
@@ -41,11 +42,15 @@ class Workspace:
     own_directory: Path | None = None
     skills: Path | None = None
     """A directory of packages that is the area `skills`. None: the empty one of the tree."""
+    family: Path | None = None
+    read_only: bool = False
 
     @property
     def directories(self) -> dict[str, Path]:
         """Where each area of `sandbox.paths` lies on the host."""
         found = {area: self.root / area for area in AREAS}
+        if self.family is not None:
+            found |= {area: self.family / area for area in FAMILY_AREAS}
         if self.own_directory is not None:
             found["workspace"] = self.own_directory
         if self.skills is not None:
@@ -71,7 +76,7 @@ class Workspace:
             Mount(
                 directory,
                 f"{SANDBOX_ROOT}/{area}",
-                writable=area not in READ_ONLY_AREAS,
+                writable=area not in READ_ONLY_AREAS and not self.read_only,
                 foreign=directory == self.own_directory,
             )
             for area, directory in self.directories.items()
@@ -91,7 +96,12 @@ class Workspace:
 
 
 def prepare(
-    base: Path, key: str, uid: int | None = None, *, own_directory: Path | None = None
+    base: Path,
+    key: str,
+    uid: int | None = None,
+    *,
+    own_directory: Path | None = None,
+    family: str = "",
 ) -> Workspace:
     """The workspace `base/key`, made if it is missing, mended if its making was interrupted.
 
@@ -101,7 +111,8 @@ def prepare(
     own. The gid is the number of the uid for root, else the own.
 
     `own_directory` takes the place of the area `workspace`; commands run as its owner, and its
-    mode stays as it is.
+    mode stays as it is. `family` is the key of another workspace of the same account, made too,
+    whose `FAMILY_AREAS` this one has.
 
     Raises `SandboxSetupError`; a tree that belongs to another account is never taken over.
     """
@@ -111,6 +122,7 @@ def prepare(
         raise SandboxSetupError(
             f"The workspace key {key!r} was given; use 1 to 128 letters, digits, '-' or '_'."
         )
+    shared = prepare(base, family, uid) if family else None
     base = base.resolve()
     _make_base(base)
     with _directory(base) as parent:
@@ -122,7 +134,12 @@ def prepare(
         with _directory(key, parent) as top:
             for name in _SUBDIRECTORIES:
                 _make_below(top, name, owner)
-    return Workspace(root, owner, _group(owner), own_directory)
+    if shared is not None and shared.uid != owner:
+        raise SandboxSetupError(
+            f"The workspaces {key} and {family} belong to two accounts: they cannot share files."
+        )
+    above = shared.root if shared is not None else None
+    return Workspace(root, owner, _group(owner), own_directory, family=above)
 
 
 def own_directory_account(directory: Path) -> int:

@@ -23,6 +23,8 @@ for _name in (
     "VEL_DEBUG",
     "VEL_SKILLS_DIRS",
     "VEL_SECRET_KEYS",
+    "VEL_GUARDRAILS",
+    "VEL_HOOKS",
 ):
     os.environ.pop(_name, None)
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")

@@ -150,6 +150,8 @@ VEL = {
     "PUBLIC_URL": env.public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000"),
     "SECRET_KEYS": tuple(env.items("VEL_SECRET_KEYS", [])),
     "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),
+    "GUARDRAILS": tuple(env.items("VEL_GUARDRAILS", [])),
+    "HOOKS": tuple(env.items("VEL_HOOKS", [])),
 }
 
 VEL_SKILLS = {"DIRECTORIES": env.directories("VEL_SKILLS_DIRS")}

@@ -7,6 +7,7 @@ One file per aggregate. Pages read rows; whatever changes them is a function of 
 from agents.admin import (
     agents,
     approvals,
+    budgets,
     databases,
     grants,
     memory,
@@ -20,6 +21,7 @@ from agents.admin import (
 __all__ = [
     "agents",
     "approvals",
+    "budgets",
     "databases",
     "grants",
     "memory",

@@ -15,12 +15,14 @@ from agents.admin.approval_fields import (
     check_rules,
     check_tool_name,
 )
+from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
 from agents.models import Agent, DatabaseConnection
 from agents.services.agents import build_spec
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
+from agents.services.prompt_values import check_names
 from sandbox.toolbox_find import toolbox_names
 
 
@@ -69,6 +71,20 @@ class ToolboxChoice(forms.ChoiceField):
         super().__init__(required=False, choices=choices, help_text=help_text)
 
 
+def checked_tools(tools: object) -> list[str] | None:
+    """`tools` as typed: a list of names, or None for all."""
+    if tools is None:
+        return None
+    if not isinstance(tools, list):
+        raise ValidationError('Give a list of tool names, as ["ls", "read_file"].')
+    for name in tools:
+        check_tool_name(name)
+    twice = sorted({name for name in tools if tools.count(name) > 1})
+    if twice:
+        raise ValidationError(f"Named more than once: {', '.join(twice)}.")
+    return tools
+
+
 class AgentForm(forms.ModelForm):
     """Checks what `save_agent` would refuse while the form can still say at which field."""
 
@@ -79,6 +95,12 @@ class AgentForm(forms.ModelForm):
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "vel-json"}),
         help_text=Agent._meta.get_field("approval_rules").help_text,
     )
+    output_schema = JsonText(
+        empty=None,
+        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "vel-json"}),
+        help_text=Agent._meta.get_field("output_schema").help_text,
+    )
+    tool_retries = JsonText(empty=[], help_text=Agent._meta.get_field("tool_retries").help_text)
     allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)
 
     class Meta:
@@ -89,6 +111,9 @@ class AgentForm(forms.ModelForm):
             "description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
         }
         help_texts = {
+            "system_prompt": "What the agent is told about itself (its AGENTS.md). Variables: "
+            "{{date}}, {{time_zone}}, {{user.name}}, {{user.first_name}}, {{thread.id}}, "
+            "{{thread.title}}, {{agent.name}}, and {{context.NAME}} for what callers give.",
             "skill_mode": "Where the instructions of a loaded skill stand. In the system prompt "
             "they change the beginning of every request: each skill that is loaded or put away "
             "breaks the prompt cache, and the whole conversation is paid for again.",
@@ -98,23 +123,15 @@ class AgentForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "toolbox" in self.fields:  # it is not, for people who may only look at it
             self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
+        if "guardrails" in self.fields:
+            self.fields["guardrails"] = GuardrailChoice(self.instance.guardrails)
         if "databases" in self.fields:
             shared_or_own = Q(agent=None) | Q(agent=self.instance.pk)
             choices = DatabaseConnection.objects.filter(shared_or_own)
             self.fields["databases"].queryset = choices  # type: ignore[attr-defined]
 
     def clean_tools(self) -> list[str] | None:
-        tools = self.cleaned_data["tools"]
-        if tools is None:
-            return None
-        if not isinstance(tools, list):
-            raise ValidationError('Give a list of tool names, as ["ls", "read_file"].')
-        for name in tools:
-            check_tool_name(name)
-        twice = sorted({name for name in tools if tools.count(name) > 1})
-        if twice:
-            raise ValidationError(f"Named more than once: {', '.join(twice)}.")
-        return tools
+        return checked_tools(self.cleaned_data["tools"])
 
     def clean_databases(self) -> list[DatabaseConnection]:
         chosen = list(self.cleaned_data["databases"])
@@ -136,7 +153,9 @@ class AgentForm(forms.ModelForm):
         if self.errors:
             return
         try:
-            build_spec(self.instance)
+            build_spec(self.instance, subagents=())  # those have forms of their own
+            if "system_prompt" in self.changed_data:
+                check_names(self.instance.system_prompt, "system_prompt")
         except InvalidRequest as error:
             field, reason = at_its_field(error.message)
             if field in self.fields:

@@ -11,16 +11,25 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import path, reverse
-from django.utils.text import slugify
+from django.utils.text import get_text_list, slugify
 
 from agents.admin.agent_form import AgentForm
 from agents.admin.agent_skills import skills_page, summary
 from agents.admin.approval_fields import APPROVAL_FIELDS, CONFIGURE_APPROVAL
+from agents.admin.guard_fields import GUARD_FIELDS
 from agents.admin.rehearsal import rehearsal_page
+from agents.admin.subagents import (
+    SUBAGENT_FIELDS,
+    SubagentFormSet,
+    SubagentInline,
+    copies_of,
+    rows_of,
+)
 from agents.admin.text import shown_input
 from agents.admin.version_diff import changes
 from agents.hidden_text import visible
 from agents.models import Agent, AgentVersion, Run
+from agents.prompt_variables import left_as_text
 from agents.services.agents import build_spec, save_agent
 from agents.services.databases import CONFIGURE_DATABASE
 from agents.services.errors import InvalidRequest, ServiceError
@@ -31,9 +40,11 @@ GUARDED = {
     "sandbox": ("agents.configure_sandbox", SANDBOX_FIELDS),
     "approval": (CONFIGURE_APPROVAL, APPROVAL_FIELDS),
     "databases": (CONFIGURE_DATABASE, ["databases"]),
+    "guardrails": (CONFIGURE_APPROVAL, ["guardrails"]),
 }
 """Parts of an agent that need a permission of their own to be changed."""
 VERSIONS_SHOWN = 30
+BRACES_NAMED = 10
 _OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
 
 
@@ -88,7 +99,7 @@ class AgentAdmin(admin.ModelAdmin):
     """Saves go through `save_agent`, so that each change is a version with a name to it."""
 
     form = AgentForm
-    inlines = [VersionInline]
+    inlines = [SubagentInline, VersionInline]
     list_display = [
         "shown_name",
         "slug",
@@ -126,6 +137,9 @@ class AgentAdmin(admin.ModelAdmin):
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Databases", {"fields": ["databases"]}),
+        ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
+        ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
+        ("Guards", {"fields": [*GUARD_FIELDS]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
@@ -165,12 +179,26 @@ class AgentAdmin(admin.ModelAdmin):
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Agent, form: AgentForm, change: bool) -> None:
-        """With its databases, which are part of what a version pins."""
+        """Not yet: what `save_related` has is part of what a version pins."""
+
+    def save_related(
+        self, request: HttpRequest, form: AgentForm, formsets: Any, change: Any
+    ) -> None:
+        """The agent with its databases and subagents."""
         databases = form.cleaned_data.get("databases")  # None: the person may not change them
-        save_agent(obj, by_id=request.user.pk, databases=databases)
+        rows = rows_of(formsets)
+        save_agent(form.instance, by_id=request.user.pk, databases=databases, subagents=rows)
+        warn_of_braces(request, form)
+        super().save_related(request, form, formsets, change)
+
+    def save_formset(
+        self, request: HttpRequest, form: AgentForm, formset: Any, change: Any
+    ) -> None:
+        """Subagents are saved already: this only notes for the history what has changed."""
+        formset.save(commit=not isinstance(formset, SubagentFormSet))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
-        return super().get_queryset(request).prefetch_related("databases")
+        return super().get_queryset(request).prefetch_related("databases", "subagents")
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """An agent that was used stays, for its runs to be read; say so once, not run by run."""
@@ -200,7 +228,8 @@ class AgentAdmin(admin.ModelAdmin):
                 if not request.user.has_perm(needed)
                 if name != "databases" or agent.databases.exists()
             ]
-            note = f" The defaults were taken for its {' and '.join(left_out)}." if left_out else ""
+            taken = get_text_list(left_out, "and")
+            note = f" The defaults were taken for its {taken}." if left_out else ""
             self.message_user(
                 request,
                 f"{visible(agent.name)} was duplicated as {copy.slug}; only you may use it.{note}",
@@ -224,7 +253,8 @@ class AgentAdmin(admin.ModelAdmin):
         slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
         copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
         shared = None if "databases" in left_out else list(agent.databases.filter(agent=None))
-        save_agent(copy, by_id=request.user.pk, databases=shared)
+        rows = copies_of(agent)
+        save_agent(copy, by_id=request.user.pk, databases=shared, subagents=rows)
         if "approver_groups" not in left_out:
             copy.approver_groups.set(agent.approver_groups.all())
         return copy
@@ -250,6 +280,14 @@ class AgentAdmin(admin.ModelAdmin):
             path("<str:object_id>/skills/", skills, name="agents_agent_skills"),
         ]
         return [*own, *super().get_urls()]
+
+
+def warn_of_braces(request: HttpRequest, form: AgentForm) -> None:
+    """Say what in a new prompt looks like a variable and is none."""
+    left = left_as_text(form.instance.system_prompt) if "system_prompt" in form.changed_data else []
+    if left:
+        named = ", ".join(visible(text) for text in left[:BRACES_NAMED])
+        messages.warning(request, f"These stay in the prompt as they are, as text: {named}.")
 
 
 def _not_to_change(request: HttpRequest) -> list[str]:

@@ -11,9 +11,10 @@ from django.utils import timezone
 from agents.admin.numbers import span
 from agents.admin.text import ShownText, shown, shown_input, typed
 from agents.hidden_text import escaped_text, visible
-from agents.models import ApprovalRequest
+from agents.models import ApprovalKind, ApprovalRequest
 from agents.selectors.queue import paths_of_runs
 from agents.services.agents import SCRIPTED
+from agents.services.budget_answers import editable_part
 from agents.services.edited_reading import edited_reading
 from agents.services.request_reading import reading_of_request
 from agents.states import ApprovalStatus, Decision
@@ -44,7 +45,7 @@ def shown_request(asked: ApprovalRequest) -> dict[str, Any]:
         "path": [visible(name) for name in paths_of_runs([asked.run])[asked.run_id]],
         "agents_reason": shown(edit.reason, limit=None) if edit else None,
         "sources": _sources(asked),
-        "is_scripted": asked.run.agent_version.spec.get("provider") == SCRIPTED,
+        "is_scripted": asked.run.spec.get("provider") == SCRIPTED,
     }
 
 
@@ -83,6 +84,8 @@ def text_to_edit(asked: ApprovalRequest) -> str:
     What cannot be seen stands as escapes in both, so that the person sees what would be kept.
     """
     edit = asked.memory_edit
+    if asked.kind == ApprovalKind.BUDGET:
+        return typed(editable_part(asked))
     return typed(asked.input) if edit is None else escaped_text(edit.proposed_content or "")
 
 

@@ -120,6 +120,7 @@ def with_rows() -> QuerySet[ApprovalRequest]:
         "run__thread",
         "tool_call",
         "memory_edit",
+        "allowance",
         "first_approver",
         "decided_by",
     ).order_by("id")

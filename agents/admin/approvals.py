@@ -21,7 +21,15 @@ from agents.admin.journal import person, tag
 from agents.hidden_text import visible
 from agents.middleware.decisions import decide
 from agents.models import ApprovalKind, ApprovalRequest, Run
-from agents.selectors.visible import APPROVE, VIEW_ALL, approvals_for, approved_agents, is_approver
+from agents.selectors.visible import (
+    APPROVE,
+    VIEW_ALL,
+    approvals_for,
+    approved_agents,
+    is_approver,
+    may_change_budgets,
+)
+from agents.services.approval_rights import is_of_window
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import ServiceError
 from agents.services.open_answers import open_answers
@@ -81,7 +89,11 @@ class ApprovalRequestAdmin(DecideSeveral):
 
     def has_decide_permission(self, request: HttpRequest) -> bool:
         """Whether there can be requests that the person decides here."""
-        return request.user.has_perm(APPROVE) or approved_agents(request.user).exists()
+        return (
+            request.user.has_perm(APPROVE)
+            or may_change_budgets(request.user)
+            or approved_agents(request.user).exists()
+        )
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         """Who may decide may look."""
@@ -163,6 +175,8 @@ class ApprovalRequestAdmin(DecideSeveral):
         return HttpResponseRedirect(request.path)
 
     def may_decide(self, request: HttpRequest, asked: ApprovalRequest) -> bool:
+        if is_of_window(asked) and may_change_budgets(request.user):
+            return True
         return is_approver(request.user, asked.run.agent_version.agent_id)
 
     def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:

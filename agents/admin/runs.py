@@ -24,6 +24,7 @@ from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Run, RunClock, Thread
+from agents.selectors.queue import paths_of_runs
 from agents.selectors.visible import runs_for
 from agents.services.agents import SCRIPTED
 from agents.services.errors import ServiceError
@@ -87,7 +88,8 @@ class RunAdmin(JournalAdmin):
 
     @admin.display(ordering="agent_version__agent__slug")
     def agent(self, run: Run) -> str:
-        return visible(f"{run.agent_version.agent.slug} v{run.agent_version.number}")
+        name = f"{run.agent_version.agent.slug} v{run.agent_version.number}"
+        return visible(f"{name} › {run.subagent}" if run.subagent else name)
 
     @admin.display(description="status", ordering="status")
     def state(self, run: Run) -> SafeString:
@@ -172,8 +174,8 @@ class RunAdmin(JournalAdmin):
             "title": f"Run {run.pk}",
             "run": run,
             "state": run_tag(run),
-            "spec": run.agent_version.spec,
-            "is_scripted": run.agent_version.spec.get("provider") == SCRIPTED,
+            "spec": run.spec,
+            "is_scripted": run.spec.get("provider") == SCRIPTED,
             "thread_title": shown(str(run.thread)),
             "error": shown(run.error_message) if run.error_message else None,
             "duration": run_duration(run),
@@ -183,9 +185,16 @@ class RunAdmin(JournalAdmin):
             "turns": turns_of([run], first=first, last=page.end_index())[run.pk],
             "page": page,
             "pending": pending.order_by("created_at"),
+            "above": visible(" › ".join(paths_of_runs([run])[run.pk])) if run.parent_id else "",
             "children": [
-                (child, run_tag(child), run_duration(child))
-                for child in run.children.select_related("agent_version__agent").order_by("id")
+                {
+                    "run": child,
+                    "name": visible(child.subagent),
+                    "task": visible(child.thread.title),
+                    "state": run_tag(child),
+                    "duration": run_duration(child),
+                }
+                for child in run.children.select_related("thread").order_by("id")
             ],
             "can_operate": self.has_operate_permission(request),
             "can_see_approvals": self._sees(request, ApprovalRequest),

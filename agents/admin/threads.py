@@ -51,7 +51,8 @@ class ThreadAdmin(JournalAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
         everyones = request.user.has_perm(VIEW_ALL)
-        threads = Thread.objects.all() if everyones else threads_for(request.user)
+        # A subagent's is read on the page of its run.
+        threads = Thread.objects.filter(root=None) if everyones else threads_for(request.user)
         # A subquery: joined and grouped, the count would be taken of every thread, not of a page.
         counted = Run.objects.filter(thread=OuterRef("pk")).order_by().values("thread")
         total = counted.annotate(total=Count("pk")).values("total")
@@ -131,6 +132,6 @@ def _shown_run(run: Run, turns: list[Turn]) -> dict[str, Any]:
         "state": run_tag(run),
         "turns": turns,
         "error": shown(run.error_message),
-        "is_scripted": run.agent_version.spec.get("provider") == SCRIPTED,
+        "is_scripted": run.spec.get("provider") == SCRIPTED,
         "is_cut": bool(turns) and turns[-1].number >= TURNS_PER_PAGE,
     }

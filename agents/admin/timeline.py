@@ -66,6 +66,8 @@ class Turn:
     message: Message | None = None
     parts: list[ShownPart] = field(default_factory=list)
     calls: list[ShownCall] = field(default_factory=list)
+    notes: list[ShownPart] = field(default_factory=list)
+    """What the engine told the model after it."""
 
     @property
     def is_request(self) -> bool:
@@ -90,6 +92,9 @@ def turns_of(
     turns: dict[str, dict[int, Turn]] = {run.pk: {} for run in runs}
     for message in Message.objects.filter(window).order_by("run_id", "turn", "id"):
         turn = _turn(turns, message.run_id, message.turn)
+        if message.role == MessageRole.USER and message.turn:
+            turn.notes = list(_parts(message.blocks))
+            continue
         turn.message = message
         turn.parts = list(_parts(message.blocks))
     decisions = _decisions(

@@ -33,7 +33,11 @@ class Runs(ApiView):
     def get(self, request: Request) -> Response:
         query = read_query(RunListQuery, request)
         user = person(request)
-        runs = runs_for(user).filter(owner=user.pk)
+        # Subagents' runs are listed below their parent.
+        if "parent" in query:
+            runs = runs_for(user).filter(parent=query["parent"])
+        else:
+            runs = runs_for(user).filter(owner=user.pk, parent=None)
         if "status" in query:
             runs = runs.filter(status=query["status"])
         if "agent" in query:

@@ -22,6 +22,7 @@ from agents.api.skill_library import (
     SkillFiles,
 )
 from agents.api.skills import AgentSkills, OneAgentSkill
+from agents.api.usage import Usage
 
 
 class OpaqueId:
@@ -91,6 +92,7 @@ urlpatterns = [
     path(
         "approvals/<opaque_id:approval_id>/decide", DecideApproval.as_view(), name="approval-decide"
     ),
+    path("usage", Usage.as_view(), name="usage"),
     path("grants", Grants.as_view(), name="grants"),
     path("grants/<opaque_id:grant_id>/revoke", RevokeGrant.as_view(), name="grant-revoke"),
     path(

@@ -15,7 +15,7 @@ from agents.middleware.decisions import decide
 from agents.models import ApprovalKind, Run, TokenScope
 from agents.selectors.visible import approvals_for, watchable_runs_for
 from agents.services.approvals import DecisionRequest
-from agents.services.errors import NotAllowed, NotFound
+from agents.services.errors import Conflict, NotAllowed, NotFound
 from agents.services.run_control import cancel_for
 from agents.services.runs import RunRequest, create_run
 
@@ -71,7 +71,9 @@ def _send_message(run: Run, frame: MessageFrame, user: AbstractBaseUser) -> dict
     if run.owner_id != user.pk:
         raise NotAllowed("Only its owner may go on with a thread.")
     if run.parent_id is not None:
-        raise NotAllowed("A subagent answers to its agent: write to the run that started it.")
+        raise Conflict(
+            "A subagent answers to its agent: write to the run that started it.", code="subagent"
+        )
     request = RunRequest(
         agent=run.thread.agent.slug,
         message=frame.text,

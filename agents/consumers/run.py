@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Literal, cast, get_args
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
@@ -17,6 +20,7 @@ from agents.consumers.frames import accepted, parse_frame, refused
 from agents.consumers.memory_frames import frames_after, may_need_frames
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
+from agents.events.tree import follow_tree
 from agents.models import TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.errors import InvalidRequest, NotAllowed, ServiceError
@@ -33,8 +37,22 @@ RECHECK_SECONDS = 10.0
 """No event goes out on a right that was last looked at longer ago than this."""
 
 
+Tree = Literal["", "all", "brief"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What is to be followed: from which seq on each run, and whether subagents too."""
+
+    positions: dict[str, int] = field(default_factory=dict)
+    tree: Tree = ""
+
+
 class RunConsumer(AsyncWebsocketConsumer):
     """`ws/runs/<id>/?after=N`: every event after N, then each new one, until somebody leaves.
+
+    With `tree=all` also those of its subagents, each after the seq that an `at=ID:N` gives; with
+    `tree=brief` of these only what changes their status. What a client says is for the run itself.
 
     The socket stays open when the run ends, since a failed one may be resumed. It is closed with
     4400 (impossible `after`), 4401 (nobody, or no longer anybody), 4403 (token without the scope)
@@ -47,13 +65,13 @@ class RunConsumer(AsyncWebsocketConsumer):
         self._credentials: Credentials = credentials_of(self.scope)
         # Before the handshake is accepted a close has no code that a page could read.
         await self.accept()
-        after = _position(self.scope["query_string"])
-        refusal = BAD_REQUEST if after is None else await self._refusal()
-        if after is None or refusal is not None:
+        wish = _wish(self._run_id, self.scope["query_string"])
+        refusal = BAD_REQUEST if wish is None else await self._refusal()
+        if wish is None or refusal is not None:
             await self.close(refusal)
             return
         self._checked_at = time.monotonic()
-        self._following = asyncio.create_task(self._follow(after))
+        self._following = asyncio.create_task(self._follow(wish))
 
     async def disconnect(self, code: int) -> None:
         if self._following is not None:
@@ -80,10 +98,29 @@ class RunConsumer(AsyncWebsocketConsumer):
             answer = refused(error.code, error.message, ref)
         await self.send(text_data=answer)
 
-    async def _follow(self, after: int) -> None:
+    def _events(self, wish: _Wish) -> AsyncGenerator[StoredEvent, None]:
+        if not wish.tree:
+            after = wish.positions[self._run_id]
+            return tail.follow_stored(self._run_id, after=after, until_end=False)
+        return follow_tree(
+            self._run_id,
+            positions=wish.positions,
+            brief=wish.tree == "brief",
+            until_end=False,
+            may_follow=self._may_follow,
+        )
+
+    async def _may_follow(self, run_id: str) -> bool:
+        """An approver may see a run that has asked, and none of its subagents that have not."""
         try:
-            events = tail.follow_stored(self._run_id, after=after, until_end=False)
-            async with aclosing(events):
+            user = await self._credentials.person(TokenScope.READ)
+        except NotAllowed:
+            return False
+        return await database_sync_to_async(_is_watchable)(run_id, user)
+
+    async def _follow(self, wish: _Wish) -> None:
+        try:
+            async with aclosing(self._events(wish)) as events:
                 async for event in events:
                     refusal = await self._refusal_now_and_then()
                     if refusal is not None:
@@ -99,8 +136,8 @@ class RunConsumer(AsyncWebsocketConsumer):
             await self.close(INTERNAL_ERROR)
 
     async def _memory_frames(self, event: StoredEvent) -> list[str]:
-        if not may_need_frames(event):
-            return []
+        if event.run_id != self._run_id or not may_need_frames(event):
+            return []  # a subagent's are answered on a socket of its own
         try:
             user = await self._credentials.person(TokenScope.READ)
         except NotAllowed:
@@ -130,10 +167,23 @@ def _is_watchable(run_id: str, user: Person) -> bool:
     return watchable_runs_for(user).filter(pk=run_id).exists()
 
 
-def _position(query_string: bytes) -> int | None:
-    """The `after` of a query, 0 where there is none, None where it is no seq."""
-    given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True).get("after", ["0"])
-    text = given[-1]
+def _wish(run_id: str, query_string: bytes) -> _Wish | None:
+    """What the query asks for; None where it makes no sense."""
+    query = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+    tree = query.get("tree", [""])[-1]
+    if tree not in get_args(Tree):
+        return None
+    positions = {}
+    for given in query.get("at", []):
+        name, _, text = given.partition(":")
+        positions[name] = _position(text)
+    positions[run_id] = _position(query.get("after", ["0"])[-1])
+    known = {name: seq for name, seq in positions.items() if seq is not None}
+    return _Wish(known, cast(Tree, tree)) if len(known) == len(positions) else None
+
+
+def _position(text: str) -> int | None:
+    """A seq; None where it is none."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ))):
         return None
     after = int(text)

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.guarding import Ruling, call_refusal
 from agents.engine.journal import write_started
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.outcomes import store_outcomes
@@ -55,6 +57,7 @@ def judge_call(
         tool.effect,
         raw_input,
         edits_memory=edit is not None,
+        tried=tool.trial is not None,
         reads=input_names(tool.input_model),
     )
     narrowed = None if verdict.action == "deny" else _narrowed(session, tool.name)
@@ -77,34 +80,44 @@ def _narrowed(session: Session, tool: str) -> Verdict | None:
 async def prepare_call(session: Session, call: Call) -> Ready | None:
     """What `call` needs to run now; None when it has ended or must wait."""
     runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
-    if call.status not in runnable or (call.turn, call.position) in session.stale:
+    place = (call.turn, call.position)
+    if call.status not in runnable or place in session.stale or place in session.waits:
         return None
     raw_input = json.loads(call.edited_input or call.input)
     checked = check_call(session, call.tool, raw_input)
     if isinstance(checked, str):
         # The model's own calls are checked when they arrive: this is a person's edit, or a tool
         # that the agent has lost since.
-        await _refuse(session, call, checked, "invalid_input")
+        await refuse_call(session, call, checked, "invalid_input")
         return None
     ready = Ready(call, *checked)
     if call.status == ToolCallStatus.STARTED:
-        return ready
+        return None if await _is_blocked(session, ready) else ready
     verdict, edit = judge_call(session, *checked, raw_input)
     if verdict.action == "deny":
         await _deny(session, call, verdict)
+        return None
+    if await _is_blocked(session, ready):
+        return None
+    if ready.tool.trial is not None and call.edited_input:
+        # What a person makes of a call is not what was tried and shown.
+        message = "A person's edit cannot turn a call into one that writes: make the call yourself."
+        await refuse_call(session, call, message, "invalid_input")
         return None
     if call.status == ToolCallStatus.APPROVED:
         if edit is None:
             return ready
         # A decision on an edit of the memory makes it: this call was approved as something else.
         message = f"The memory is changed by write_memory, not by changing a call of {call.tool}."
-        await _refuse(session, call, message, "invalid_input")
+        await refuse_call(session, call, message, "invalid_input")
         return None
     if edit is not None:
         problem = await session.database.run(_problem_of, session.agent_id, edit)
         if problem is not None:
-            await _refuse(session, call, problem, "memory_refused")
+            await refuse_call(session, call, problem, "memory_refused")
         return None
+    if ready.tool.trial is not None:
+        return None  # a person looks at what it does each time
     if verdict.action == "ask":
         reads = input_names(ready.tool.input_model)
         grant = await session.database.run(
@@ -133,12 +146,35 @@ def _problem_of(agent_id: str, edit: MemoryEdit) -> str | None:
     return None
 
 
-async def _refuse(session: Session, call: Call, message: str, code: str) -> None:
+async def refuse_call(session: Session, call: Call, message: str, code: str) -> None:
     """End a call that cannot run as it is."""
     started = call.status == ToolCallStatus.STARTED
     status = ToolCallStatus.FAILED if started else ToolCallStatus.INVALID
     outcome = Outcome(call, status, result=json.dumps(message), is_error=True, code=code)
     outcome.events.append(finished_event(call, message, is_error=True, code=code))
+    await store_outcomes(session, [outcome])
+
+
+async def _is_blocked(session: Session, ready: Ready) -> bool:
+    """Ask the guardrails, before anybody is asked about the call and again before it is made."""
+    if session.guards is None:
+        return False
+    ruling = await call_refusal(session, ready.call, ready.tool)
+    if ruling is not None:
+        await _block(session, ready.call, ruling)
+    return ruling is not None
+
+
+async def _block(session: Session, call: Call, ruling: Ruling) -> None:
+    message = f"The guardrail {ruling.guardrail} blocked this call; it was not made: "
+    message += f"{ruling.reason}."
+    started = call.status == ToolCallStatus.STARTED
+    status = ToolCallStatus.FAILED if started else ToolCallStatus.DENIED
+    outcome = Outcome(call, status, dump(message), is_error=True, code="guardrail")
+    blocked = {"call_id": call.call_id, "reason": ruling.reason, "by": ruling.guardrail}
+    outcome.events.append(ruling.event("tool_call", call_id=call.call_id))
+    outcome.events.append(("tool.denied", blocked))
+    reached(CrashPoint.BLOCKED)
     await store_outcomes(session, [outcome])
 
 
@@ -151,12 +187,12 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
     await store_outcomes(session, [outcome])
 
 
-def start_call(writer: Writer, call: Call, grant_id: str = "") -> bool:
+def start_call(writer: Writer, call: Call, grant_id: str = "", family: str = "") -> bool:
     """Commit that `call` is about to run.
 
     False, and nothing started, if its approval is stale or its grant not good any more.
     """
-    if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call):
+    if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call, family):
         return False
     if grant_id and not use_grant(grant_id):
         return False

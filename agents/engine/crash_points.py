@@ -13,6 +13,9 @@ class CrashPoint(StrEnum):
     STARTED_WRITTEN = "started_written"
     TOOL_DONE = "tool_done"  # the tool has run; its result is not stored
     RESULTS_WRITTEN = "results_written"
+    BLOCKED = "blocked"  # a guardrail has blocked a call; that is not stored
+    SUMMARISED = "summarised"  # what was said is summed up; nothing of it is stored
+    COMPACTED = "compacted"  # it is stored; the conversation is the old one still
 
 
 _hook: Callable[[CrashPoint], None] | None = None

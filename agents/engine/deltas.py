@@ -62,7 +62,7 @@ class DeltaFlusher:
         self,
         loop: asyncio.AbstractEventLoop,
         database: Database,
-        on_lost: Callable[[str], None],
+        on_lost: Callable[[Writer], None],
     ) -> None:
         self._loop = loop
         self._database = database
@@ -83,13 +83,15 @@ class DeltaFlusher:
                 # Asked for in this moment, so that no driver can ask for a later change of its
                 # state before it.
                 written = self._database.submit(write_events, stream.writer, drafts)
-                written.add_done_callback(partial(self._written, stream.writer.run_id))
+                written.add_done_callback(partial(self._written, stream.writer))
         self._waiting.clear()
 
-    def _written(self, run_id: str, result: asyncio.Future[None]) -> None:
+    def _written(self, writer: Writer, result: asyncio.Future[None]) -> None:
         error = result.exception()
         if isinstance(error, FenceLost):
-            self._on_lost(run_id)
+            self._on_lost(writer)
         elif error is not None:
             # Deltas are a convenience: the completed part carries the whole text.
-            logger.warning("streamed text was not written: %s", error, extra={"run_id": run_id})
+            logger.warning(
+                "streamed text was not written: %s", error, extra={"run_id": writer.run_id}
+            )

@@ -14,20 +14,27 @@ from collections.abc import Sequence
 
 from django.db import InterfaceError, InternalError, OperationalError
 
-from agents.engine.admission import Ready, prepare_call, question_of, start_call
+from agents.engine.admission import Ready, prepare_call, start_call
 from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.delegation import CallSubagents, still_waits
 from agents.engine.errors import FenceLost, StopReason
+from agents.engine.eviction import within_bounds
+from agents.engine.family_state import family_state
+from agents.engine.guarding import passed_result, text_of
 from agents.engine.history import INTERRUPTED
 from agents.engine.journal_rows import Call, Outcome
+from agents.engine.lifecycle import tell
 from agents.engine.outcomes import outcome_of, stopped_outcome, store_outcomes
 from agents.engine.park import Question
 from agents.engine.results import finished_event
+from agents.engine.retries import wait_for_retry
 from agents.engine.session import Session
 from agents.engine.skill_ledger import note_skill_files
 from agents.engine.snapshots import add_changes, begin_changes
-from agents.middleware.base import ToolResult
+from agents.engine.trials import questions_about, still_as_shown
+from agents.middleware.base import ToolResult, WaitForRuns
 from agents.models import Effect
-from agents.states import OPEN_CALLS, ToolCallStatus
+from agents.states import ToolCallStatus
 from sandbox.policy import MAX_TIMEOUT
 
 logger = logging.getLogger(__name__)
@@ -37,12 +44,20 @@ BACKSTOP_SECONDS = 15.0
 
 
 async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Question]:
-    """Run what may run, and return the questions about the calls that must wait for a person."""
+    """Run what may run, and return the questions about the calls that must wait for a person.
+
+    Calls that wait for other runs are in `session.waits`; while there are any, nobody is asked.
+    """
     while True:
         await _close_interrupted(session, calls)
         ready = [item for call in calls if (item := await prepare_call(session, call)) is not None]
+        if not ready and session.waits:
+            return []
         if not ready:
-            return [question_of(session, call) for call in calls if call.status in OPEN_CALLS]
+            questions = await questions_about(session, calls)
+            if questions is None:
+                continue  # a call has ended instead
+            return questions
         for group in _groups(ready):
             session.handle.check()
             if not await _run_group(session, group):
@@ -88,7 +103,10 @@ async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
 async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
     """Run calls side by side and store their results as they come. False: one must ask again."""
     for item in group:
-        if not await _start(session, item.call, item.grant_id):
+        goes_on = item.tool.outlives_driver and item.call.status == ToolCallStatus.STARTED
+        if item.tool.trial is not None and not await still_as_shown(session, item):
+            return False
+        if not goes_on and not await _start(session, item.call, item.grant_id):
             return False
     tasks = {asyncio.create_task(_run_one(session, item)): item for item in group}
     pending = set(tasks)
@@ -96,7 +114,8 @@ async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
         while pending:
             with session.handle.interruptible():
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            outcomes = [task.result() for task in done]
+            ended = [task.result() for task in done]
+            outcomes = [outcome for outcome in ended if outcome is not None]
             reached(CrashPoint.TOOL_DONE)
             await store_outcomes(session, outcomes, session.drafts())
             reached(CrashPoint.RESULTS_WRITTEN)
@@ -111,7 +130,8 @@ async def _start(session: Session, call: Call, grant_id: str) -> bool:
     place = (call.turn, call.position)
     if place in session.started_here:
         return True
-    if not await session.database.run(start_call, session.writer, call, grant_id):
+    family = await family_state(session) if call.status == ToolCallStatus.APPROVED else ""
+    if not await session.database.run(start_call, session.writer, call, grant_id, family):
         session.stale.add(place)
         return False
     reached(CrashPoint.STARTED_WRITTEN)
@@ -121,11 +141,34 @@ async def _start(session: Session, call: Call, grant_id: str) -> bool:
     return True
 
 
-async def _run_one(session: Session, item: Ready) -> Outcome:
+async def _run_one(session: Session, item: Ready) -> Outcome | None:
     """Invariant 7: whatever a tool does, it comes to one outcome.
 
-    Only a stop, and the loss of the engine's own database or lease, pass through.
+    None: the call waits for other runs, and `session.waits` has it. Only a stop, and the loss of
+    the engine's own database or lease, pass through.
     """
+    call, tool = item.call, item.tool
+    if session.hooks is not None:
+        given = json.loads(call.edited_input or call.input)
+        await tell(session, "before_tool", call.call_id, call.tool, given)
+    result = await _attempt(session, item)
+    while result is not None and await wait_for_retry(session, call, tool, result):
+        result = await _attempt(session, item)
+    if result is None:
+        return None
+    if session.guards is not None:
+        result = await passed_result(session, call, result)
+    outcome = outcome_of(call, await within_bounds(session, call, result))
+    await add_changes(session, tool.effect, outcome)
+    note_skill_files(session, call, outcome)
+    if session.hooks is not None:
+        text = text_of(result)
+        await tell(session, "after_tool", call.call_id, call.tool, text, result.is_error)
+    return outcome
+
+
+async def _attempt(session: Session, item: Ready) -> ToolResult | None:
+    """Make the call once. None: it waits for other runs."""
     call, tool = item.call, item.tool
     asked = getattr(item.given, "timeout", None)
     limit = min(asked or session.spec.command_timeout or tool.time_limit, MAX_TIMEOUT)
@@ -133,9 +176,9 @@ async def _run_one(session: Session, item: Ready) -> Outcome:
     try:
         async with asyncio.timeout(limit + BACKSTOP_SECONDS):
             await begin_changes(session, context, tool.effect)
-            result = await tool.run(context, item.given)
+            return await _result(session, call, await tool.run(context, item.given))
     except TimeoutError:
-        result = ToolResult(
+        return ToolResult(
             f"{call.tool} took longer than {limit:g} s and was stopped.",
             is_error=True,
             code="timeout",
@@ -147,16 +190,26 @@ async def _run_one(session: Session, item: Ready) -> Outcome:
         logger.exception(
             "a tool failed", extra={"run_id": session.writer.run_id, "tool": call.tool}
         )
-        result = ToolResult(
-            f"{call.tool} failed: {type(error).__name__}: {error}", is_error=True, code="exception"
+        code = "connection" if isinstance(error, ConnectionError) else "exception"
+        return ToolResult(
+            f"{call.tool} failed: {type(error).__name__}: {error}", is_error=True, code=code
         )
-    outcome = outcome_of(call, result)
-    await add_changes(session, tool.effect, outcome)
-    note_skill_files(session, call, outcome)
-    return outcome
 
 
-async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome], Ready]) -> None:
+async def _result(
+    session: Session, call: Call, given: ToolResult | WaitForRuns
+) -> ToolResult | None:
+    """The result of a call, or None when it waits for other runs."""
+    if isinstance(given, ToolResult):
+        return given
+    waiting = await still_waits(session, call, given)
+    if waiting is None:
+        return given.answer(await CallSubagents(session, call).report(given.run_ids))
+    session.waits[call.turn, call.position] = waiting
+    return None
+
+
+async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Ready]) -> None:
     """End calls whose run is being stopped, and store what is known of them, if that is allowed."""
     for task in tasks:
         task.cancel()
@@ -167,7 +220,8 @@ async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome], Ready]) -> 
     outcomes = []
     for task, item in tasks.items():
         if not task.cancelled() and task.exception() is None:
-            outcomes.append(task.result())  # it ended by itself in the same moment
+            if (ended := task.result()) is not None:
+                outcomes.append(ended)  # by itself, in the same moment
         elif reason is StopReason.DRAIN and item.tool.effect == Effect.READ:
             continue  # it runs again in another process
         else:

@@ -18,25 +18,32 @@ from django.db import DatabaseError, DataError, IntegrityError
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.epoch import current_epoch, head_of
 from agents.engine.errors import FenceLost, Stopped, StopReason
-from agents.engine.finish import cancel_driven_run, fail_run
+from agents.engine.final_output import FinalOutput, final_output
+from agents.engine.finish import cancel_driven_run, fail_run, stop_driving
+from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
-from agents.engine.history import open_turn, thread_history
+from agents.engine.history import last_usage, latest_compaction, open_turn, thread_history
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
-from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, hand_back
+from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run
+from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.session import Session, run_marker
 from agents.engine.skill_session import RunSkills, skills_of
 from agents.engine.skill_sync import synced_sources
+from agents.engine.token_count import Meter, measured
 from agents.engine.turns import run_turns
+from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
 from agents.middleware.registry import toolset_for
 from agents.models import Run, RunEvent
-from agents.providers.base import PromptHead, ProviderError, Role
+from agents.providers.base import PromptHead, Provider, ProviderError, Role
+from agents.services.budget_scope import Scope, open_budget
 from agents.services.skill_pins import pin_skills
-from agents.services.workspaces import assign_sandbox_uid, workspace_location
+from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
+from agents.structured_output.schema import check_schema
 from sandbox.reaper import kill_marked
 from skills_app.services.sync import SourceRead
 
@@ -99,7 +106,7 @@ async def _pause(handle: RunHandle, earlier: int) -> None:
 
 async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
     run = claim.run
-    writer = Writer(run.id, run.thread_id, claim.fence)
+    writer = Writer(run.id, run.thread_id, claim.fence, run.parent_id)
     started = time.monotonic()
 
     def spent() -> int:
@@ -119,7 +126,17 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
             )
             await host.database.run(_fail, writer, "workers_lost", message, None, 0, False)
             return
+        if claim.clock.refusal:
+            refusal = (claim.clock.refusal_code, claim.clock.refusal)
+            await host.database.run(_fail, writer, *refusal, None, spent(), False)
+            return
+        refused = await check_message(host.database, handle, writer, run, claim.clock.turn)
+        if refused is not None:
+            await host.database.run(_fail, writer, *refused, None, spent(), False)
+            return
         session = await _open_session(host, handle, claim, writer)
+        if session.hooks is not None and not session.turn:
+            await tell(session, "run_started")
         with wall_seconds_left(session):
             await run_turns(session)
     except ProviderError as error:
@@ -161,7 +178,7 @@ async def _stopped(
         message = f"The run reached its limit of {seconds} seconds of work."
         await host.database.run(_fail, writer, "limit_seconds", message, session, spent, False)
     else:
-        await host.database.run(hand_back, writer.run_id, writer.fence)
+        await host.database.run(stop_driving, writer, active)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +187,24 @@ class Loaded:
 
     head: PromptHead
     history: list[tuple[Role, str]]
+    meter: Meter
     calls: list[Call]
     last_step: str
     skills: RunSkills
+    location: WorkspaceLocation
+    output: FinalOutput | None
+    budget: Scope | None
+    has_left_out: bool
 
 
-def load_run(writer: Writer, run: Run, spec: AgentSpec, sources: Sequence[SourceRead]) -> Loaded:
+def load_run(
+    writer: Writer,
+    run: Run,
+    spec: AgentSpec,
+    sources: Sequence[SourceRead],
+    output_format: str = "",
+    window: Window | None = None,
+) -> Loaded:
     """Read a run, and settle what is settled at its beginning: skills, prompt, host account."""
     if run.skill_set_id is None:
         # Its row is written, and comes before its clock everywhere. One that was deleted has no
@@ -186,7 +215,10 @@ def load_run(writer: Writer, run: Run, spec: AgentSpec, sources: Sequence[Source
         append_events(run.pk, pin_skills(run, spec, sources))
     skills = skills_of(run)
     calls = open_turn(run)
-    epoch = current_epoch(run, spec, skills, calls_open=bool(calls))
+    epoch = current_epoch(
+        run, spec, skills, calls_open=bool(calls), output_format=output_format, window=window
+    )
+    output = final_output(run, spec, in_prompt="output_format" not in epoch.head)
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
@@ -195,35 +227,59 @@ def load_run(writer: Writer, run: Run, spec: AgentSpec, sources: Sequence[Source
         .values_list("type", flat=True)
         .first()
     )
-    return Loaded(head_of(epoch), list(thread_history(run)), calls, last or "", skills)
+    history = list(thread_history(run))
+    meter = measured(head_of(epoch), history, last=last_usage(run, epoch))
+    return Loaded(
+        head=head_of(epoch),
+        history=history,
+        meter=meter,
+        calls=calls,
+        last_step=last or "",
+        skills=skills,
+        location=run_location(run),
+        output=output,
+        budget=open_budget(run, spec),
+        has_left_out=latest_compaction(run.thread_id) is not None,
+    )
 
 
-async def _load(host: Host, writer: Writer, run: Run, spec: AgentSpec) -> Loaded:
+async def _load(
+    host: Host, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
+) -> Loaded:
     sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
-    return await host.database.run(load_run, writer, run, spec, sources)
+    schema = spec.output_schema_value
+    output_format = ""
+    if schema is not None:
+        output_format = await provider.output_format(spec.model, check_schema(schema))
+    return await host.database.run(load_run, writer, run, spec, sources, output_format, window)
 
 
 async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
     run, clock = claim.run, claim.clock
-    spec = AgentSpec.model_validate(run.agent_version.spec)
+    spec = AgentSpec.model_validate(run.spec)
     provider = host.provider(spec.provider)
-    loaded = await _load(host, writer, run, spec)
+    with handle.interruptible():  # a server may be asked
+        window = await window_of(provider, spec)
+    loaded = await _load(host, writer, run, spec, provider, window)
     conversation = provider.conversation(loaded.head)
     for role, blocks in loaded.history:
         conversation.append(role, blocks)
     session = Session(
         run=run,
         spec=spec,
-        toolset=toolset_for(spec),
+        toolset=toolset_for(spec, has_left_out=loaded.has_left_out),
         writer=writer,
         handle=handle,
         database=host.database,
         threads=host.threads,
         provider=provider,
+        head=loaded.head,
         conversation=conversation,
+        window=window,
+        meter=loaded.meter,
         stream=host.deltas(writer),
         files=ThreadFiles(
-            workspace_location(run.thread),
+            loaded.location,
             run.agent_version.agent_id,
             spec,
             loaded.skills,
@@ -236,6 +292,8 @@ async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Wri
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
+        output=loaded.output,
+        budget=loaded.budget,
     )
     session.open_calls = loaded.calls
     if loaded.last_step == "step.started":

@@ -14,18 +14,29 @@ from zoneinfo import ZoneInfo
 from django.db.models import Max
 
 from agents.engine.skill_session import RunSkills
+from agents.engine.window import Window
 from agents.middleware.base import PromptSkill
 from agents.middleware.registry import toolset_for
-from agents.models import Epoch, Message, MessageRole, Run
+from agents.models import Compaction, Epoch, Message, MessageRole, Run
+from agents.prompt_variables import names_in
 from agents.providers.base import Block, PromptHead
 from agents.providers.prices import default_thinking
 from agents.selectors.skill_text import skill_texts
+from agents.services.prompt_values import values_of
 from agents.spec import AgentSpec
 from skills_app.conf import skill_settings
 from skills_app.pinned import PinnedSkill
 
 
-def current_epoch(run: Run, spec: AgentSpec, skills: RunSkills, *, calls_open: bool) -> Epoch:
+def current_epoch(
+    run: Run,
+    spec: AgentSpec,
+    skills: RunSkills,
+    *,
+    calls_open: bool,
+    window: Window | None = None,
+    output_format: str = "",
+) -> Epoch:
     """The thread's epoch for this run: the last one, or a new one for another agent version.
 
     With loaded skills in the prompt a change of these is a new one, too; while calls are open it
@@ -33,45 +44,65 @@ def current_epoch(run: Run, spec: AgentSpec, skills: RunSkills, *, calls_open: b
     """
     last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
     if last is None or last.agent_version_id != run.agent_version_id:
-        return begin_epoch(run, spec, skills)
+        return begin_epoch(run, spec, skills, window, output_format)
     if last.first_run is None and skills.pinned and not calls_open:
         # Of a release that had no skills: its prompt has no catalogue, its tools load none.
-        return begin_epoch(run, spec, skills)
+        return begin_epoch(run, spec, skills, window)
     skills.prompt_is_old = (
         spec.skill_mode == "system_prompt" and _active_ids(skills) != last.active_skills
     )
-    return begin_epoch(run, spec, skills) if skills.prompt_is_old and not calls_open else last
+    if skills.prompt_is_old and not calls_open:
+        return begin_epoch(run, spec, skills, window)
+    return last
 
 
-def begin_epoch(run: Run, spec: AgentSpec, skills: RunSkills) -> Epoch:
-    """A new epoch from `run` on. Never while calls are open."""
+def begin_epoch(
+    run: Run,
+    spec: AgentSpec,
+    skills: RunSkills,
+    window: Window | None = None,
+    output_format: str | None = None,
+) -> Epoch:
+    """A new epoch from `run` on. Never while calls are open.
+
+    `window`: no reply may be longer than it says. `output_format`: how the provider is asked for
+    `spec.output_schema`; if empty, the prompt says it. None: as in the epoch before.
+    """
     last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
-    toolset = toolset_for(spec)
+    has_left_out = Compaction.objects.filter(thread_id=run.thread_id).exists()
+    toolset = toolset_for(spec, has_left_out=has_left_out)
     now = datetime.now(ZoneInfo(run.thread.time_zone))
     in_prompt = spec.skill_mode == "system_prompt"
     active = _texts(list(skills.active.values())) if in_prompt else []
     pinned = list(skills.pinned.values())
     skills.prompt_is_old = False
+    if output_format is None:
+        output_format = last.head.get("output_format", "") if last else ""
+    values = values_of(run.thread) if names_in(spec.system_prompt) else {}
+    says_form = not output_format
     return Epoch.objects.create(
         thread_id=run.thread_id,
         number=last.number + 1 if last else 1,
         agent_version_id=run.agent_version_id,
         first_run=run.number,
-        first_turn=_next_turn(run),
+        first_turn=next_turn(run),
         active_skills=_active_ids(skills) if in_prompt else [],
         provider=spec.provider,
         head={
             "model": spec.model,
-            "system": toolset.system_prompt(spec, now, pinned, active),
+            "system": toolset.system_prompt(
+                spec, now, pinned, active, values=values, says_form=says_form
+            ),
             "tools": list(toolset.wire),
-            "max_tokens": spec.max_output_tokens,
+            "max_tokens": window.output if window else spec.max_output_tokens,
             "thinking": _thinking(spec),
             "effort": spec.effort or None,
+            **({"output_format": output_format} if output_format else {}),
         },
     )
 
 
-def _next_turn(run: Run) -> int:
+def next_turn(run: Run) -> int:
     """The run's next model call: thoughts of those before it belong to the prompt they had."""
     turns = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
     return (turns.aggregate(last=Max("turn"))["last"] or 0) + 1

@@ -10,12 +10,21 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
+from agents.engine.final_output import Verdict
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import lock_and_release
+from agents.engine.lease import hand_back, lock_and_release
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events
 from agents.models import Run, RunClock
-from agents.services.run_control import close_open_work, end_cancelled, start_next_pending
+from agents.services.delegation import child_ended
+from agents.services.run_control import (
+    close_open_work,
+    end_cancelled,
+    end_children,
+    start_next_pending,
+)
+from agents.services.run_ends import note_end
+from agents.services.wake import lock_with_parent
 from agents.states import (
     RUN_TRANSITIONS,
     RunStatus,
@@ -45,16 +54,26 @@ def _totals(run_id: str) -> dict[str, Any]:
     }
 
 
-def complete_run(writer: Writer, finish_reason: str, active_ms: int) -> None:
-    """The run has been answered."""
-    run = lock_and_release(writer.run_id, writer.fence)
+def complete_run(
+    writer: Writer, finish_reason: str, active_ms: int, answer: Verdict | None = None
+) -> None:
+    """The run has been answered; with `answer` in the form that was asked for."""
+    run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.COMPLETED)
+    end_children(run)
     add_active(run.id, active_ms)
     run.status = RunStatus.COMPLETED
     run.finish_reason = finish_reason
     run.ended_at = timezone.now()
-    run.save(update_fields=["status", "finish_reason", "ended_at"])
-    append_events(run.id, [("run.completed", {"finish_reason": finish_reason, **_totals(run.id)})])
+    told: dict[str, Any] = {"finish_reason": finish_reason}
+    fields = ["status", "finish_reason", "ended_at"]
+    if answer is not None:
+        run.structured_output = told["structured_output"] = answer.value
+        fields.append("structured_output")
+    run.save(update_fields=fields)
+    append_events(run.id, [("run.completed", {**told, **_totals(run.id)})])
+    child_ended(run)
+    note_end(run)
     start_next_pending(run)
 
 
@@ -62,8 +81,9 @@ def fail_run(
     writer: Writer, code: str, message: str, active_ms: int, *, retryable: bool = False
 ) -> None:
     """The run cannot go on. What it left open is closed; a person may resume it."""
-    run = lock_and_release(writer.run_id, writer.fence)
+    run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.FAILED)
+    end_children(run)
     add_active(run.id, active_ms)
     close_open_work(run)
     run.status = RunStatus.FAILED
@@ -73,16 +93,31 @@ def fail_run(
     run.save(update_fields=["status", "finish_reason", "error_code", "error_message", "ended_at"])
     failure = {"code": code, "message": message, "retryable": retryable, **_totals(run.id)}
     append_events(run.id, [("run.failed", failure)])
+    child_ended(run)
+    note_end(run)
     start_next_pending(run)
 
 
 def cancel_driven_run(writer: Writer, active_ms: int) -> None:
     """End a run that its own driver was told to cancel."""
-    run = lock_and_release(writer.run_id, writer.fence)
+    run = lock_and_release(writer)
     add_active(run.id, active_ms)
     end_driven_cancelled(run)
 
 
+def stop_driving(writer: Writer, active_ms: int) -> None:
+    """Hand the run back, or end it if somebody has cancelled it meanwhile.
+
+    There may be nobody who would take it: the process that drives it may be its only executor.
+    """
+    lock_with_parent(writer.run_id, writer.parent_id)
+    if RunClock.objects.filter(run_id=writer.run_id, cancel_requested=True).exists():
+        cancel_driven_run(writer, active_ms)
+    else:
+        hand_back(writer)
+
+
 def end_driven_cancelled(run: Run) -> None:
     reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.id)
+    end_children(run)
     end_cancelled(run, by="request", reason=reason)

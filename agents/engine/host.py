@@ -29,12 +29,15 @@ from agents.engine.finish import fail_run
 from agents.engine.handle import RunHandle
 from agents.engine.heartbeat import Heartbeat
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, orphaned_runs
-from agents.models import POOL, Run
+from agents.engine.lease import hand_back, orphaned_runs, writer_of
+from agents.engine.lifecycle import EndTeller
+from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import ProviderSettings, get_provider
 from agents.services.approval_expiry import expire_approval
+from agents.services.budget_answers import wake_for_window
 from agents.services.notifications import due_targets
+from agents.services.wake import drive_here, wake_due
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +93,8 @@ class Host:
         """Start the loop and wait until it takes runs."""
         self._thread.start()
         self._ready.wait()
+        if self.executor != POOL:
+            drive_here(self.executor, self.submit)
 
     def submit(self, run_id: str) -> None:
         """Drive a run if it is to be had. Returns at once."""
@@ -99,6 +104,8 @@ class Host:
     def stop(self, grace: float = 10.0) -> None:
         """Drain: steps under way have `grace` seconds to end, then the runs are handed back."""
         self._grace = grace
+        if self.executor != POOL:
+            drive_here(self.executor, None)
         if self._thread.is_alive() and not self._stopped.is_set():
             self._loop.call_soon_threadsafe(self._drain.set)
         self._thread.join()
@@ -142,7 +149,7 @@ class Host:
     async def try_hand_back(self, handle: RunHandle) -> None:
         """Give a run up after a fault of the database, if that answers again."""
         try:
-            await self.database.run(partial(hand_back, lost=True), handle.run_id, handle.fence)
+            await self.database.run(partial(hand_back, lost=True), await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
             # Nothing is lost: the lease runs out.
             logger.warning(
@@ -152,14 +159,15 @@ class Host:
     async def try_fail(self, handle: RunHandle) -> None:
         """End a run whose driving raised what nothing here expects."""
         try:
-            await self.database.run(self._fail, handle.run_id, handle.fence)
+            await self.database.run(self._fail, await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
             logger.warning("the run was not ended: %s", error, extra={"run_id": handle.run_id})
 
+    async def _writer(self, handle: RunHandle) -> Writer:
+        return await self.database.run(writer_of, handle.run_id, handle.fence)
+
     @staticmethod
-    def _fail(run_id: str, fence: int) -> None:
-        threads = Run.objects.filter(pk=run_id).values_list("thread_id", flat=True)
-        writer = Writer(run_id, threads.first() or "", fence)
+    def _fail(writer: Writer) -> None:
         message = "Vel itself failed while it drove this run; the worker's log says how."
         fail_run(writer, "internal_error", message, 0, retryable=True)
 
@@ -176,7 +184,8 @@ class Host:
         self._flusher = DeltaFlusher(self._loop, self.database, self._lost)
         self.heartbeat = Heartbeat(self._loop)
         self.heartbeat.start()
-        sweeper = self._loop.create_task(self._sweep())
+        ends = EndTeller(self.database)
+        sweeper = self._loop.create_task(self._sweep(ends))
         self._ready.set()
         try:
             await self._wait_for_end()
@@ -186,6 +195,7 @@ class Host:
             sweeper.cancel()
             await self._hand_all_back()
             await asyncio.gather(sweeper, return_exceptions=True)
+            await ends.close()
             for provider in self._providers.values():
                 await provider.close()
             self._stopped.set()
@@ -225,9 +235,10 @@ class Host:
         if self._turned_away and handle.fence:  # it was driven here, so there is room now
             self._look.set()
 
-    def _lost(self, run_id: str) -> None:
-        handle = self._handles.get(run_id)
-        if handle is not None:
+    def _lost(self, writer: Writer) -> None:
+        handle = self._handles.get(writer.run_id)
+        # Text of a driver that has let go may still come when this process drives the run again.
+        if handle is not None and handle.fence == writer.fence:
             handle.stop(StopReason.LEASE_LOST)
 
     async def _hand_all_back(self) -> None:
@@ -241,7 +252,7 @@ class Host:
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
-    async def _sweep(self) -> None:
+    async def _sweep(self, ends: EndTeller) -> None:
         """Find runs that nobody drives: queued ones every second, lost ones by their lease.
 
         A process that was full looks as soon as it has room: its tasks went without a run.
@@ -254,7 +265,9 @@ class Host:
                 pass  # the usual look
             self._look.clear()
             await self._expire()
+            await self._wake()
             await self._notify()
+            ends.look()
             room = self.capacity - len(self._tasks)
             if room <= 0:
                 continue
@@ -275,6 +288,16 @@ class Host:
                 pass
         except DatabaseError as error:
             logger.warning("looking for requests that have expired failed: %s", error)
+            self.database_failed(error)
+
+    async def _wake(self) -> None:
+        """Let parked runs go on whose time has come."""
+        try:
+            for wake in (wake_due, wake_for_window):
+                while await self.database.run(wake):
+                    pass
+        except DatabaseError as error:
+            logger.warning("looking for runs to wake failed: %s", error)
             self.database_failed(error)
 
     async def _notify(self) -> None:

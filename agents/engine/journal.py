@@ -1,8 +1,8 @@
 """The hot path: what a driver writes in each turn, in raw SQL.
 
-Invariant 1: every function here begins with `_touch`, which checks the fence, hands out the
-events' seq, adds to the totals and locks the clock row, all in one statement. If the fence is
-lost nothing is written.
+Invariant 1: every function here begins with `_touch` or `_touch_with_totals`, which checks the
+fence, hands out the events' seq, adds to the totals and locks the clock row, all in one statement.
+If the fence is lost nothing is written.
 Invariant 2, journal before effect: `write_reply` stores the reply together with its calls,
 `write_started` commits before a call that changes something runs, `write_results` writes each
 result exactly once.
@@ -48,6 +48,7 @@ MESSAGE_COLUMNS = (
     "cache_write_tokens",
     "created_at",
 )
+REPLY_COLUMNS = (*MESSAGE_COLUMNS, "cost_microusd")
 CALL_COLUMNS = (
     "run_id",
     "turn",
@@ -67,42 +68,54 @@ CALL_COLUMNS = (
 )
 
 
-def _touch(writer: Writer, events: int, totals: Totals | None = None) -> int:
+def _touch(writer: Writer, events: int) -> int:
     """Check the fence and return the last seq of the `events` that the caller will write."""
     with connection.cursor() as cursor:
-        if totals is None:
-            cursor.execute(
-                f'UPDATE "{CLOCK}" SET seq = seq + %s'
-                f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()} RETURNING seq",
-                [events, writer.run_id, writer.fence],
-            )
-        else:
-            usage = totals.usage
-            cursor.execute(
-                f'UPDATE "{CLOCK}" SET seq = seq + %s, turn = turn + 1, lost_drivers = 0,'
-                " input_tokens = input_tokens + %s, output_tokens = output_tokens + %s,"
-                " cache_read_tokens = cache_read_tokens + %s,"
-                " cache_write_tokens = cache_write_tokens + %s,"
-                " cost_microusd = cost_microusd + %s, cost_known = cost_known AND %s,"
-                " active_ms = active_ms + %s"
-                f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()} RETURNING seq",
-                [
-                    events,
-                    usage.input,
-                    usage.output,
-                    usage.cache_read,
-                    usage.cache_write,
-                    totals.cost or 0,
-                    totals.cost is not None,
-                    totals.active_ms,
-                    writer.run_id,
-                    writer.fence,
-                ],
-            )
+        cursor.execute(
+            f'UPDATE "{CLOCK}" SET seq = seq + %s'
+            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()} RETURNING seq",
+            [events, writer.run_id, writer.fence],
+        )
         row = cursor.fetchone()
     if row is None:
         raise FenceLost(writer.run_id)
     return int(row[0])
+
+
+def _touch_with_totals(writer: Writer, events: int, totals: Totals) -> tuple[int, bool]:
+    """`_touch` for a reply; also whether a budget was made that the run's calls count in.
+
+    What was reserved for the call is no longer on the clock: the caller settles it.
+    """
+    usage = totals.usage
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'UPDATE "{CLOCK}" SET seq = seq + %s, turn = turn + 1, lost_drivers = 0,'
+            " input_tokens = input_tokens + %s, output_tokens = output_tokens + %s,"
+            " cache_read_tokens = cache_read_tokens + %s,"
+            " cache_write_tokens = cache_write_tokens + %s,"
+            " cost_microusd = cost_microusd + %s, cost_known = cost_known AND %s,"
+            " active_ms = active_ms + %s,"
+            " reserved_tokens = 0, reserved_microusd = 0, reserved_from = ''"
+            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}"
+            " RETURNING seq, budgeted",
+            [
+                events,
+                usage.input,
+                usage.output,
+                usage.cache_read,
+                usage.cache_write,
+                totals.cost or 0,
+                totals.cost is not None,
+                totals.active_ms,
+                writer.run_id,
+                writer.fence,
+            ],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise FenceLost(writer.run_id)
+    return int(row[0]), bool(row[1])
 
 
 def _insert_events(writer: Writer, last: int, drafts: Sequence[EventDraft], now: Any) -> None:
@@ -139,17 +152,18 @@ def write_reply(
     calls: Sequence[Call],
     drafts: Sequence[EventDraft],
     totals: Totals,
-) -> None:
+) -> bool:
     """The model's reply with its calls. Calls that only read are `started` by this commit.
 
-    `content` is the JSON text of `reply.blocks`, as it will be sent back.
+    `content` is the JSON text of `reply.blocks`, as it will be sent back. Returns whether a budget
+    was made, since the run was claimed or before, that its calls count in.
     """
-    last = _touch(writer, len(drafts), totals)
+    last, budgeted = _touch_with_totals(writer, len(drafts), totals)
     now = timestamp()
     usage = totals.usage
     insert_rows(
         MESSAGE,
-        MESSAGE_COLUMNS,
+        REPLY_COLUMNS,
         [
             (
                 writer.run_id,
@@ -163,6 +177,7 @@ def write_reply(
                 usage.cache_read,
                 usage.cache_write,
                 now,
+                totals.cost,
             )
         ],
     )
@@ -192,6 +207,7 @@ def write_reply(
             ],
         )
     _insert_events(writer, last, drafts, now)
+    return budgeted
 
 
 def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:

@@ -47,6 +47,7 @@ class Writer:
     run_id: str
     thread_id: str
     fence: int
+    parent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,13 @@ from django.utils import timezone
 
 from agents.conf import vel_settings
 from agents.engine.errors import FenceLost
+from agents.engine.journal_rows import Writer
 from agents.engine.sql import CLOCK, RUN
 from agents.events.append import EventDraft, append_events
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
-from agents.services.wake import enqueue_run, lock_run
+from agents.services.reservations import release
+from agents.services.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 MAX_LOST_DRIVERS = 20
@@ -45,10 +47,10 @@ class Claim:
 def claim_run(run_id: str, executor: str, holder: str) -> Claim | None:
     """Take the run, or return None if it is not to be had: driven, ended, waiting, or another's."""
     run = Run.objects.filter(pk=run_id).first()
-    if run is None or run.status not in CLAIMABLE or run.executor != executor:
+    if run is None or not _is_for(executor, run):
         return None
     run = lock_run(run_id)
-    if run.status not in CLAIMABLE or run.executor != executor:
+    if not _is_for(executor, run):
         return None
     recovered = run.status == RunStatus.RUNNING
     asked_at = time.monotonic()
@@ -57,13 +59,15 @@ def claim_run(run_id: str, executor: str, holder: str) -> Claim | None:
             f'UPDATE "{CLOCK}" SET fence = fence + 1, lease_until = {now_sql()} + %s,'
             " lease_holder = %s, lost_drivers = lost_drivers + %s"
             f" WHERE run_id = %s AND (lease_until IS NULL OR lease_until < {now_sql()})"
-            " RETURNING fence",
+            " RETURNING fence, reserved_from",
             [vel_settings().LEASE_SECONDS, holder, int(recovered), run_id],
         )
         row = cursor.fetchone()
     if row is None:
         return None
     fence = int(row[0])
+    if row[1]:
+        release(run_id)  # for the call of a driver that was lost
     drafts: list[EventDraft] = []
     if run.started_at is None:
         run.started_at = timezone.now()
@@ -79,8 +83,16 @@ def claim_run(run_id: str, executor: str, holder: str) -> Claim | None:
     return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
 
 
+def _is_for(executor: str, run: Run) -> bool:
+    """Whether `executor` may claim it. Anybody may end what was cancelled: its own may be gone."""
+    if run.status not in CLAIMABLE:
+        return False
+    cancelled = RunClock.objects.filter(run=run, cancel_requested=True)
+    return run.executor == executor or cancelled.exists()
+
+
 def _started(run: Run, attempt: int) -> dict[str, object]:
-    spec = run.agent_version.spec
+    spec = run.spec
     message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).only("id").first()
     return {
         "thread_id": run.thread_id,
@@ -90,6 +102,13 @@ def _started(run: Run, attempt: int) -> dict[str, object]:
         "model": spec["model"],
         "attempt": attempt,
     }
+
+
+def writer_of(run_id: str, fence: int) -> Writer:
+    """The right to write that came with this fence, which may be lost by now."""
+    row = Run.objects.filter(pk=run_id).values_list("thread_id", "parent_id").first()
+    thread_id, parent_id = row or ("", None)
+    return Writer(run_id, thread_id, fence, parent_id)
 
 
 def renew_leases(fences: Mapping[str, int]) -> set[str]:
@@ -121,29 +140,34 @@ def release_lease(run_id: str, fence: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             f'UPDATE "{CLOCK}" SET lease_until = NULL, lease_holder = %s'
-            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}",
+            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}"
+            " RETURNING reserved_from",
             ["", run_id, fence],
         )
-        return bool(cursor.rowcount == 1)
+        row = cursor.fetchone()
+    if row is not None and row[0]:
+        release(run_id)  # for a call that was not finished
+    return row is not None
 
 
-def lock_and_release(run_id: str, fence: int) -> Run:
+def lock_and_release(writer: Writer) -> Run:
     """Lock the run and clear its lease: how a driver's last transaction begins.
 
-    Raises `FenceLost` if the run is another's by now, or gone.
+    The row of a parent is locked before it: that is told of the end. Raises `FenceLost` if the
+    run is another's by now, or gone.
     """
-    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
-    if run is None or not release_lease(run_id, fence):
-        raise FenceLost(run_id)
+    run = lock_with_parent(writer.run_id, writer.parent_id)
+    if run is None or not release_lease(writer.run_id, writer.fence):
+        raise FenceLost(writer.run_id)
     return run
 
 
-def hand_back(run_id: str, fence: int, *, lost: bool = False) -> None:
+def hand_back(writer: Writer, *, lost: bool = False) -> None:
     """Give a run up before its end so that another process goes on with it at once.
 
     `lost`: not by choice; it counts like a driver that died.
     """
-    run = lock_and_release(run_id, fence)
+    run = lock_and_release(writer)
     if lost:
         RunClock.objects.filter(run=run).update(lost_drivers=F("lost_drivers") + 1)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
@@ -157,7 +181,7 @@ def orphaned_runs(executor: str, limit: int) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             f'SELECT r.id FROM "{RUN}" r JOIN "{CLOCK}" c ON c.run_id = r.id'
-            " WHERE r.status IN (%s, %s) AND r.executor = %s"
+            " WHERE r.status IN (%s, %s) AND (r.executor = %s OR c.cancel_requested)"
             f" AND (c.lease_until IS NULL OR c.lease_until < {now_sql()})"
             " ORDER BY r.created_at LIMIT %s",
             [*CLAIMABLE, executor, limit],

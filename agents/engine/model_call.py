@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Protocol
 
 from agents.conf import vel_settings
-from agents.engine.deltas import DeltaStream
 from agents.engine.handle import RunHandle
+from agents.events.append import EventDraft
 from agents.providers.base import (
     Conversation,
     PartDelta,
@@ -20,6 +21,16 @@ from agents.providers.base import (
 MAX_PAUSE_SECONDS = 60.0
 
 
+class Watched(Protocol):
+    """Where the parts of a reply go while it comes, as `DeltaStream` sends them to watchers."""
+
+    def add(self, kind: str, key: tuple[str, object], text: str) -> None: ...
+
+    def put(self, draft: EventDraft) -> None: ...
+
+    def drop_parts(self) -> None: ...
+
+
 def part_id(turn: int, index: int) -> str:
     return f"{turn}.{index}"
 
@@ -28,7 +39,7 @@ async def call_model(
     handle: RunHandle,
     provider: Provider,
     conversation: Conversation,
-    stream: DeltaStream,
+    stream: Watched,
     turn: int,
 ) -> Reply:
     """Make the call until it succeeds. Raises `ProviderError` when that is hopeless.
@@ -72,7 +83,7 @@ def _pause(attempt: int, wished: float | None, base: float) -> float:
 
 
 async def _attempt(
-    provider: Provider, conversation: Conversation, stream: DeltaStream, turn: int
+    provider: Provider, conversation: Conversation, stream: Watched, turn: int
 ) -> Reply:
     events = provider.stream(conversation)
     calls: dict[int, str] = {}

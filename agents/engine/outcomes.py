@@ -13,6 +13,7 @@ from agents.engine.journal_rows import Call, Outcome
 from agents.engine.results import finished_event, render_result
 from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
+from agents.events.preview import preview
 from agents.middleware.base import ToolResult
 from agents.states import ToolCallStatus
 
@@ -37,7 +38,8 @@ def outcome_of(call: Call, result: ToolResult) -> Outcome:
     """A tool's result as the journal stores it and watchers see it."""
     if call.edited_input and not result.blocks:
         # Invariant 4: the model's own call stays in history, so it must hear what ran instead.
-        note = f"[This ran with an input changed by a person: {call.edited_input}]"
+        changed = preview(call.edited_input)
+        note = f"[This ran with an input changed by a person: {changed}]"
         text = result.content if isinstance(result.content, str) else dump(result.content)
         result = replace(result, content=f"{text}\n\n{note}")
     rendered, shown = render_result(result, vel_settings().RESULT_BYTES)

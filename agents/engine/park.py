@@ -5,8 +5,10 @@ Invariant 3: a parked run holds nothing. The run's row is locked before its cloc
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils import timezone
 
@@ -16,6 +18,7 @@ from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.preview import preview
+from agents.middleware.base import Preview
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.policy import Verdict
 from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of
@@ -36,20 +39,39 @@ from memory.edits import MemoryEdit
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that needs a person. `edit` is what it would do to the memory, if it is that."""
+    """A call that needs a person. `edit` is what it would do to the memory, if it is that.
+
+    `preview` is what a trial of it has shown.
+    """
 
     call: Call
     verdict: Verdict
     edit: MemoryEdit | None = None
+    preview: Preview | None = None
 
 
-def park_for_approval(writer: Writer, questions: Sequence[Question], active_ms: int) -> None:
+def asked_about(questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """The calls as hooks are told of them."""
+    return [
+        {
+            "call_id": question.call.call_id,
+            "tool": question.call.tool,
+            "input": json.loads(question.call.edited_input or question.call.input),
+        }
+        for question in questions
+    ]
+
+
+def park_for_approval(
+    writer: Writer, questions: Sequence[Question], active_ms: int, family: str = ""
+) -> None:
     """Ask a person about each call and let go of the run.
 
     Invariant 4: the digest is taken here, after every call of the turn that needs nobody has
-    finished, over the call, its input and the workspace generation.
+    finished, over the call, its input, the workspace generation and `family`, the state of what
+    the run shares with others.
     """
-    run = lock_and_release(writer.run_id, writer.fence)
+    run = lock_and_release(writer)
     add_active(run.id, active_ms)
     if RunClock.objects.filter(run=run, cancel_requested=True).exists():
         # Nobody would look at that again before a person has decided.
@@ -63,7 +85,7 @@ def park_for_approval(writer: Writer, questions: Sequence[Question], active_ms: 
     for question in questions:
         row = rows[question.call.turn, question.call.position]
         if not row.approvals.filter(status=ApprovalStatus.PENDING).exists():
-            drafts.append(_ask(run, row, question))
+            drafts.append(_ask(run, row, question, family))
     asked = list(
         ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).values_list(
             "id", flat=True
@@ -83,15 +105,16 @@ def park_for_approval(writer: Writer, questions: Sequence[Question], active_ms: 
     append_events(run.id, drafts)
 
 
-def _ask(run: Run, row: ToolCall, question: Question) -> EventDraft:
+def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft:
     verdict = question.verdict
     earlier = row.approvals.exclude(decided_by=None).exists()
     prompt = CHANGED if earlier else verdict.reason
     if question.edit is None:
         generations = Thread.objects.values_list("workspace_generation", flat=True)
         draft = ask_about_call(
-            run, row, verdict.terms, prompt=prompt, generation=generations.get(pk=run.thread_id)
-        )
+            run, row, verdict.terms, prompt=prompt, generation=generations.get(pk=run.thread_id),
+            preview=question.preview, family=family,
+        )  # fmt: skip
     else:
         try:
             proposal = propose_edit(run.agent_version.agent_id, question.edit)
@@ -117,7 +140,7 @@ def _refuse(row: ToolCall, message: str) -> EventDraft:
     return ("tool.failed", data)
 
 
-def approval_is_stale(writer: Writer, call: Call) -> bool:
+def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
     """Whether what a person approved is no longer what would happen. Supersedes the approval then.
 
     Runs in the transaction that would commit `started`.
@@ -141,7 +164,8 @@ def approval_is_stale(writer: Writer, call: Call) -> bool:
         .values_list("workspace_generation", flat=True)
         .get(pk=writer.thread_id)
     )
-    if digest_of(request.tool, request.input, generation) == request.digest:
+    now = digest_of(request.tool, request.input, generation, request.preview, family)
+    if now == request.digest:
         return False
     request.status = ApprovalStatus.SUPERSEDED
     request.save(update_fields=["status"])

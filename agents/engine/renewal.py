@@ -6,6 +6,7 @@ from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.history import thread_history
 from agents.engine.journal import check_fence
 from agents.engine.session import Session
+from agents.engine.token_count import measured
 from agents.providers.base import PromptHead, Role
 
 
@@ -20,9 +21,11 @@ async def renew_prompt(session: Session) -> None:
     for role, blocks in history:
         conversation.append(role, blocks)
     session.conversation = conversation
+    session.head = head
+    session.meter = measured(head, history, session.meter.scale)
 
 
 def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
     check_fence(session.writer)
-    epoch = begin_epoch(session.run, session.spec, session.skills)
+    epoch = begin_epoch(session.run, session.spec, session.skills, session.window)
     return head_of(epoch), list(thread_history(session.run))

@@ -12,21 +12,40 @@ from typing import TypeVar
 
 from agents.databases.target import DatabaseTarget
 from agents.engine.database import Database
+from agents.engine.delegation import CallSubagents, Waiting
 from agents.engine.deltas import DeltaStream
+from agents.engine.final_output import FinalOutput
+from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.skill_session import RunSkills
+from agents.engine.stuck import Progress
+from agents.engine.token_count import Meter
+from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
+from agents.guards.registry import HookCall, chosen, hook_calls
+from agents.middleware.base import Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
-from agents.providers.base import Conversation, Provider
+from agents.providers.base import Conversation, PromptHead, Provider, Role
 from agents.selectors.databases import connections_of_run, targets_of
+from agents.services.budget_scope import Scope
+from agents.services.reservations import Reserved
 from agents.spec import AgentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Prompt:
+    """How long a prompt was: of which conversation, in bytes, and in the server's tokens."""
+
+    conversation: Conversation
+    size: int
+    tokens: int
 
 
 @dataclass
@@ -41,7 +60,10 @@ class Session:
     database: Database
     threads: Executor
     provider: Provider
+    head: PromptHead
     conversation: Conversation
+    window: Window
+    meter: Meter
     stream: DeltaStream
     files: ThreadFiles
     skills: RunSkills
@@ -49,14 +71,39 @@ class Session:
     tokens: int
     cost_microusd: int
     active_ms_before: int
+    output: FinalOutput | None = None
+    """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
     stale: set[tuple[int, int]] = field(default_factory=set)
     """Calls whose approval no longer fits the workspace, or whose grant is used up."""
+    waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
+    """Calls that go on when other runs have ended."""
+    guards: RunGuards | None = field(init=False)
+    """None for a run without guardrails."""
+    cleared: set[tuple[int, int, str]] = field(default_factory=set)
+    """(turn, position, input) of calls that the guardrails have let pass."""
+    hooks: Mapping[str, tuple[HookCall, ...]] | None = field(default_factory=hook_calls)
+    """What to call at which point; None where the operator has registered nothing."""
+    progress: Progress = field(default_factory=Progress)
+    overflows: int = 0
+    """How often in a row the model's server said that the prompt is too long."""
+    budget: Scope | None = None
+    """What its calls count in; None for a run that nothing limits."""
+    reserved: Reserved | None = None
+    """For the model call under way, or one that failed."""
+    prompt_size: int = 0
+    last_prompt: Prompt | None = None
+    approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
+    """Of calls about to be made: what a person approved, and a new trial has shown again."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
+
+    def __post_init__(self) -> None:
+        names = chosen(self.spec.guardrails)
+        self.guards = RunGuards(names) if names else None
 
     @property
     def agent_id(self) -> str:
@@ -71,6 +118,11 @@ class Session:
     def elapsed_seconds(self) -> float:
         """Time that drivers have spent on this run, waiting for people not counted."""
         return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at
+
+    def say(self, role: Role, blocks_json: str) -> None:
+        """Add to the conversation what is stored already. The model's replies are counted apart."""
+        self.conversation.append(role, blocks_json)
+        self.meter.append(blocks_json)
 
     def drafts(self) -> list[EventDraft]:
         """Streamed output that has not been written yet."""
@@ -99,6 +151,8 @@ class CallContext:
         self.spec = session.spec
         self.deadline = deadline
         self.skills = session.skills
+        self.subagents = CallSubagents(session, call)
+        self.approved = session.approved.get((call.turn, call.position))
         self.marker = run_marker(self.run_id)
 
     def files(self) -> FileBackend:

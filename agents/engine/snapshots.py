@@ -56,9 +56,9 @@ class CallSnapshots:
         open_workspace: Callable[[], Workspace],
         call: Callable[..., Any],
         *,
-        has_sandbox: bool,
+        is_on: bool,
     ) -> None:
-        self.is_on = has_sandbox and vel_settings().SNAPSHOT_TURNS > 0
+        self.is_on = is_on and vel_settings().SNAPSHOT_TURNS > 0
         self.has_begun = False
         self._writer = writer
         self._open_workspace = open_workspace
@@ -156,7 +156,7 @@ async def add_changes(session: Session, effect: str, outcome: Outcome) -> None:
     """After a call: let its outcome commit what it has changed."""
     if effect != Effect.WRITE or not session.files.snapshots.is_on:
         return
-    record = await _to_its_end(session, partial(session.files.snapshots.after, outcome.call))
+    record = await to_its_end(session, partial(session.files.snapshots.after, outcome.call))
     if record is None:
         return
     own = outcome.commit
@@ -169,7 +169,7 @@ async def add_changes(session: Session, effect: str, outcome: Outcome) -> None:
     outcome.commit = commit
 
 
-async def _to_its_end(session: Session, function: Callable[[], T]) -> T:
+async def to_its_end(session: Session, function: Callable[[], T]) -> T:
     """Even if the call is cancelled meanwhile: this is bounded, and a call that has ended keeps
     its outcome."""
     future = asyncio.get_running_loop().run_in_executor(session.threads, function)

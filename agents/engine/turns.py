@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import partial
 
 from agents.engine.admission import check_call, judge_call
+from agents.engine.budget import (
+    BudgetAppeared,
+    note_settled,
+    notice_budget,
+    reserve_call,
+    settle_call,
+)
+from agents.engine.compaction import (
+    OVERFLOWS,
+    after_overflow,
+    make_room,
+    refuse_torn_reply,
+)
 from agents.engine.crash_points import CrashPoint, reached
+from agents.engine.delegation import park_for_children
 from agents.engine.dispatch import run_open_calls
 from agents.engine.errors import Stopped, StopReason
+from agents.engine.family_state import family_state
+from agents.engine.final_output import INVALID, Verdict, judge_final, told_again
 from agents.engine.finish import complete_run, fail_run
 from agents.engine.history import BAD_ENDINGS, results_json
 from agents.engine.journal import write_reply
 from agents.engine.journal_rows import Call, Totals
+from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
-from agents.engine.park import park_for_approval
+from agents.engine.notes import insert_note
+from agents.engine.park import asked_about, park_for_approval
 from agents.engine.renewal import renew_prompt
 from agents.engine.results import called_event
+from agents.engine.review import reply_stream, review_reply
 from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
 from agents.models import Effect
 from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
-from agents.services.wake import lock_run
+from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
 
 
@@ -33,13 +53,28 @@ async def run_turns(session: Session) -> None:
         session.handle.check()
         if session.open_calls:
             questions = await run_open_calls(session, session.open_calls)
+            if session.waits:
+                waits = list(session.waits.values())
+                session.waits.clear()
+                park = partial(park_for_children, session.writer, waits, session.active_ms())
+                if await session.database.run(park):
+                    return
+                continue
             if questions:
+                if session.hooks is not None:
+                    await tell(session, "approval_requested", asked_about(questions))
+                family = await family_state(session)
                 await session.database.run(
-                    park_for_approval, session.writer, questions, session.active_ms()
+                    park_for_approval, session.writer, questions, session.active_ms(), family
                 )
                 return
-            session.conversation.append("user", results_json(session.open_calls))
+            session.say("user", results_json(session.open_calls))
+            session.progress.add(session.open_calls)
             session.open_calls = []
+        stuck = await session.progress.look(session)
+        if stuck is not None:
+            await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
+            return
         if session.skills.prompt_is_old and session.spec.skill_mode == "system_prompt":
             await renew_prompt(session)
         if session.handle.draining:
@@ -51,7 +86,17 @@ async def run_turns(session: Session) -> None:
                 partial(fail_run, session.writer, code, message, session.active_ms()),
             )
             return
-        reply = await _step(session)
+        if session.meter.total > session.window.threshold:
+            await make_room(session)
+        if not await reserve_call(session):
+            return
+        try:
+            reply = await _step(session)
+        except ProviderError as error:
+            if error.code not in OVERFLOWS:
+                raise
+            await after_overflow(session, error)
+            continue
         if reply is None:
             return
 
@@ -60,30 +105,63 @@ async def _step(session: Session) -> Reply | None:
     """One model call with what follows from it at once. None when the run has ended."""
     turn = session.turn + 1
     session.stream.put(("step.started", {"step": turn}))
+    if session.hooks is not None:
+        await tell(session, "before_model_call")
     reply = await call_model(
-        session.handle, session.provider, session.conversation, session.stream, turn
+        session.handle, session.provider, session.conversation, reply_stream(session), turn
     )
     reached(CrashPoint.REPLIED)
+    await refuse_torn_reply(session, reply)
     _check_reply(reply)
+    review = await review_reply(session, turn, reply)
+    if review is not None:
+        reply = review.reply
+    if session.hooks is not None:
+        await tell(session, "after_model_call", reply.stop_reason, asdict(reply.usage))
     calls = _calls_of(session, turn, reply)
+    ends = not calls and reply.stop_reason != "pause_turn"
+    if review is not None:
+        ends = review.ends(ends)
     usage = reply.usage
     cost = 0 if session.provider.is_scripted else cost_microusd(session.spec.model, usage)
     session.stream.drop_parts()
     drafts = session.stream.take()
-    drafts += _reply_events(turn, reply, calls)
+    drafts += _reply_events(turn, reply if review is None else review.shown, calls)
+    failure = None
+    note = ""
+    if review is not None:
+        failure, note = review.failure, review.note
+        drafts += review.drafts
+    verdict = await judge_final(session, reply) if ends and failure is None else None
+    if verdict is not None:
+        drafts += verdict.events
+        ends = not verdict.asks_again
     content = dump(reply.blocks)
     totals = Totals(usage, cost, session.active_ms())
-    ends = not calls and reply.stop_reason != "pause_turn"
 
     def write() -> None:
         # The last reply and the run's end are one: a crash between them would ask the model again.
         if ends:
-            lock_run(session.writer.run_id)
-        write_reply(session.writer, turn, content, reply, calls, drafts, totals)
-        if ends:
-            _end(session, reply.stop_reason)
+            lock_with_parent(session.writer.run_id, session.writer.parent_id)
+        budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
+        settle_call(session, usage, cost, budgeted=budgeted)
+        if verdict is not None and verdict.note:
+            insert_note(session.writer, turn, verdict.note)
+        if note:
+            insert_note(session.writer, turn, note)
+        if failure is not None:
+            fail_run(session.writer, *failure, 0)
+        elif ends:
+            _end(session, reply.stop_reason, verdict)
 
-    await (session.database.run(write) if ends else session.database.share(write))
+    try:
+        # What locks more than its own clock shares no transaction.
+        alone = ends or session.budget is not None
+        await (session.database.run(write) if alone else session.database.share(write))
+    except BudgetAppeared:
+        await notice_budget(session)
+        await session.database.run(write)
+    note_settled(session, usage)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
         return None
@@ -96,13 +174,21 @@ async def _step(session: Session) -> Reply | None:
     }
     if reply.blocks:
         session.conversation.append("assistant", content)
+    session.meter.replied(usage, content)
+    session.overflows = 0
+    if verdict is not None:
+        told_again(session, verdict)
+    if note:
+        session.say("user", note)
     return reply
 
 
-def _end(session: Session, stop_reason: str) -> None:
+def _end(session: Session, stop_reason: str, verdict: Verdict | None) -> None:
     problem = BAD_ENDINGS.get(stop_reason)
+    if verdict is not None and not verdict.fits:
+        problem = (INVALID, verdict.failure)
     if problem is None:
-        complete_run(session.writer, stop_reason, 0)
+        complete_run(session.writer, stop_reason, 0, verdict)
     else:
         fail_run(session.writer, *problem, 0, retryable=False)
 

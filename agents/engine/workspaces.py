@@ -20,7 +20,12 @@ from agents.engine.snapshots import CallSnapshots
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.snapshots import write_lock
 from agents.services.state_files import DatabaseFileStore
-from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_backend
+from agents.services.workspaces import (
+    READ_ONLY_ADVICE,
+    WorkspaceLocation,
+    open_workspace,
+    workspace_backend,
+)
 from agents.spec import AgentSpec
 from sandbox.backends import (
     CompositeBackend,
@@ -57,7 +62,7 @@ class ThreadFiles:
         database: Database,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._location = location
+        self.location = location
         self._agent_id = agent_id
         self._spec = spec
         self._skills = skills
@@ -68,7 +73,10 @@ class ThreadFiles:
         self._backend: FileBackend | None = None
         self._workspace: Workspace | None = None
         self.snapshots = CallSnapshots(
-            writer, self._open_workspace, self._call, has_sandbox=spec.sandbox
+            writer,
+            self.workspace,
+            self._call,
+            is_on=spec.sandbox and not spec.read_only and not _is_parents(location),
         )
         self._toolbox: HeldToolbox | None = None
 
@@ -79,21 +87,24 @@ class ThreadFiles:
         """
         with self._lock:
             if self._backend is None:
-                thread_id = self._location.thread_id
+                family = self.location.family or self.location.thread_id
                 check = partial(check_fence, self._writer)
                 files: FileBackend
                 if self._spec.sandbox:
                     files = workspace_backend(self._open())
                 else:
-                    files = StateFilesystemBackend(DatabaseFileStore(thread_id, self._call, check))
+                    files = StateFilesystemBackend(DatabaseFileStore(family, self._call, check))
                     if (skills := self._skills_directory()) is not None:
                         packages = ReadOnly(TreeBackend(skills))
                         files = CompositeBackend(files, dict.fromkeys(MOUNTS, packages))
+                    if self.location.read_only:
+                        files = ReadOnly(files, READ_ONLY_ADVICE)
+                thread_id = self._writer.thread_id
                 seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
                 self._backend = RememberingBackend(
                     with_memory(files, self._agent_id, self._call),
                     SeenOutsideMemory(seen),
-                    write_lock(thread_id),
+                    write_lock(family),
                 )
             return self._backend
 
@@ -116,13 +127,14 @@ class ThreadFiles:
             self._toolbox = hold_toolbox(vel_settings().toolboxes, self._spec.toolbox)
         return self._toolbox.toolbox
 
-    def _open_workspace(self) -> Workspace:
+    def workspace(self) -> Workspace:
+        """The directories, opened or made. Raises `SandboxError`."""
         with self._lock:
             return self._open()
 
     def _open(self) -> Workspace:
         if self._workspace is None:
-            workspace = open_workspace(self._location)
+            workspace = open_workspace(self.location)
             self._workspace = replace(workspace, skills=self._skills_directory())
         return self._workspace
 
@@ -145,3 +157,8 @@ class ThreadFiles:
         """From a tool thread through the loop's one door to the database."""
         job = self._database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
+
+
+def _is_parents(location: WorkspaceLocation) -> bool:
+    """Whether a subagent works in the caller's own directory: its changes are the parent's."""
+    return bool(location.family) and location.own_directory is not None

@@ -13,7 +13,7 @@ from agents.databases.target import DatabaseTarget
 from agents.events.append import EventDraft
 from agents.models import Effect
 from agents.providers.base import Block
-from agents.spec import AgentSpec
+from agents.spec import AgentSpec, SubagentSpec
 from memory.edits import MemoryEdit
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
@@ -57,6 +57,63 @@ class SkillsInUse(Protocol):
     def deactivate(self, name: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """One task for one subagent. `index` is its place among the tasks of its call."""
+
+    index: int
+    subagent: SubagentSpec
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentReport:
+    """A subagent's run as it is now. `text` is its answer, `error` why there is none."""
+
+    run_id: str
+    index: int
+    subagent: str
+    status: str
+    has_ended: bool
+    text: str = ""
+    error: str = ""
+
+
+@dataclass(slots=True)
+class WaitForRuns:
+    """Instead of a result: the call goes on when these runs have ended, or after `seconds`.
+
+    The run is parked meanwhile. The tool is then called again, perhaps by another process, and
+    must come to the same runs; `answer` makes the result of their reports, in the same order.
+    """
+
+    run_ids: Sequence[str]
+    answer: Callable[[Sequence[SubagentReport]], ToolResult]
+    seconds: float | None = None
+    """From the beginning of the call."""
+
+
+class Subagents(Protocol):
+    """The runs that a run has delegated to. Each method raises `SubagentError` for the model."""
+
+    async def start(self, orders: Sequence[TaskOrder]) -> Sequence[str]:
+        """The ids of this call's runs, which are made the first time, in the order of `orders`."""
+
+    async def report(self, run_ids: Sequence[str]) -> Sequence[SubagentReport]:
+        """Of this run's own children only."""
+
+    async def cancel(self, run_id: str) -> SubagentReport:
+        """End a child and all below it; how it is afterwards."""
+
+
+class SubagentError(Exception):
+    """What was asked of subagents cannot be done. The message is for the model."""
+
+
+Preview = dict[str, Any]
+"""What a trial of a call shows, as JSON. Its `digest` is the same for the same outcome."""
+
+
 class ToolContext(Protocol):
     """What the engine lends a tool for one call."""
 
@@ -71,6 +128,13 @@ class ToolContext(Protocol):
 
     @property
     def skills(self) -> SkillsInUse: ...
+
+    @property
+    def subagents(self) -> Subagents: ...
+
+    @property
+    def approved(self) -> Preview | None:
+        """What a person was shown of this call, approved, and still holds; None without trial."""
 
     def files(self) -> FileBackend:
         """The thread's files. Opening and using them blocks: only within `in_thread`."""
@@ -121,11 +185,22 @@ class Tool(Generic[Input]):
     name: str
     description: str
     input_model: type[Input]
-    run: Callable[[ToolContext, Input], Awaitable[ToolResult]]
+    run: Callable[[ToolContext, Input], Awaitable[ToolResult | WaitForRuns]]
     effect: Effect
     time_limit: float = 30.0
     aliases: tuple[str, ...] = ()
     """Other names by which a model may call it. They are not advertised."""
+    outlives_driver: bool = False
+    """A call that has started goes on with another driver, as the same attempt."""
+    variant: Callable[[Input], Tool[Any] | None] | None = None
+    """The tool of the same name and input model that an input means, where that is another one:
+    one whose effect is graver. None: this one."""
+    trial: Callable[[ToolContext, Input], Awaitable[Preview | ToolResult]] | None = None
+    """Shows what an input would do, and does nothing; a result says why it cannot be made.
+
+    Such a call waits for a person whatever the policy says, is bound to what was shown, and is
+    tried again before it is made: if anything else is shown then, it is asked anew.
+    """
     memory_edit: Callable[[Input], MemoryEdit | None] | None = None
     """What an input would do to the agent's memory; None if it leaves that alone.
 

@@ -21,13 +21,15 @@ def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any
     if "\\u0000" in json.dumps(raw_input):
         return "The input holds a NUL character, which is not possible here."
     try:
-        return tool, tool.input_model.model_validate(raw_input)
+        given = tool.input_model.model_validate(raw_input)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc']) or 'input'}: {item['msg']}"
             for item in error.errors(include_url=False)[:5]
         )
         return f"The input of {name} does not fit: {problems}."
+    meant = tool.variant(given) if tool.variant is not None else None
+    return meant or tool, given
 
 
 def edited_input_problem(spec: AgentSpec, name: str, edited: dict[str, Any]) -> str | None:
@@ -35,10 +37,12 @@ def edited_input_problem(spec: AgentSpec, name: str, edited: dict[str, Any]) -> 
 
     `agents.services.approvals.InputCheck`.
     """
-    checked = checked_input(toolset_for(spec), name, edited)
+    checked = checked_input(toolset_for(spec, has_left_out=True), name, edited)
     if isinstance(checked, str):
         return checked
     tool, given = checked
     if tool.memory_edit is not None and tool.memory_edit(given) is not None:
         return "An edit cannot turn a call into a change of the memory: reject it and say so."
+    if tool.trial is not None:
+        return "An edit cannot turn a call into one that writes: reject it and say so."
     return None

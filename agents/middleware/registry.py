@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -15,8 +15,12 @@ from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.skills import SkillsMiddleware
+from agents.middleware.subagents import SubagentsMiddleware
+from agents.middleware.transcript import TranscriptMiddleware
+from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block
 from agents.spec import AgentSpec
+from agents.structured_output.wording import prompt_segment
 from skills_app.pinned import PinnedSkill
 
 MIDDLEWARE: tuple[Middleware, ...] = (
@@ -26,6 +30,7 @@ MIDDLEWARE: tuple[Middleware, ...] = (
     DatabaseMiddleware(),
     MemoryMiddleware(),
     SkillsMiddleware(),
+    SubagentsMiddleware(),
 )
 """In the order in which tools and prompt segments appear."""
 
@@ -74,8 +79,15 @@ class Toolset:
         now: datetime,
         skills: Sequence[PinnedSkill] = (),
         active_skills: Sequence[PromptSkill] = (),
+        *,
+        values: Mapping[str, Value] | None = None,
+        says_form: bool = True,
     ) -> str:
-        """The whole system prompt. `now` is in the thread's time zone; only its date is used."""
+        """The whole system prompt. `now` is in the thread's time zone; only its date is used.
+
+        `values` are those of the variables in the agent's own prompt. Without `says_form` the
+        provider is asked for `spec.output_schema` in another way.
+        """
         context = PromptContext(
             spec=spec,
             tool_names=frozenset(self.tools),
@@ -83,26 +95,34 @@ class Toolset:
             skills=skills,
             active_skills=active_skills,
         )
-        segments = [spec.system_prompt or DEFAULT_PROMPT.format(name=spec.name)]
+        own = expand(spec.system_prompt, values or {})
+        segments = [own or DEFAULT_PROMPT.format(name=spec.name)]
         segments += [middleware.prompt(context) for middleware in self.middleware]
         segments.append(GUIDELINES)
-        segments.append(f"Today's date: {now:%Y-%m-%d}")
+        if spec.output_schema and says_form:
+            segments.append(prompt_segment(spec.output_schema))
+        if "date" not in names_in(spec.system_prompt):
+            segments.append(f"Today's date: {now:%Y-%m-%d}")
         return "\n\n".join(segment.strip() for segment in segments if segment.strip())
 
 
 @lru_cache(maxsize=128)
-def _toolset(spec_json: str) -> Toolset:
-    return build_toolset(AgentSpec.model_validate_json(spec_json))
+def _toolset(spec_json: str, has_left_out: bool) -> Toolset:
+    return build_toolset(AgentSpec.model_validate_json(spec_json), has_left_out=has_left_out)
 
 
-def toolset_for(spec: AgentSpec) -> Toolset:
+def toolset_for(spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
     """`build_toolset`, remembered: every turn asks for it."""
-    return _toolset(spec.model_dump_json())
+    return _toolset(spec.model_dump_json(), has_left_out)
 
 
-def build_toolset(spec: AgentSpec) -> Toolset:
-    """The tools that this agent has: those of its profile, narrowed to `spec.tools`."""
-    middleware = tuple(item for item in MIDDLEWARE if spec.profile in item.profiles)
+def build_toolset(spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
+    """The tools that this agent has: those of its profile, narrowed to `spec.tools`.
+
+    `has_left_out`: parts of the conversation are no longer told to the model.
+    """
+    offered = (*MIDDLEWARE, TranscriptMiddleware()) if has_left_out else MIDDLEWARE
+    middleware = tuple(item for item in offered if spec.profile in item.profiles)
     tools: dict[str, Tool[Any]] = {}
     for item in middleware:
         for tool in item.tools(spec):
@@ -119,7 +139,13 @@ def known_tool_names() -> frozenset[str]:
     names: set[str] = set()
     for profile in ("full", "sandbox_only"):
         spec = AgentSpec(
-            name="", slug="", provider="", model="", profile=profile, databases=("any",)
+            name="",
+            slug="",
+            provider="",
+            model="",
+            profile=profile,
+            databases=("any",),
+            background_subagents=True,
         )
-        names |= set(build_toolset(spec).tools)
+        names |= set(build_toolset(spec, has_left_out=True).tools)
     return frozenset(names)

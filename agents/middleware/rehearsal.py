@@ -110,7 +110,7 @@ def rehearse(
     ).order_by("-id")
     ids = list(calls.values_list("id", flat=True)[: limit + 1])
     tally = _Tally()
-    policies = [(each, toolset_for(each)) for each in (present, spec)]
+    policies = [(each, toolset_for(each, has_left_out=True)) for each in (present, spec)]
     for rows in _chunks(ids[:limit]):
         seen = _readable_among({row["run_id"] for row in rows}, readable)
         for row in rows:
@@ -196,7 +196,8 @@ def _verdict(
         return None
     edits = tool.memory_edit is not None and tool.memory_edit(checked[1]) is not None
     reads = input_names(tool.input_model)
-    return judge(spec, tool.name, tool.effect, given, edits_memory=edits, reads=reads)
+    tool, tried = checked[0], checked[0].trial is not None
+    return judge(spec, tool.name, tool.effect, given, edits_memory=edits, tried=tried, reads=reads)
 
 
 def _example(row: Mapping[str, Any], given: Any, before: Verdict, after: Verdict) -> Example:

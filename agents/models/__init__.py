@@ -6,7 +6,10 @@ A model holds fields, constraints and properties that need nothing else. What ch
 
 from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
 from agents.models.approval import ApprovalKind, ApprovalRequest
+from agents.models.budget import MICRO, Allowance, Budget, Period
+from agents.models.compaction import Compaction, CompactionAuthor
 from agents.models.database import DatabaseConnection
+from agents.models.ended_run import EndedRun
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.message import Message, MessageRole
@@ -27,15 +30,21 @@ from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
 
 __all__ = [
+    "MICRO",
     "POOL",
     "Agent",
     "AgentVersion",
+    "Allowance",
     "ApiToken",
     "ApprovalGrant",
     "ApprovalKind",
     "ApprovalRequest",
+    "Budget",
+    "Compaction",
+    "CompactionAuthor",
     "DatabaseConnection",
     "Effect",
+    "EndedRun",
     "Epoch",
     "IdempotencyKey",
     "Message",
@@ -44,14 +53,15 @@ __all__ = [
     "Notification",
     "NotificationStatus",
     "NotificationTarget",
+    "Period",
     "Run",
     "RunClock",
     "RunEvent",
     "SeenFile",
     "SnapshotCause",
     "StateFile",
-    "TargetKind",
     "Subagent",
+    "TargetKind",
     "Thread",
     "Todo",
     "TodoStatus",

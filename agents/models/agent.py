@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
+from agents.models.json_text import JSONTextField
 
 
 class ToolProfile(models.TextChoices):
@@ -140,6 +141,39 @@ class Agent(models.Model):
         blank=True,
         related_name="agents",
         help_text=_("What it may query. Taking one away works at once, for runs under way too."),
+    )
+    output_schema = JSONTextField(
+        null=True,
+        blank=True,
+        help_text=_(
+            "The form of its final answers, as JSON Schema: "
+            '{"type": "object", "properties": {"total": {"type": "number"}}, "required": '
+            '["total"]}. Empty: it answers in words.'
+        ),
+    )
+    output_repairs = models.PositiveSmallIntegerField(
+        default=2,
+        validators=[MaxValueValidator(5)],
+        help_text=_("How often it is asked again when a final answer does not fit its form."),
+    )
+    guardrails = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_("Checks of what it is told, says and does (docs/guards.md)."),
+    )
+    on_stuck = models.CharField(
+        max_length=10,
+        choices=[("note", _("tell the model")), ("end", _("tell the model, then end the run"))],
+        default="note",
+        help_text=_("When it makes the same calls with the same results again and again."),
+    )
+    tool_retries = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_(
+            "Calls that only read are made again after a time-out or a lost connection, as "
+            '[{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.'
+        ),
     )
     general_subagent = models.BooleanField(
         default=True, help_text=_("It may delegate to a subagent with its own tools.")

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
+from agents.models.budget import Allowance
 from agents.models.json_text import JSONTextField
 from agents.models.run import Run
 from agents.models.tool_call import ToolCall
@@ -36,6 +37,17 @@ class ApprovalRequest(models.Model):
         null=True,
         blank=True,
         related_name="approval",
+    )
+    allowance = models.ForeignKey(
+        Allowance,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="approvals",
+        help_text=_("What is used up, where more is asked for."),
+    )
+    preview = JSONTextField(
+        null=True, blank=True, help_text=_("What a trial of the call has shown.")
     )
     prompt = models.TextField(blank=True, help_text=_("Why it is asked."))
     allowed_decisions = models.JSONField(default=list)
@@ -73,6 +85,11 @@ class ApprovalRequest(models.Model):
                 fields=["tool_call"],
                 condition=models.Q(status=ApprovalStatus.PENDING),
                 name="one_pending_request_per_call",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "allowance"],
+                condition=models.Q(status=ApprovalStatus.PENDING, allowance__isnull=False),
+                name="one_pending_request_per_allowance",
             ),
         ]
         indexes = [

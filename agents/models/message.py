@@ -35,12 +35,18 @@ class Message(models.Model):
     output_tokens = models.PositiveIntegerField(default=0)
     cache_read_tokens = models.PositiveIntegerField(default=0)
     cache_write_tokens = models.PositiveIntegerField(default=0)
+    cost_microusd = models.PositiveBigIntegerField(
+        null=True, help_text=_("Of this reply. Null: its price is not known, or was not stored.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["run", "turn", "role"], name="one_message_per_turn"),
+        ]
+        indexes = [
+            models.Index(fields=["created_at"], condition=models.Q(turn__gt=0), name="reply_time"),
         ]
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
 from agents.models.agent import AgentVersion
+from agents.models.json_text import JSONTextField
 from agents.models.thread import Thread
 from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus, WaitReason
 
@@ -82,6 +83,12 @@ class Run(models.Model):
     )
     opening_note = models.TextField(
         blank=True, help_text=_("What the model is told beside the person's message.")
+    )
+    output_schema = JSONTextField(
+        null=True, blank=True, help_text=_("The form of its final answer, asked for with it.")
+    )
+    structured_output = JSONTextField(
+        null=True, blank=True, help_text=_("The value of its final answer, in the form asked for.")
     )
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
@@ -155,6 +162,29 @@ class RunClock(models.Model):
     cost_microusd = models.PositiveBigIntegerField(default=0)
     cost_known = models.BooleanField(
         default=True, help_text=_("False once a call was made whose price is not known.")
+    )
+
+    budgeted = models.BooleanField(
+        default=False, help_text=_("A budget was made that its calls count in, while it ran.")
+    )
+    reserved_tokens = models.PositiveBigIntegerField(
+        default=0, help_text=_("For the model call under way: the worst case.")
+    )
+    reserved_microusd = models.PositiveBigIntegerField(default=0)
+    reserved_from = models.CharField(
+        max_length=200, blank=True, help_text=_("The allowances that this was taken from.")
+    )
+    waits_for = models.ForeignKey(
+        "agents.Allowance",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="waiting",
+        help_text=_("What was used up when it was last parked for a budget."),
+    )
+    refusal_code = models.CharField(max_length=50, blank=True)
+    refusal = models.TextField(
+        blank=True, help_text=_("A person gave it no more: it ends with this when it goes on.")
     )
 
     class Meta:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
 from agents.models.agent import Agent, AgentVersion
+from agents.models.json_text import JSONTextField
 
 
 class Thread(models.Model):
@@ -52,6 +53,11 @@ class Thread(models.Model):
         default=0, help_text=_("Counts every write to the workspace and every command.")
     )
     time_zone = models.CharField(max_length=64, default="UTC")
+    prompt_values = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("What variables in prompts stand for, by name, from its beginning on."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -87,7 +93,7 @@ class Epoch(models.Model):
         default=list, help_text=_("Versions of skills whose instructions are in the prompt.")
     )
     provider = models.CharField(max_length=50)
-    head = models.JSONField()
+    head = JSONTextField(help_text=_("Its bytes are sent: the order of keys is part of them."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -5,6 +5,7 @@ render without knowing any tool. Nothing of what would run is left out, whatever
 """
 
 from agents.reading.as_text import as_text
+from agents.reading.budget import budget_reading
 from agents.reading.call import call_reading
 from agents.reading.memory_edit import memory_edit_reading
 from agents.reading.parts import Finding, Reading, Unreadable, as_json
@@ -15,6 +16,7 @@ __all__ = [
     "Unreadable",
     "as_json",
     "as_text",
+    "budget_reading",
     "call_reading",
     "memory_edit_reading",
 ]

@@ -87,6 +87,7 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
         "run__thread",
         "tool_call",
         "memory_edit__agent",
+        "allowance",
         "first_approver",
         "decided_by",
     ).defer("tool_call__result", "tool_call__input")
@@ -157,18 +158,18 @@ def paths_of_runs(runs: Iterable[Run]) -> dict[str, list[str]]:
     missing: set[str] = set()
     found = list(runs)
     for run in found:
-        above[run.pk] = (run.agent_version.spec["name"], run.parent_id)
+        above[run.pk] = (run.spec["name"], run.parent_id)
         missing |= {run.parent_id} if run.parent_id else set()
     for _ in range(MAX_DEPTH):
         missing -= above.keys()
         if not missing:
             break
         rows = Run.objects.filter(pk__in=missing).values_list(
-            "pk", "agent_version__spec__name", "parent_id"
+            "pk", "agent_version__spec__name", "subagent", "parent_id"
         )
         missing = set()
-        for key, name, parent in rows:
-            above[key] = (name, parent)
+        for key, name, subagent, parent in rows:
+            above[key] = (subagent or name, parent)
             missing |= {parent} if parent else set()
     return {run.pk: _path(run.pk, above) for run in found}
 

@@ -12,6 +12,7 @@ Person = AbstractBaseUser | AnonymousUser
 
 APPROVE = "agents.approve_toolcall"
 VIEW_ALL = "agents.view_all_runs"
+CHANGE_BUDGETS = "agents.change_budget"
 
 
 def _has(user: Person, permission: str) -> bool:
@@ -35,10 +36,10 @@ def agents_for(user: Person) -> QuerySet[Agent]:
 
 
 def threads_for(user: Person) -> QuerySet[Thread]:
-    """Threads that `user` began."""
+    """Threads that `user` began: those of subagents are reached by their runs."""
     if not user.is_authenticated:
         return Thread.objects.none()
-    return Thread.objects.filter(owner=user.pk)
+    return Thread.objects.filter(owner=user.pk, root=None)
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
@@ -55,6 +56,11 @@ def is_approver(user: Person, agent_id: str) -> bool:
     if _has(user, APPROVE):
         return True
     return Agent.objects.filter(pk=agent_id, pk__in=approved_agents(user)).exists()
+
+
+def may_change_budgets(user: Person) -> bool:
+    """Whether `user` says what users and agents may spend."""
+    return _has(user, CHANGE_BUDGETS)
 
 
 def approved_agents(user: Person) -> QuerySet[Agent]:
@@ -92,11 +98,14 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
         return ApprovalRequest.objects.none()
     if _has(user, APPROVE):
         return ApprovalRequest.objects.all()
-    return ApprovalRequest.objects.filter(
+    mine = (
         Q(run__owner=user.pk)
         | Q(memory_edit__agent__owner=user.pk)
         | Q(run__agent_version__agent__in=approved_agents(user))
     )
+    if may_change_budgets(user):
+        mine |= Q(allowance__budget__isnull=False)
+    return ApprovalRequest.objects.filter(mine)
 
 
 def grants_for(user: Person) -> QuerySet[ApprovalGrant]:

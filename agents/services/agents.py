@@ -8,11 +8,15 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from agents.conf import vel_settings
-from agents.models import Agent, AgentVersion, DatabaseConnection
+from agents.guards.registry import guardrails
+from agents.models import Agent, AgentVersion, DatabaseConnection, Subagent
 from agents.providers import registry
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
+from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
+from agents.services.prompt_values import check_new_prompts
+from agents.services.subagents import set_subagents, subagent_specs
 from agents.spec import AgentSpec
 from sandbox.egress.rules import RuleError, parse_allowlist
 
@@ -32,14 +36,21 @@ def default_model(provider: str) -> str:
     return vel_settings().MODEL or registry.default_model(provider)
 
 
-def build_spec(agent: Agent, databases: Iterable[DatabaseConnection] | None = None) -> AgentSpec:
-    """The agent's present state as a run would pin it; with `databases` instead of those it has.
+def build_spec(
+    agent: Agent,
+    databases: Iterable[DatabaseConnection] | None = None,
+    subagents: Iterable[Subagent] | None = None,
+) -> AgentSpec:
+    """The agent's present state as a run would pin it.
 
-    Raises `InvalidRequest` that names the field which does not fit.
+    With `databases` and `subagents` instead of those it has, where they are given. Raises
+    `InvalidRequest` that names the field which does not fit.
     """
     provider = agent.provider or default_provider()
     if databases is None:  # one that is not stored has none, and need not ask
         databases = () if agent._state.adding else agent.databases.all()
+    connections = sorted(databases, key=lambda connection: connection.name)
+    dialects = tuple(connection.dialect for connection in connections)
     _check_allowed_hosts(agent)
     try:
         spec = AgentSpec(
@@ -65,7 +76,21 @@ def build_spec(agent: Agent, databases: Iterable[DatabaseConnection] | None = No
             allowed_hosts=agent.allowed_hosts,
             toolbox=agent.toolbox,
             command_timeout=agent.command_timeout,
-            databases=tuple(sorted(connection.name for connection in databases)),
+            databases=tuple(connection.name for connection in connections),
+            database_dialects=dialects if any(dialects) else (),
+            writable_databases=tuple(
+                connection.name for connection in connections if connection.allow_writes
+            ),
+            subagents=subagent_specs(agent, subagents),
+            guardrails=agent.guardrails,
+            on_stuck=agent.on_stuck,  # type: ignore[arg-type]
+            tool_retries=agent.tool_retries,
+            general_subagent=agent.general_subagent,
+            background_subagents=agent.background_subagents,
+            max_concurrent_subagents=agent.max_concurrent_subagents,
+            subagent_depth=agent.subagent_depth,
+            output_schema=schema_text(agent.output_schema),
+            output_repairs=agent.output_repairs,
             max_turns=agent.max_turns,
             max_tokens=agent.max_tokens,
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
@@ -76,7 +101,20 @@ def build_spec(agent: Agent, databases: Iterable[DatabaseConnection] | None = No
         place = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest(f"{place}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
+    check_guardrails(spec)
     return spec
+
+
+def check_guardrails(spec: AgentSpec) -> None:
+    """Raises `InvalidRequest` for a guardrail that nobody knows, or that is named twice."""
+    for name in spec.guardrails:
+        if name not in guardrails():
+            raise InvalidRequest(
+                f"guardrails: {name!r} is not registered; there are {', '.join(guardrails())}.",
+                code="invalid_agent",
+            )
+        if spec.guardrails.count(name) > 1:
+            raise InvalidRequest(f"guardrails: {name!r} is named twice.", code="invalid_agent")
 
 
 def _check_allowed_hosts(agent: Agent) -> None:
@@ -94,21 +132,25 @@ def save_agent(
     *,
     by_id: int | None = None,
     databases: Sequence[DatabaseConnection] | None = None,
+    subagents: Sequence[Subagent] | None = None,
 ) -> Agent:
     """Store the agent and, if anything that a run sees has changed, a new version of it.
 
-    `databases` are those that it has from now on; None leaves them. Whether the person may say so
-    (`configure_database`) is for the caller to check.
+    `databases` and `subagents` are those that it has from now on; None leaves them. Whether the
+    person may say so (`configure_database`) is for the caller to check.
     """
     if databases is not None:
         check_assignable(agent, databases)
-    spec = build_spec(agent, databases).model_dump(mode="json")
+    spec = build_spec(agent, databases, subagents).model_dump(mode="json")
     agent.save()
+    if subagents is not None:
+        set_subagents(agent, subagents)
     if databases is not None:
         agent.databases.set(databases)
     locked = Agent.objects.select_for_update().get(pk=agent.pk)
     latest = locked.versions.order_by("-number").first()
     if latest is None or latest.spec != spec:
+        check_new_prompts(spec, latest.spec if latest else None)
         number = latest.number + 1 if latest else 1
         AgentVersion.objects.create(agent=locked, number=number, spec=spec, created_by_id=by_id)
         Agent.objects.filter(pk=agent.pk).update(version=number)

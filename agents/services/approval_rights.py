@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.base_user import AbstractBaseUser
 
 from agents.models import Agent, ApprovalKind, ApprovalRequest, Run
-from agents.selectors.visible import is_approver
+from agents.selectors.visible import is_approver, may_change_budgets
 from agents.services.errors import Conflict, NotAllowed
 from agents.states import Decision
 
@@ -27,6 +27,16 @@ def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractB
         raise Conflict("You have approved this: a second person has to, too.", code="approved")
     if request.kind == ApprovalKind.MEMORY:
         _check_memory_right(request, by)
+    if is_of_window(request) and not may_change_budgets(by):
+        raise NotAllowed(
+            "This budget is not the run's own: people with the permission to change budgets give "
+            "more."
+        )
+
+
+def is_of_window(request: ApprovalRequest) -> bool:
+    """Whether more of a budget's window is asked for, and not of a run's own limit."""
+    return request.allowance is not None and request.allowance.budget_id is not None
 
 
 def _check_memory_right(request: ApprovalRequest, by: AbstractBaseUser) -> None:

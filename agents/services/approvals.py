@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,12 @@ from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
+from agents.services.budget_answers import (
+    WaitersChanged,
+    amount_of,
+    apply_answer,
+    lock_waiters,
+)
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.grants import GrantTerms, give_grant
 from agents.services.memory_decisions import carry_out_edit, show_memory_anew
@@ -78,7 +84,11 @@ def decide_approval(
     input or one that does not fit, a response without text). Nothing is half-done.
     """
     try:
-        return _decide(request_id, answer, by, check_input)
+        while True:
+            try:
+                return _decide(request_id, answer, by, check_input)
+            except WaitersChanged:
+                continue  # of a budget: lock again, with the run that has come
     except _MemoryChanged:
         if show_memory_anew(request_id):
             message = "The file has changed since this was asked. It is asked anew: look again."
@@ -94,15 +104,20 @@ def _decide(
     request = approvals_for(by).filter(pk=request_id).first()
     if request is None:
         raise NotFound(f"There is no request {request_id!r} that you may decide.")
-    run = lock_run(request.run_id)
+    is_budget = request.kind == ApprovalKind.BUDGET
+    locked = lock_waiters(request) if is_budget else {}
+    run = locked[request.run_id] if is_budget else lock_run(request.run_id)
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
     check_decision(request, answer)
-    if run.status != RunStatus.WAITING:
+    # Of a budget not the run itself may wait, but its subagents.
+    if run.has_ended or (run.status != RunStatus.WAITING and not is_budget):
         raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
     check_right(request, run, answer.decision, by)
     if answer.decision == Decision.EDIT and request.kind == ApprovalKind.TOOL:
         _check_edited_input(request, run, answer, check_input)
     approves = answer.decision in (Decision.APPROVE, Decision.EDIT)
+    if answer.decision == Decision.EDIT and is_budget:
+        amount_of(request, answer.input)
     if approves and request.memory_edit is not None and not is_current(request.memory_edit):
         raise _MemoryChanged
     if (
@@ -111,7 +126,7 @@ def _decide(
         and request.first_approved_at is None
     ):
         return _approve_first(request, by)
-    return _record(request, run, answer, by)
+    return _record(request, run, answer, by, locked)
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
@@ -145,7 +160,7 @@ def _check_edited_input(
     """What a person makes of a call must fit the tool, and no rule may deny it."""
     assert request.tool_call is not None
     assert answer.input is not None
-    spec = AgentSpec.model_validate(run.agent_version.spec)
+    spec = AgentSpec.model_validate(run.spec)
     problem = check_input(spec, request.tool, answer.input) if check_input else None
     if problem is not None:
         raise InvalidRequest(problem)
@@ -165,7 +180,11 @@ def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRe
 
 
 def _record(
-    request: ApprovalRequest, run: Run, answer: DecisionRequest, by: AbstractBaseUser
+    request: ApprovalRequest,
+    run: Run,
+    answer: DecisionRequest,
+    by: AbstractBaseUser,
+    locked: Collection[str],
 ) -> ApprovalRequest:
     request.status = ApprovalStatus.DECIDED
     request.decision = answer.decision
@@ -201,13 +220,17 @@ def _record(
     elif call is not None:
         drafts += _apply_to_call(call, answer)
     append_events(run.id, drafts)
-    wake_if_decided(run)
+    if request.allowance_id is not None:
+        apply_answer(request, locked)
+    else:
+        wake_if_decided(run)
     return request
 
 
 def wake_if_decided(run: Run) -> None:
-    """Let a locked run go on when nothing of it waits for a person any more."""
-    waiting = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).exists()
+    """Let a locked run go on when none of its calls waits for a person any more."""
+    pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
+    waiting = pending.exclude(kind=ApprovalKind.BUDGET).exists()
     if not waiting and run.wait_reason == WaitReason.APPROVAL:
         wake_run(run, "approvals decided")
 

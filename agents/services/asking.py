@@ -20,9 +20,20 @@ from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, Decision, check_
 CHANGED = "It has changed since it was shown: look at it again."
 
 
-def digest_of(tool: str, tool_input: dict[str, Any], workspace_generation: int) -> str:
-    """What a decision is bound to: the call, its input, and the workspace it would meet."""
-    return hashlib.sha256(dump([tool, tool_input, workspace_generation]).encode()).hexdigest()
+def digest_of(
+    tool: str,
+    tool_input: dict[str, Any],
+    workspace_generation: int,
+    preview: dict[str, Any] | None = None,
+    family: str = "",
+) -> str:
+    """What a decision is bound to: the call, its input, the workspace it would meet, what a trial
+    of it has shown, and the files that others write, too (`agents.engine.family_state`).
+    """
+    shown = [tool, tool_input, workspace_generation]
+    shown += [preview] if preview is not None else []
+    shown += [family] if family else []
+    return hashlib.sha256(dump(shown).encode()).hexdigest()
 
 
 def memory_digest_of(tool: str, tool_input: dict[str, Any], proposal: Proposal) -> str:
@@ -33,7 +44,14 @@ def memory_digest_of(tool: str, tool_input: dict[str, Any], proposal: Proposal) 
 
 
 def ask_about_call(
-    run: Run, call: ToolCall, terms: AskTerms, *, prompt: str, generation: int
+    run: Run,
+    call: ToolCall,
+    terms: AskTerms,
+    *,
+    prompt: str,
+    generation: int,
+    preview: dict[str, Any] | None = None,
+    family: str = "",
 ) -> EventDraft:
     """Ask whether `call` may run in the workspace as it is now. The run is locked."""
     shown = call.effective_input
@@ -43,7 +61,8 @@ def ask_about_call(
         tool=call.tool,
         input=shown,
         prompt=prompt,
-        digest=digest_of(call.tool, shown, generation),
+        digest=digest_of(call.tool, shown, generation, preview, family),
+        preview=preview,
         workspace_generation=generation,
         **_terms(terms, list(terms.allowed_decisions)),
     )

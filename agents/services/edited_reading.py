@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agents.models import ApprovalRequest
+from agents.models import ApprovalKind, ApprovalRequest
 from agents.reading import Reading
 from agents.reading.diff import diff_section
 from agents.states import ApprovalStatus, Decision
@@ -28,6 +28,8 @@ def reading_of_edit(request: ApprovalRequest, given: dict[str, Any]) -> Reading:
         section = diff_section(edit.path, edit.proposed_content, content, findings=scan(content))
         return Reading(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
     asked = request.input if isinstance(request.input, dict) else {}
+    if request.kind == ApprovalKind.BUDGET:
+        given = {**asked, **given}  # of which only the amount may differ
     names = [*asked, *(name for name in given if name not in asked)]
     pairs = [(name, _text(asked, name), _text(given, name)) for name in names]
     sections = [diff_section(name, old, new) for name, old, new in pairs if old != new]

@@ -62,7 +62,7 @@ def give_grant(
     approver = is_approver(by, agent_id)
     if terms.for_everybody and not approver:
         raise NotAllowed("Only people who approve for this agent allow a call for everybody.")
-    spec = AgentSpec.model_validate(run.agent_version.spec)
+    spec = AgentSpec.model_validate(run.spec)
     condition = _condition(request, terms, spec)
     if not approver and _reaches_outside(request) and _fits_anything(request.tool, condition):
         raise NotAllowed(
@@ -86,6 +86,8 @@ def give_grant(
 def _check_request(request: ApprovalRequest, run: Run, by: AbstractBaseUser) -> None:
     if request.kind != ApprovalKind.TOOL or request.tool_call is None:
         raise InvalidRequest("Each edit of the memory is asked about: none is allowed for good.")
+    if request.preview is not None:
+        raise InvalidRequest("Each write to a database is asked about: none is allowed for good.")
     if request.approvals_needed > 1:
         raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
     if not request.self_approval and run.owner_id == by.pk:
@@ -175,7 +177,7 @@ def find_grant(
     )
     if not terms.self_approval:
         found = found.exclude(created_by=run.owner_id)
-    sandbox = bool(run.agent_version.spec.get("sandbox", True))
+    sandbox = bool(run.spec.get("sandbox", True))
     for grant in found.order_by("created_at", "pk"):
         condition = CallCondition.model_validate(grant.condition)
         if holds(condition, tool, tool_input, permits=True, sandbox=sandbox, reads=reads):

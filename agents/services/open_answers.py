@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils import timezone
 
-from agents.models import ApprovalRequest
+from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approval_rights import check_right
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus, RunStatus
@@ -32,7 +32,10 @@ def open_answers(request: ApprovalRequest, by: AbstractBaseUser) -> OpenAnswers:
     """For a request that `by` may see, with its run at hand."""
     if request.status != ApprovalStatus.PENDING:
         return OpenAnswers(closed=f"The request is {request.get_status_display()}.")
-    if request.run.status != RunStatus.WAITING:
+    waits = request.run.status == RunStatus.WAITING or (
+        request.kind == ApprovalKind.BUDGET and not request.run.has_ended
+    )
+    if not waits:
         return OpenAnswers(closed=f"The run is {request.run.status}: there is nothing to decide.")
     if request.expires_at is not None and request.expires_at <= timezone.now():
         return OpenAnswers(closed="The request has expired.")

@@ -11,6 +11,7 @@ from django.contrib.auth.models import PermissionsMixin
 from django.db import transaction
 
 from agents.models import Agent
+from agents.prompt_variables import escaped
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.services.suspicions import Suspicion, require_accepted, suspicions_in
@@ -66,8 +67,11 @@ def read_agents_files(place: Path, name: str = PROMPT) -> list[AgentsFile]:
 
 
 def prompt_of(files: Sequence[AgentsFile]) -> str:
-    """All of them as one prompt, each below a heading that names it."""
-    return "\n\n".join(f"# From {file.path}\n\n{file.content.strip()}" for file in files)
+    """All of them as one prompt, each below a heading that names it.
+
+    They were not written for Vel: what looks like a variable of a prompt is their text.
+    """
+    return escaped("\n\n".join(f"# From {file.path}\n\n{file.content.strip()}" for file in files))
 
 
 def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:

@@ -6,7 +6,8 @@ Whoever calls has found the request among those that the person may see.
 from __future__ import annotations
 
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.reading import Reading, call_reading, memory_edit_reading
+from agents.reading import Reading, budget_reading, call_reading, memory_edit_reading
+from agents.reading.sql_changes import with_changes
 from agents.services.waiting_call import reading_of
 from agents.states import ApprovalStatus
 from memory.models import MemoryEditRequest
@@ -21,9 +22,11 @@ def reading_of_request(request: ApprovalRequest) -> Reading:
     """
     if request.kind == ApprovalKind.MEMORY and request.memory_edit is not None:
         return _memory_reading(request.memory_edit)
-    if request.status == ApprovalStatus.PENDING:
-        return reading_of(request)
-    return call_reading(request.tool, request.input)
+    if request.kind == ApprovalKind.BUDGET:
+        return budget_reading(request.input)
+    pending = request.status == ApprovalStatus.PENDING
+    reading = reading_of(request) if pending else call_reading(request.tool, request.input)
+    return reading if request.preview is None else with_changes(reading, request.preview)
 
 
 def _memory_reading(edit: MemoryEditRequest) -> Reading:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from agents.models import Run, SnapshotCause, Thread
 from agents.services.errors import Conflict
@@ -64,7 +64,9 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
 def _claim_files(thread: Thread) -> None:
     """Refuse while somebody may write, and make what was approved until now stale."""
     Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
-    if Run.objects.filter(thread=thread, status__in=DRIVEN).exists():
+    # Subagents write into what they share with the thread.
+    family = Q(thread=thread) | Q(thread__root=thread)
+    if Run.objects.filter(family, status__in=DRIVEN).exists():
         raise Conflict(
             "A run of this thread is at work: wait for its end, or cancel it.", code="thread_busy"
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
@@ -10,8 +12,12 @@ from django.utils import timezone
 from agents.events.append import append_events
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
+from agents.services.budget_answers import stop_waiting
+from agents.services.delegation import child_ended
 from agents.services.errors import Conflict, NotAllowed
-from agents.services.wake import enqueue_run, lock_run
+from agents.services.reservations import release
+from agents.services.run_ends import note_end
+from agents.services.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import (
     ACTIVE_RUNS,
     OPEN_CALLS,
@@ -31,18 +37,35 @@ def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
     What nobody drives ends in this transaction, with its approvals. A run that a worker drives
     ends within a second. A run that has ended stays as it is; cancelling twice is no error.
     """
-    run = lock_run(run_id)
-    for member in [run, *_locked_descendants(run)]:
-        if member.has_ended:
-            continue
-        if member.status == RunStatus.RUNNING and _is_driven(member):
-            RunClock.objects.filter(run=member).update(
-                cancel_requested=True, cancel_reason=(reason or f"cancelled by {by}")[:200]
-            )
-        else:
-            end_cancelled(member, by=by, reason=reason)
+    parent_id = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
+    run = lock_with_parent(run_id, parent_id)
+    if run is None:
+        raise Run.DoesNotExist
+    _end_all([run, *locked_descendants(run)], by, reason, wake=run.pk)
     run.refresh_from_db()
     return run
+
+
+def end_children(run: Run, *, by: str = "its parent", reason: str = "") -> None:
+    """Cancel what is below a locked run, the lowest first. Nothing is told to go on by it."""
+    _end_all(locked_descendants(run), by, reason)
+
+
+def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> None:
+    """Tell the drivers of locked runs to end them, and end those that nobody drives.
+
+    `wake`: whose parent goes on, if it waited for that one.
+    """
+    reason = (reason or f"cancelled by {by}")[:200]
+    going = [member for member in members if not member.has_ended]
+    driven = _driven_among(going)
+    # These clocks first: an end may lock allowances, and drivers lock those after their clocks.
+    clocks = RunClock.objects.filter(run__in=driven)
+    clocks.update(cancel_requested=True, cancel_reason=reason)
+    for member in reversed(going):
+        if member.pk not in driven:
+            RunClock.objects.filter(run=member).update(cancel_reason=reason)
+            end_cancelled(member, by=by, reason=reason, wake=member.pk == wake)
 
 
 OPERATE = "agents.change_run"
@@ -67,12 +90,18 @@ def cancel_for(
     return cancel_run(run.pk, by=person.get_username(), reason=reason)
 
 
-def _is_driven(run: Run) -> bool:
+def is_driven(run: Run) -> bool:
     """Whether a driver may still write. One whose lease has run out never may again."""
-    return RunClock.objects.filter(run=run, lease_until__gt=DatabaseNow()).exists()
+    return run.pk in _driven_among([run])
 
 
-def _locked_descendants(run: Run) -> list[Run]:
+def _driven_among(runs: Sequence[Run]) -> set[str]:
+    running = [run.pk for run in runs if run.status == RunStatus.RUNNING]
+    held = RunClock.objects.filter(run__in=running, lease_until__gt=DatabaseNow())
+    return set(held.values_list("run_id", flat=True)) if running else set()
+
+
+def locked_descendants(run: Run) -> list[Run]:
     """All descendants, ancestors before descendants, by id: the order that all lockers keep."""
     found: list[Run] = []
     level = [run.pk]
@@ -85,17 +114,26 @@ def _locked_descendants(run: Run) -> list[Run]:
     return found
 
 
-def end_cancelled(run: Run, *, by: str, reason: str = "") -> None:
-    """Close a locked run's open calls and approvals and end it as cancelled."""
+def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> None:
+    """Close a locked run's open calls and approvals and end it as cancelled.
+
+    Its parent's row is locked, too; with `wake` that goes on, if it waited for this.
+    """
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
+    if run.wait_reason == WaitReason.BUDGET:
+        stop_waiting(run)
+    release(run.pk)
     close_open_work(run)
     run.status = RunStatus.CANCELLED
     run.wait_reason = WaitReason.NONE
+    run.wake_at = None
     run.ended_at = timezone.now()
-    run.save(update_fields=["status", "wait_reason", "ended_at"])
+    run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at"])
     # A driver that was lost has left its lease behind.
     RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
     append_events(run.id, [("run.cancelled", {"by": by, "reason": reason})])
+    child_ended(run, wake=wake)
+    note_end(run)
     start_next_pending(run)
 
 
@@ -135,9 +173,17 @@ def start_next_pending(run: Run) -> None:
 def resume_run(run_id: str, *, executor: str = POOL) -> Run:
     """Let a failed run go on where it stopped, or hand an orphan of a dead process to others.
 
-    Raises `Conflict` for a run that waits for a person, has been answered or was cancelled.
+    What it has delegated goes with it. Raises `Conflict` for a run that waits for a person, has
+    been answered or was cancelled.
     """
     run = lock_run(run_id)
+    below = [member for member in locked_descendants(run) if not member.has_ended]
+    if run.parent_id is not None:
+        raise Conflict(
+            "A subagent's run goes on by itself, and its failure is an answer to its agent: resume "
+            "the run that started it.",
+            code="subagent",
+        )
     if run.status == RunStatus.FAILED:
         # A message that arrives now has the thread locked: it is waited for.
         Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
@@ -153,13 +199,25 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         # Whoever cancelled it meant what it did before it failed.
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
         append_events(run.id, [("run.resumed", {"reason": "resumed by a person"})])
-    elif run.status == RunStatus.RUNNING and _is_driven(run):
+    elif run.status == RunStatus.RUNNING and is_driven(run):
         raise Conflict("The run is being driven: it needs no resuming.", code="driven")
     elif run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
-        hint = "decide its approvals" if run.status == RunStatus.WAITING else "start a new run"
-        raise Conflict(f"The run is {run.status}: {hint}.")
+        raise Conflict(f"The run is {run.status}: {_instead(run)}.")
     run.executor = executor
     run.save()
-    RunClock.objects.filter(run=run).update(lost_drivers=0)
-    enqueue_run(run)
+    RunClock.objects.filter(run=run).update(lost_drivers=0, refusal_code="", refusal="")
+    Run.objects.filter(pk__in=[member.pk for member in below]).update(executor=executor)
+    for member in (run, *below):
+        member.executor = executor
+        if member.status in (RunStatus.QUEUED, RunStatus.RUNNING):
+            enqueue_run(member)
     return run
+
+
+def _instead(run: Run) -> str:
+    """What to do with a run that needs no resuming."""
+    if run.status != RunStatus.WAITING:
+        return "start a new run"
+    if run.wait_reason == WaitReason.CHILDREN:
+        return "it goes on when its subagents have ended"
+    return "decide its approvals"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
@@ -23,9 +25,17 @@ from agents.models import (
     RunClock,
     Thread,
 )
+from agents.prompt_variables import Value
 from agents.selectors.visible import agents_for, threads_for
 from agents.services.agents import current_version
 from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.output_schemas import schema_text
+from agents.services.prompt_values import (
+    check_context,
+    check_needed,
+    check_same_context,
+    values_at_start,
+)
 from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
 from agents.states import (
@@ -41,6 +51,8 @@ class RunRequest:
     `agent` is a slug. `thread` is the id of one of the person's threads; `key` is a session id of
     the caller's own choosing, which continues the thread that has it or begins one. With
     `queue`, a message to a busy thread waits for its turn instead of being refused.
+    `output_schema` is the form of the answer to this message alone, a JSON Schema. `context` are
+    the values of `{{context.NAME}}` in prompts, given when a thread begins.
     `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
     are for callers on this machine only, never for the network.
     """
@@ -52,6 +64,8 @@ class RunRequest:
     queue: bool = False
     executor: str = POOL
     source: str = "api"
+    output_schema: Mapping[str, Any] | None = None
+    context: Mapping[str, Value] | None = None
     workspace_path: str = ""
     skill_directories: tuple[str, ...] | None = None
 
@@ -73,9 +87,7 @@ def create_run(
     the caller's), `Conflict` (thread busy; the key was used with another body).
     """
     check_create_run(request)
-    body_hash = hashlib.sha256(
-        dump([request.agent, request.message, request.thread, request.key, request.queue]).encode()
-    ).hexdigest()
+    body_hash = _hash_of(request)
     if idempotency_key is not None and not 0 < len(idempotency_key) <= 200:
         raise InvalidRequest("The idempotency key must have 1 to 200 characters.")
     try:
@@ -100,6 +112,13 @@ def create_run(
         ) from None
 
 
+def _hash_of(request: RunRequest) -> str:
+    body: list[Any] = [request.agent, request.message, request.thread, request.key, request.queue]
+    if request.output_schema is not None or request.context:
+        body += [request.output_schema, dict(request.context or {})]
+    return hashlib.sha256(dump(body).encode()).hexdigest()
+
+
 def check_create_run(request: RunRequest) -> None:
     """Everything about a request that needs no lock."""
     limit = vel_settings().MESSAGE_BYTES
@@ -118,6 +137,8 @@ def check_create_run(request: RunRequest) -> None:
         raise InvalidRequest("Name a thread by its id or by your own key, not by both.")
     if request.key is not None and not 0 < len(request.key) <= 200:
         raise InvalidRequest("The session id must have 1 to 200 characters.")
+    check_context(request.context or {})
+    schema_text(request.output_schema)
 
 
 def _known_key(owner: AbstractBaseUser, key: str | None, body_hash: str) -> Run | None:
@@ -150,15 +171,23 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
             "this message to be queued.",
             code="thread_busy",
         )
+    version = current_version(agent)
+    check_needed(version.spec, thread)
+    if request.output_schema is not None and version.spec.get("output_schema"):
+        raise InvalidRequest(
+            f"The agent {request.agent!r} answers in a form of its own: leave output_schema out.",
+            code="has_output_schema",
+        )
     number = (Run.objects.filter(thread=thread).aggregate(last=Max("number"))["last"] or 0) + 1
     run = Run.objects.create(
         thread=thread,
         number=number,
-        agent_version=current_version(agent),
+        agent_version=version,
         owner_id=owner.pk,
         status=RunStatus.PENDING if busy else RunStatus.QUEUED,
         executor=request.executor,
         source=request.source,
+        output_schema=request.output_schema,
     )
     RunClock.objects.create(run=run)
     Message.objects.create(
@@ -172,6 +201,15 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
     return run
 
 
+def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
+    if Thread.objects.filter(pk=thread_id, owner=owner.pk, root__isnull=False).exists():
+        raise Conflict(
+            "This thread is a subagent's, which answers to its agent: write to the run that "
+            "started it.",
+            code="subagent",
+        )
+
+
 def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
     """The thread to go on with, locked, or a new one."""
     mine = threads_for(owner).select_for_update()
@@ -179,6 +217,7 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
     if request.thread:
         thread = mine.filter(pk=request.thread).first()
         if thread is None:
+            _refuse_subagents_thread(request.thread, owner)
             raise NotFound(f"You have no thread {request.thread!r}.", code="unknown_thread")
     elif request.key:
         thread = mine.filter(key=request.key).first()
@@ -192,9 +231,10 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
             check_skill_directories(request.skill_directories, thread.workspace_path)
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
+        check_same_context(thread, check_context(request.context or {}))
         return thread
     check_skill_directories(request.skill_directories or (), request.workspace_path)
-    return Thread.objects.create(
+    thread = Thread(
         agent=agent,
         owner_id=owner.pk,
         key=request.key or None,
@@ -203,3 +243,7 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
         workspace_path=request.workspace_path,
         skill_directories=list(request.skill_directories or ()),
     )
+    context = check_context(request.context or {})
+    thread.prompt_values = values_at_start(thread, owner, agent, context)
+    thread.save(force_insert=True)
+    return thread

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.events.append import EventDraft
+from agents.events.append import EventDraft, dump
 from agents.models import Message, Run
 from agents.selectors.pinned_search import suggested
 from agents.services.skill_note import change_note
 from agents.spec import AgentSpec
+from agents.structured_output.wording import message_note
 from skills_app.models import ActiveSkill
 from skills_app.pinned import PinnedSkill, by_name
 from skills_app.scopes import describe_scope
@@ -41,7 +42,8 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
         note = change_note(by_name(skills_in(before)), now) if before is not None else ""
         _put_away(run, now)
     suggestion = _suggestion(run, now)
-    run.opening_note = "\n".join(part for part in (note, suggestion) if part)
+    form = message_note(dump(run.output_schema)) if run.output_schema is not None else ""
+    run.opening_note = "\n".join(part for part in (form, note, suggestion) if part)
     run.save(update_fields=["skill_set", "opening_note"])
     problems = [
         {"skill": name, "message": f"{describe_scope(scope)} has a skill of a name that is taken."}

@@ -7,7 +7,7 @@ from pathlib import Path
 from agents.conf import vel_settings
 from agents.models import SnapshotCause, WorkspaceSnapshot
 from sandbox.file_lock import FileLock
-from sandbox.paths import READ_ONLY_AREAS
+from sandbox.paths import FAMILY_AREAS, READ_ONLY_AREAS
 from sandbox.snapshots import SnapshotStore, Taken
 from sandbox.workspace import Workspace
 
@@ -22,11 +22,15 @@ def write_lock(thread_id: str) -> FileLock:
 
 
 def watched_areas(workspace: Workspace) -> dict[str, Path]:
-    """The directories that the agent can change."""
+    """The directories that the agent can change, but for those of its parent.
+
+    What a subagent changes there is one change more when the parent goes on.
+    """
+    shared = FAMILY_AREAS if workspace.family is not None else ()
     return {
         area: directory
         for area, directory in workspace.directories.items()
-        if area not in READ_ONLY_AREAS
+        if area not in READ_ONLY_AREAS and area not in shared
     }
 
 

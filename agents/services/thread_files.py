@@ -22,7 +22,7 @@ def has_workspace(thread: Thread) -> bool:
     """Whether its files lie in directories: its last run has a sandbox. Else they are rows."""
     run = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
     last = run.last()
-    return last is None or bool(last.agent_version.spec["sandbox"])
+    return last is None or bool(last.spec["sandbox"])
 
 
 def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
@@ -31,8 +31,11 @@ def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
         # Not `open_workspace`, which makes what is missing: looking makes nothing.
         own = thread.workspace_path
         directories = MappingProxyType({"workspace": Path(own)} if own else {})
-        return WorkspaceBackend(vel_settings().workspaces / thread.pk, directories=directories)
-    return StateFilesystemBackend(DatabaseFileStore(thread.pk, in_transaction, _refuse_writing))
+        base = vel_settings().workspaces
+        family = base / thread.root_id if thread.root_id else None
+        return WorkspaceBackend(base / thread.pk, directories=directories, family=family)
+    owner = thread.root_id or thread.pk  # rows are the whole family's
+    return StateFilesystemBackend(DatabaseFileStore(owner, in_transaction, _refuse_writing))
 
 
 def in_transaction(function: Callable[..., T], *arguments: object) -> T:

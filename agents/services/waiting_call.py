@@ -37,7 +37,7 @@ _WRITING = frozenset({"write_file", "edit_file"})
 
 def reading_of(request: ApprovalRequest) -> Reading:
     """The tool call of `request` as it would meet the workspace now. Changes nothing."""
-    spec = AgentSpec.model_validate(request.run.agent_version.spec)
+    spec = AgentSpec.model_validate(request.run.spec)
     before = current_text(request)
     return call_reading(
         request.tool,
@@ -93,7 +93,7 @@ def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
 
 
 def _in_workspace(request: ApprovalRequest) -> bool:
-    return bool(request.run.agent_version.spec["sandbox"])
+    return bool(request.run.spec["sandbox"])
 
 
 def _refusal(request: ApprovalRequest, before: str | Unreadable | None) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from agents.conf import vel_settings
-from agents.models import Thread
-from sandbox.backends import WorkspaceBackend
+from agents.models import Run, Thread
+from sandbox.backends import ReadOnly, WorkspaceBackend
+from sandbox.backends.protocol import FileBackend
 from sandbox.workspace import Workspace, prepare, uid_for
+
+READ_ONLY_ADVICE = "read-only for this subagent. Put what you found into your answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +26,18 @@ class WorkspaceLocation:
     uid: int | None
     own_directory: Path | None
     """A directory of the caller's that is /sandbox/workspace; None: Vel keeps one."""
+    family: str = ""
+    """The thread whose uploads, shared files and outputs it has; empty: its own."""
+    read_only: bool = False
 
 
 def assign_sandbox_uid(thread: Thread) -> None:
     """Give a thread's commands a host account of their own, where this process can do that.
 
-    Runs in a transaction; the unique constraint settles races, each of which somebody wins.
+    All threads of a family have that of its first. Runs in a transaction; the unique constraint
+    settles races, each of which somebody wins.
     """
+    thread = thread.root or thread
     if os.geteuid() != 0 or thread.sandbox_uid is not None or thread.workspace_path:
         return
     first = uid_for(0)
@@ -47,21 +55,37 @@ def assign_sandbox_uid(thread: Thread) -> None:
 
 def workspace_location(thread: Thread) -> WorkspaceLocation:
     own = Path(thread.workspace_path) if thread.workspace_path else None
-    return WorkspaceLocation(thread.id, thread.sandbox_uid, own)
+    first = thread.root or thread
+    return WorkspaceLocation(thread.id, first.sandbox_uid, own, thread.root_id or "")
+
+
+def run_location(run: Run) -> WorkspaceLocation:
+    """Where the files of a run lie: a subagent that only reads has its parent's."""
+    if run.parent is not None and run.spec.get("read_only"):
+        return replace(run_location(run.parent), read_only=True)
+    return workspace_location(run.thread)
 
 
 def open_workspace(location: WorkspaceLocation) -> Workspace:
     """The thread's directories, made where they are missing. Raises `SandboxSetupError`."""
-    return prepare(
+    workspace = prepare(
         vel_settings().workspaces,
         location.thread_id,
         location.uid,
         own_directory=location.own_directory,
+        family=location.family,
     )
+    return replace(workspace, read_only=location.read_only)
 
 
-def workspace_backend(workspace: Workspace) -> WorkspaceBackend:
+def workspace_backend(workspace: Workspace) -> FileBackend:
     """The file tools' view of it: the same paths as in commands."""
-    return WorkspaceBackend(
-        workspace.root, workspace.uid, workspace.gid, directories=workspace.directories
+    elsewhere = {"skills": workspace.skills, "workspace": workspace.own_directory}
+    backend = WorkspaceBackend(
+        workspace.root,
+        workspace.uid,
+        workspace.gid,
+        directories={area: place for area, place in elsewhere.items() if place is not None},
+        family=workspace.family,
     )
+    return ReadOnly(backend, READ_ONLY_ADVICE) if workspace.read_only else backend

@@ -36,6 +36,7 @@ def grant_options(request: ApprovalRequest) -> Iterable[GrantOption]:
     """None where the request cannot be allowed for the future: the service refuses it too."""
     if (
         request.kind != ApprovalKind.TOOL
+        or request.preview is not None
         or request.approvals_needed > 1
         or Decision.APPROVE not in request.allowed_decisions
     ):
@@ -62,7 +63,7 @@ def _fits(request: ApprovalRequest, match: str, pattern: str) -> bool:
     condition = CallCondition.model_validate({match: pattern})
     if problem_of(condition) is not None:
         return False
-    sandbox = bool(request.run.agent_version.spec.get("sandbox", True))
+    sandbox = bool(request.run.spec.get("sandbox", True))
     return holds(condition, request.tool, request.input, permits=True, sandbox=sandbox)
 
 

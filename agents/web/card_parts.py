@@ -13,6 +13,7 @@ from django.utils.timesince import timesince
 
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.models import ApprovalKind, ApprovalRequest
+from agents.services.budget_answers import editable_part
 from agents.states import ApprovalStatus, Decision
 
 SOURCE_CHARACTERS = 200
@@ -52,6 +53,9 @@ def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
     if row.memory_edit is not None:
         text = row.memory_edit.proposed_content or ""
         yield _content_editor("The file as it should be", text)
+        return
+    if row.kind == ApprovalKind.BUDGET:
+        yield Editor("json", "How much more, as JSON", json.dumps(editable_part(row)))
         return
     content = row.input.get("content") if isinstance(row.input, dict) else None
     if row.tool == "write_file" and isinstance(content, str):

@@ -20,7 +20,7 @@ from agents.hidden_text import visible
 from agents.models import ApprovalRequest
 from agents.reading import Reading
 from agents.selectors.queue import SOON, paths_of_runs
-from agents.services.approval_rights import check_right
+from agents.services.approval_rights import check_right, is_of_window
 from agents.services.errors import ServiceError
 from agents.services.request_reading import reading_of_request
 from agents.states import ApprovalStatus, Decision
@@ -136,6 +136,7 @@ class _Rights:
             decision,
             request.kind,
             request.memory_edit.agent_id if request.memory_edit else None,
+            is_of_window(request),
             request.run.owner_id == self._person.pk,
             request.self_approval,
             request.first_approver_id == self._person.pk,
@@ -167,7 +168,7 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
         tool=visible(row.tool),
         is_pending=is_pending,
         agent=visible(row.run.agent_version.agent.name),
-        path=visible(" → ".join(path)),
+        path=visible(" › ".join(path)),
         owner=visible(row.run.owner.get_username()),
         run_url=reverse("web:run", args=[row.run_id]),
         url=reverse("web:approval", args=[row.pk]),

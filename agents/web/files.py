@@ -65,7 +65,7 @@ def download(request: PersonRequest, run_id: str, path: str) -> StreamingHttpRes
 
 def _backend_of(run: Run) -> tuple[FileBackend, str]:
     """The thread's files and the directory in it that holds deliverables."""
-    in_workspace = bool(run.agent_version.spec["sandbox"])
+    in_workspace = bool(run.spec["sandbox"])
     files = readable_files(run.thread, in_workspace=in_workspace)
     return files, OUTPUTS if in_workspace else "/"
 

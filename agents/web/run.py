@@ -14,7 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.models import ApprovalRequest, Message, MessageRole, Run
-from agents.selectors.queue import QueueFilter, queue_of
+from agents.selectors.family import descendants_of
+from agents.selectors.queue import QueueFilter, paths_of_runs, queue_of
 from agents.selectors.visible import (
     Person,
     approvals_for,
@@ -35,7 +36,7 @@ THREAD_RUNS = 50
 THREAD_TEXT = 200
 """Characters of their messages that are shown there."""
 SHOWN_REQUESTS = 50
-"""Requests of one run that its page shows; the queue has all."""
+"""Requests of one run and its subagents that its page shows; the queue has all."""
 
 
 @page
@@ -43,7 +44,7 @@ SHOWN_REQUESTS = 50
 def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
     """The frame of the page. The transcript comes over the socket, from the first event on."""
     run = _watchable(request, run_id)
-    spec = run.agent_version.spec
+    spec = run.spec
     is_owner = run.owner_id == request.user.pk
     context = {
         "run": run,
@@ -53,6 +54,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         "is_owner": is_owner,
         "may_cancel": may_cancel(request.user, run),
         "may_write": is_owner and run.parent_id is None,
+        **_above(request.user, run),
         "key": new_id(),
     }
     return render(request, "web/run.html", context)
@@ -117,12 +119,26 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
     return redirect("web:run", run_id=run.id if waits else made.run.id)
 
 
+def _above(person: User, run: Run) -> dict[str, Any]:
+    """Of a subagent's run, the way from the first agent to it, and its parent's page."""
+    if run.parent_id is None:
+        return {}
+    names = paths_of_runs([run])[run.pk]
+    parent = watchable_runs_for(person).filter(pk=run.parent_id).first()
+    return {"parent": parent, "path_above": " › ".join(names[:-1])}
+
+
 def _approvals(person: User, run: Run) -> dict[str, Any]:
-    """Cards of what waits, and how many requests wait that are not for `person` to see."""
-    rows = list(queue_of(person, QueueFilter()).filter(run=run)[:SHOWN_REQUESTS])
-    waiting = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).count()
+    """Cards of what waits, and how many requests wait that are not for `person` to see.
+
+    Those of its subagents, too: nobody should have to look for what holds a run up.
+    """
+    family = [run.pk, *(member.pk for member in descendants_of(run.pk, Run.objects.only("pk")))]
+    rows = list(queue_of(person, QueueFilter()).filter(run__in=family)[:SHOWN_REQUESTS])
+    pending = ApprovalRequest.objects.filter(run__in=family, status=ApprovalStatus.PENDING)
     cards = cards_of(rows, person)
-    hidden = waiting - approvals_for(person).filter(run=run, status=ApprovalStatus.PENDING).count()
+    seen = approvals_for(person).filter(run__in=family, status=ApprovalStatus.PENDING)
+    hidden = pending.count() - seen.count()
     return {"approvals": [card_json(card) for card in cards], "for_others": hidden}
 
 

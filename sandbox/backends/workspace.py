@@ -24,7 +24,8 @@ _READ_ONLY_ADVICE = (
 class WorkspaceBackend(CompositeBackend):
     """`/sandbox/…` over the directories of the same names in `workspace_root`.
 
-    `directories` names areas that lie elsewhere on the host.
+    `directories` names areas that lie elsewhere on the host. `family` is the root of another such
+    tree, whose `FAMILY_AREAS` this one has.
 
     skills and user_uploads are read-only, shared, outputs and workspace can be written. Relative
     paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and any other path
@@ -43,13 +44,17 @@ class WorkspaceBackend(CompositeBackend):
         gid: int | None = None,
         *,
         directories: Mapping[str, Path] = MappingProxyType({}),
+        family: Path | None = None,
         limits: Limits | None = None,
         resolver: Resolver | None = None,
     ) -> None:
+        own = {area: workspace_root / area for area in paths.AREAS}
+        if family is not None:
+            own |= {area: family / area for area in paths.FAMILY_AREAS}
         routes: dict[str, FileBackend] = {}
         for area in paths.AREAS:
             tree = TreeBackend(
-                directories.get(area, workspace_root / area), uid=uid, gid=gid, resolver=resolver
+                directories.get(area, own[area]), uid=uid, gid=gid, resolver=resolver
             )
             routes[f"{paths.SANDBOX_ROOT}/{area}"] = (
                 ReadOnly(tree, _READ_ONLY_ADVICE) if area in paths.READ_ONLY_AREAS else tree
@@ -57,7 +62,6 @@ class WorkspaceBackend(CompositeBackend):
         super().__init__(ReadOnly(StateFilesystemBackend()), routes)
         self.cwd = paths.WORKING_DIR
         # What lies elsewhere is the caller's own, and was filled by others too.
-        own = {area: workspace_root / area for area in paths.AREAS}
         counted = [
             place
             for area, place in own.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -33,14 +33,18 @@ from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, ServiceError
 from agents.services.run_control import cancel_run, resume_run
 from agents.services.runs import RunRequest, create_run
+from agents.services.wake import wake_due
 from agents.states import ACTIVE_RUNS, FINISHED_CALLS, ToolCallStatus
 from tests.agents.engine.by_hand import HOUR, a_call, claim, committed, park, reply_with
-from tests.agents.engine.invariants import check_run
+from tests.agents.engine.families import park_for, spawn
+from tests.agents.engine.invariants import check_family, check_run
 from tests.agents.transition_guard import guarded_transitions
 from tests.support.runs import make_agent, make_user
 
 T = ToolCallStatus
+PAST = 1_000_000.0
 MOST_RUNS = 6
+MOST_CHILDREN = 10
 DECISIONS = ("approve", "approve", "edit", "reject", "respond")
 OUTCOMES = (T.SUCCEEDED, T.FAILED, T.INTERRUPTED)
 pick = st.integers(min_value=0, max_value=10_000)
@@ -48,7 +52,7 @@ pick = st.integers(min_value=0, max_value=10_000)
 
 
 class AnyHistory(RuleBasedStateMachine):
-    """Two threads of one person; drivers that come, go and linger; decisions, cancellations."""
+    """Two threads of one person and subagents; drivers that come, go and linger; decisions."""
 
     user: User
 
@@ -62,7 +66,9 @@ class AnyHistory(RuleBasedStateMachine):
         self.decisions: dict[str, str] = {}
         self.checked: dict[str, tuple[Any, ...]] = {}
         for key in ("one", "two"):
-            create_run(RunRequest("tester", "Begin", key=key), owner=self.user)
+            run = create_run(RunRequest("tester", "Begin", key=key), owner=self.user).run
+        self.claim(run)
+        self.delegate(self.holders[run.id], ["read", "read"])
 
     # What there is -----------------------------------------------------------------------------
 
@@ -80,7 +86,9 @@ class AnyHistory(RuleBasedStateMachine):
     # People ------------------------------------------------------------------------------------
 
     @rule(
-        what=st.sampled_from(["decide"] * 6 + ["send"] * 2 + ["cancel", "resume", "decide late"]),
+        what=st.sampled_from(
+            ["decide"] * 6 + ["send"] * 2 + ["cancel", "resume", "decide late"] + ["time"] * 2
+        ),
         number=pick,
     )
     def a_person_acts(self, what: str, number: int) -> None:
@@ -90,11 +98,13 @@ class AnyHistory(RuleBasedStateMachine):
             self.cancel(number)
         elif what == "resume":
             self.resume(number)
+        elif what == "time":
+            self.wake()
         else:
             self.decide(number, late=what == "decide late")
 
     def send(self, key: str, *, queue: bool) -> None:
-        if Run.objects.count() >= MOST_RUNS:
+        if Run.objects.filter(parent=None).count() >= MOST_RUNS:
             return
         busy = Run.objects.filter(thread__key=key, status__in=[*ACTIVE_RUNS, "pending"]).exists()
         try:
@@ -139,6 +149,13 @@ class AnyHistory(RuleBasedStateMachine):
             assert request.status == "pending"
             self.decisions[request.id] = decision
 
+    def wake(self) -> None:
+        """What the sweeper does: here the time of every parent that minds it is over."""
+        due = Run.objects.filter(wake_at__isnull=False)
+        while committed(wake_due):
+            pass
+        assert not due.exists()
+
     def resume(self, number: int) -> None:
         run = self.run_with(number)
         assert run is not None
@@ -178,7 +195,7 @@ class AnyHistory(RuleBasedStateMachine):
         won = claim(run)
         assert (won is None) == (run.id in self.holders)
         if won is not None:
-            self.holders[run.id] = Writer(run.id, run.thread_id, won.fence)
+            self.holders[run.id] = Writer(run.id, run.thread_id, won.fence, run.parent_id)
 
     def die(self, writer: Writer) -> None:
         RunClock.objects.filter(run=writer.run_id).update(lease_until=F("lease_until") - HOUR)
@@ -186,11 +203,18 @@ class AnyHistory(RuleBasedStateMachine):
 
     def step(self, writer: Writer, number: int, kinds: list[str]) -> None:
         """What the driver would do next: finish what runs, start what may run, ask, or reply."""
+        if RunClock.objects.get(run=writer.run_id).cancel_requested and number % 2:
+            committed(cancel_driven_run, writer, 1)
+            self.let_go(writer)
+            return
         calls = open_turn(Run.objects.get(pk=writer.run_id))
         started = [call for call in calls if call.status == T.STARTED]
         approved = [call for call in calls if call.status == T.APPROVED]
         waiting = [call for call in calls if call.status in (T.PENDING, T.WAITING)]
-        if started:
+        delegated = Run.objects.filter(parent=writer.run_id, parent_call__finished_at=None)
+        if started and delegated.exists():
+            self.wait(writer, list(delegated), number)
+        elif started:
             outcome = OUTCOMES[number % len(OUTCOMES)]
             self.finish(writer, self.one_of(started, number), outcome)
         elif approved and self.start(writer, self.one_of(approved, number)):
@@ -198,8 +222,30 @@ class AnyHistory(RuleBasedStateMachine):
         elif approved or waiting:
             committed(park, writer, *approved, *waiting)
             self.let_go(writer)
+        elif number % 3 == 0 and kinds:
+            self.delegate(writer, kinds)
+        elif number % 3 == 1 and writer.parent_id is not None:
+            self.reply(writer, [])
         else:
             self.reply(writer, kinds)
+
+    def delegate(self, writer: Writer, kinds: list[str]) -> None:
+        run = Run.objects.get(pk=writer.run_id)
+        if run.depth > 1 or Run.objects.exclude(parent=None).count() >= MOST_CHILDREN:
+            return
+        self.reply(writer, ["read", *kinds])
+        assert len(committed(spawn, writer, len(kinds))) == len(kinds)
+
+    def wait(self, writer: Writer, children: list[Run], number: int) -> None:
+        """Park for the children of the open call, or go on beside them."""
+        going = any(not child.has_ended for child in children)
+        if going and number % 4:
+            until = PAST if number % 2 else None
+            assert committed(park_for, writer, children, until)
+            self.let_go(writer)
+        else:
+            call = call_from_row(children[0].parent_call)
+            self.finish(writer, call, OUTCOMES[number % len(OUTCOMES)])
 
     def finish(self, writer: Writer, call: Call, status: str) -> None:
         event = ("tool.completed", {"call_id": call.call_id})
@@ -229,7 +275,7 @@ class AnyHistory(RuleBasedStateMachine):
         ends: list[Callable[[], Any]] = [
             lambda: committed(fail_run, writer, "code", "message", 1),
             lambda: committed(cancel_driven_run, writer, 1),
-            lambda: committed(hand_back, writer.run_id, writer.fence),
+            lambda: committed(hand_back, writer),
         ]
         self.one_of(ends, number)()
         self.let_go(writer)
@@ -244,7 +290,7 @@ class AnyHistory(RuleBasedStateMachine):
         acts: list[Callable[[], Any]] = [
             lambda: committed(complete_run, writer, "end_turn", 1),
             lambda: committed(fail_run, writer, "code", "message", 1),
-            lambda: committed(hand_back, writer.run_id, writer.fence),
+            lambda: committed(hand_back, writer),
             lambda: committed(reply_with, writer, [], 99),
             lambda: committed(write_results, writer, [Outcome(call, "failed", '"late"')]),
         ]
@@ -255,11 +301,18 @@ class AnyHistory(RuleBasedStateMachine):
 
     @invariant()
     def rows_agree(self) -> None:
+        states: dict[str | None, list[str]] = defaultdict(list)
+        for parent_id, status in Run.objects.order_by("pk").values_list("parent_id", "status"):
+            states[parent_id].append(status)
         for run in Run.objects.select_related("clock"):
-            now = (run.status, run.executor, *model_to_dict(run.clock).values())
+            clock = model_to_dict(run.clock).values()
+            now = (run.status, run.executor, *clock, *states[run.pk])
             if self.checked.get(run.id) != now:  # every change of a run's rows shows here
                 check_run(run)
+                check_family(run)
                 self.checked[run.id] = now
+                kinds = Counter(run.events.values_list("type", flat=True))
+                assert kinds["run.suspended"] - kinds["run.resumed"] <= 1
         for thread in Thread.objects.all():
             assert Run.objects.filter(thread=thread, status__in=ACTIVE_RUNS).count() <= 1
 
@@ -300,7 +353,9 @@ class RolledBack(AnyHistory):
 
 def tell_histories(count: int, steps: int) -> None:
     user = make_user()
-    make_agent(user, interrupt_on={"write_file": True})
+    make_agent(
+        user, interrupt_on={"write_file": True}, max_concurrent_subagents=2, subagent_depth=2
+    )
     RolledBack.user = user
     with guarded_transitions():
         run_state_machine_as_test(

@@ -71,3 +71,16 @@ def test_a_denial_of_memory_holds_through_the_file_tools(tmp_path: Path) -> None
     assert (run.status, ToolCall.objects.get().status) == ("completed", "denied")
     assert not ApprovalRequest.objects.exists()
     assert not MemoryFile.objects.exists()
+
+
+def test_what_is_tried_always_asks_unless_it_is_denied() -> None:
+    allow = {"tool": "*", "action": "allow"}
+    for policy in (spec(allow), spec(interrupt_on={"execute_sql": False}), spec()):
+        verdict = judge(policy, "execute_sql", "external", {}, tried=True)
+        assert verdict.action == "ask"
+        assert verdict.terms.allowed_decisions == ("approve", "reject")
+    denied = spec({"tool": "execute_sql", "action": "deny"})
+    assert judge(denied, "execute_sql", "external", {}, tried=True).action == "deny"
+    only = {"tool": "*", "action": "ask", "ask": {"allowed_decisions": ["edit", "respond"]}}
+    verdict = judge(spec(only), "execute_sql", "external", {}, tried=True)
+    assert verdict.terms.allowed_decisions == ("reject",)

@@ -1,6 +1,7 @@
 """Settings of the clusters that are killed: the project's own, with leases as the test wants them.
 
 `VEL_TEST_LEASE` is the lease in seconds; without it leases are as long as in life.
+`VEL_TEST_RUNS_PER_WORKER` is how many runs a worker process drives at once.
 """
 
 import os
@@ -11,6 +12,8 @@ from velproject.settings import LOGGING, VEL
 if "VEL_TEST_LEASE" in os.environ:
     _lease = float(os.environ["VEL_TEST_LEASE"])
     VEL |= {"LEASE_SECONDS": _lease, "HEARTBEAT_SECONDS": _lease / 6}
+if "VEL_TEST_RUNS_PER_WORKER" in os.environ:
+    VEL |= {"RUNS_PER_WORKER": int(os.environ["VEL_TEST_RUNS_PER_WORKER"])}
 VEL |= {"RETRY_BASE_SECONDS": 0.05}
 
 # Which process is which.

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from tests.support.messages_memory import Memory, prompt_tokens
+from tests.support.messages_memory import Memory, check_length
 from tests.support.messages_script import (
     ERROR_TYPES,
     Fault,
@@ -43,8 +43,8 @@ class MessagesServer:
 
     `script` is a function of the request, or turns to be played in the order of requests.
     `api_key` is the only key that is let in (None: any key). `context_window` in tokens makes
-    longer prompts fail. `models` answers `GET /v1/models/{id}`. `light` neither checks nor
-    records anything: for measurements.
+    longer prompts fail, and those that leave no room for `max_tokens`. `models` answers
+    `GET /v1/models/{id}`. `light` neither checks nor records anything: for measurements.
     """
 
     def __init__(
@@ -216,11 +216,8 @@ class MessagesServer:
             parsed = parse_body(request.body)
             check_request(parsed, request.headers["anthropic-version"])
             self._memory.check_thinking(parsed)
-            if self._context_window and prompt_tokens(parsed) > self._context_window:
-                raise Refused(
-                    f"prompt is too long: {prompt_tokens(parsed)} tokens > "
-                    f"{self._context_window} maximum"
-                )
+            if self._context_window:
+                check_length(parsed, self._context_window)
         except Refused as error:
             return Fault("status", 400, ERROR_TYPES[400], str(error))
         return None

@@ -125,6 +125,18 @@ def prompt_tokens(request: dict[str, Any]) -> int:
     return _units(request)[-1].end // BYTES_PER_TOKEN
 
 
+def check_length(request: dict[str, Any], window: int) -> None:
+    """Raise `Refused` when the prompt, or the prompt and the reply, may not fit the window."""
+    tokens, reply = prompt_tokens(request), request["max_tokens"]
+    if tokens > window:
+        raise Refused(f"prompt is too long: {tokens} tokens > {window} maximum")
+    if tokens + reply > window:
+        raise Refused(
+            f"input length and `max_tokens` exceed context limit: {tokens} + {reply} > {window}, "
+            "decrease input length or `max_tokens` and try again"
+        )
+
+
 def _content(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message["content"]
     if isinstance(content, str):

@@ -23,16 +23,19 @@ from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
 from agents.services.asking import ask_about_memory, digest_of
+from agents.services.delegation import child_ended
 from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
 from agents.services.runs import RunRequest, create_run
 from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
+from agents.services.wake import lock_with_parent
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
 from memory.edits import MemoryEdit
 from memory.models import MemoryFile
 from skills_app.sources.archive import read_archive
 from tests.support.skill_zips import hostile_files, zipped
+from tests.support.subagents import delegate
 
 User = get_user_model()
 ASSISTANT = "assistant"
@@ -184,19 +187,31 @@ def ask_memory(
     return str(draft[1]["approval_id"])
 
 
-def make_child(parent: str) -> str:
-    """A subagent's run below `parent`."""
-    row = Run.objects.get(pk=parent)
-    child = Run.objects.create(
-        thread=row.thread,
-        number=Run.objects.filter(thread=row.thread).count() + 1,
-        parent=row,
-        agent_version=row.agent_version,
-        owner=row.owner,
-        source="task",
+@transaction.atomic
+def make_child(parent: str, task: str = "Look around", name: str = "explore") -> str:
+    """A subagent's run below `parent`, as the engine starts it."""
+    return delegate(Run.objects.get(pk=parent), task, name=name)[0].pk
+
+
+@transaction.atomic
+def park(run: str, children: list[str]) -> int:
+    """Let a run wait for its subagents, as the engine does."""
+    Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.CHILDREN)
+    Run.objects.filter(pk__in=children).update(is_awaited=True)
+    return append_events(
+        run, [("run.suspended", {"reason": "children", "child_run_ids": children})]
     )
-    RunClock.objects.create(run=child)
-    return child.pk
+
+
+@transaction.atomic
+def end(run: str, status: str, events: list[tuple[str, dict[str, Any]]]) -> None:
+    """Let a subagent's run end, and its parent hear of it, as the engine does."""
+    row = lock_with_parent(run, Run.objects.get(pk=run).parent_id)
+    assert row is not None
+    append_events(run, [*events, (f"run.{status}", {"finish_reason": "end_turn"})])
+    row.status, row.ended_at = status, timezone.now()
+    row.save()
+    child_ended(row)
 
 
 def remember(path: str, content: str, by: str = "ada", agent: str = ASSISTANT) -> int:
@@ -275,6 +290,8 @@ COMMANDS = {
         ask,
         ask_memory,
         make_child,
+        park,
+        end,
         remember,
         remembered,
         allow,

@@ -30,6 +30,7 @@ from velproject.cli.terminal import use_tolerant_streams, visible
 from velproject.cli.token import token
 from velproject.cli.toolbox import toolbox
 from velproject.cli.up import up
+from velproject.cli.usage import usage
 from velproject.cli.user import user
 from velproject.cli.worker import worker
 from velproject.cli.workspaces import workspaces
@@ -67,6 +68,7 @@ class TaskOrCommand(click.Group):
         run,
         demo,
         runs,
+        usage,
         approvals,
         grants,
         policy,

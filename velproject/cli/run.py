@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from velproject.cli.options import persist_option
 PROVIDERS = ["anthropic", "openai", "google", "scripted"]
 TASK_BYTES = 10_000_000
 """What is read from standard input at most; the message's own limit is checked afterwards."""
+SCHEMA_BYTES = 1_000_000
 
 _OF_THE_AGENT = (
     *("provider", "model", "no_sandbox", "toolbox", "approve"),
@@ -64,6 +66,39 @@ def read_databases(
     return tuple(found.items())
 
 
+def read_schema(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> dict[str, Any] | None:
+    """A JSON Schema in a file. What it may hold is checked with the rest of the request."""
+    if value is None:
+        return None
+    try:
+        with Path(value).open("rb") as file:
+            schema = json.loads(file.read(SCHEMA_BYTES + 1))
+    except OSError as error:
+        raise click.BadParameter(f"{value!r} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"{value!r} holds no JSON: {error}.") from None
+    if not isinstance(schema, dict):
+        raise click.BadParameter(f"{value!r} holds no JSON Schema, which is an object.")
+    return schema
+
+
+def read_context(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """NAME=VALUE; the values are texts."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{value!r}: write NAME=VALUE, as customer=Acme.")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice.")
+        found[name] = text
+    return found
+
+
 @click.command(short_help="Give an agent a task (the same as `vel TASK`).")
 @click.argument("task", required=False)
 @click.option("--agent", metavar="SLUG", help="Use this agent of the database as its team made it.")
@@ -98,6 +133,19 @@ def read_databases(
 @click.option("--max-turns", type=click.IntRange(1, 100_000), help="Model calls at most.")
 @click.option("--max-cost", type=Dollars(), help="US dollars at most.")
 @click.option("--timeout", type=click.IntRange(1), help="Seconds of wall time at most.")
+@click.option(
+    "--output-schema",
+    metavar="FILE",
+    callback=read_schema,
+    help="The answer is JSON that fits the JSON Schema in this file; only it goes to output.",
+)
+@click.option(
+    "--context",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=read_context,
+    help="What {{context.NAME}} stands for in the agent's prompt; repeat for several.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON.")
 def run(
     task: str | None,
@@ -107,6 +155,8 @@ def run(
     session: str | None,
     agent: str | None,
     databases: tuple[tuple[str, str], ...],
+    output_schema: dict[str, Any] | None,
+    context: dict[str, str],
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -138,6 +188,8 @@ def run(
         skills=skills,
         session=session,
         databases=databases,
+        output_schema=output_schema,
+        context=context,
         as_json=as_json,
         options=options,
     )

@@ -66,6 +66,7 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     tool = serializers.CharField()
     call_id = serializers.CharField()
     input = serializers.JSONField()
+    changes = serializers.JSONField(source="preview")
     memory = serializers.SerializerMethodField()
     prompt = serializers.CharField()
     allowed_decisions = serializers.ListField(child=serializers.CharField())

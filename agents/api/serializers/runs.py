@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from rest_framework import serializers
 
-from agents.api.serializers.strict import Flag, PageQuery, StrictSerializer, Text
+from agents.api.serializers.strict import Flag, JsonObject, PageQuery, StrictSerializer, Text
 from agents.models import Message, MessageRole, Run, RunClock
+from agents.selectors.family import with_child_count
 from agents.services.agents import SCRIPTED
 from agents.states import RunStatus
 
@@ -22,6 +25,9 @@ class RunBody(StrictSerializer):
     thread = Text(max_length=64, required=False, allow_null=True)
     key = Text(max_length=200, required=False, allow_null=True)
     queue = Flag(default=False)
+    output_schema = JsonObject(required=False, allow_null=True)
+    # A declared field is taken off the class, so it does not hide `Field.context`.
+    context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
 
 
 class CancelBody(StrictSerializer):
@@ -32,16 +38,25 @@ class RunListQuery(PageQuery):
     status = serializers.ChoiceField(choices=RunStatus.values, required=False)
     agent = Text(max_length=100, required=False)
     thread = Text(max_length=64, required=False)
+    # A declared field is taken off the class, so it does not hide `Field.parent`.
+    parent = Text(max_length=64, required=False)  # type: ignore[assignment]
 
 
 def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
     """All that `RunShape` shows, in one query, without the prompts of the pinned versions."""
     final = Message.objects.filter(run=OuterRef("pk"), role=MessageRole.ASSISTANT)
-    return runs.select_related("clock").annotate(
+    return with_child_count(runs.select_related("clock")).annotate(
         agent_slug=F("agent_version__agent__slug"),
-        provider=KeyTextTransform("provider", "agent_version__spec"),
-        model=KeyTextTransform("model", "agent_version__spec"),
+        provider=_of_spec("provider"),
+        model=_of_spec("model"),
         final_content=Subquery(final.order_by("-turn").values("content")[:1]),
+    )
+
+
+def _of_spec(field: str) -> Coalesce:
+    """A field of `Run.spec`."""
+    return Coalesce(
+        KeyTextTransform(field, "subagent_spec"), KeyTextTransform(field, "agent_version__spec")
     )
 
 
@@ -54,12 +69,19 @@ class UsageShape(serializers.Serializer[RunClock]):
 
 
 class RunShape(serializers.Serializer[Run]):
-    """A row of `with_run_columns`. `cost` is US dollars, null where a price is not known."""
+    """A row of `with_run_columns`. `cost` is US dollars, null where a price is not known.
+
+    `subagent` is the name of the one that a run is of, empty for a person's own; `children` how
+    many runs it has delegated to.
+    """
 
     id = serializers.CharField()
     thread = serializers.CharField(source="thread_id")
     # A declared field is taken off the class, so it does not hide `Field.parent`.
     parent = serializers.CharField(source="parent_id")  # type: ignore[assignment]
+    depth = serializers.IntegerField()
+    subagent = serializers.CharField()
+    children = serializers.IntegerField(source="child_count")
     agent = serializers.CharField(source="agent_slug")
     provider = serializers.CharField()
     model = serializers.CharField()
@@ -76,6 +98,7 @@ class RunShape(serializers.Serializer[Run]):
         source="clock.cost", max_digits=None, decimal_places=6, coerce_to_string=True
     )
     output = serializers.SerializerMethodField()
+    structured_output = serializers.SerializerMethodField()
 
     def get_scripted(self, run: Run) -> bool:
         """Whether a script played the model, so that no page takes its words for an answer."""
@@ -85,6 +108,10 @@ class RunShape(serializers.Serializer[Run]):
         if not run.error_code:
             return None
         return {"code": run.error_code, "message": run.error_message}
+
+    def get_structured_output(self, run: Run) -> Any:
+        """The final answer's value, where a form was asked for."""
+        return run.structured_output
 
     def get_output(self, run: Run) -> str | None:
         """The final answer's text; what was said on the way to a failure is no answer."""

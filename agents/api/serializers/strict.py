@@ -36,6 +36,17 @@ class Flag(serializers.Field[bool, object, bool, Any]):
         return data
 
 
+class JsonObject(serializers.Field[Any, object, Any, Any]):
+    """An object of any JSON, kept as it is: what it may hold is for the service to say."""
+
+    default_error_messages = {"invalid": "Must be an object."}
+
+    def to_internal_value(self, data: object) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return data
+
+
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses fields that it does not know, by name: a misspelt one must not be ignored."""
 

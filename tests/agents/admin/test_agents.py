@@ -18,7 +18,8 @@ pytestmark = pytest.mark.django_db
 
 ADD = "admin:agents_agent_add"
 INLINE = {
-    f"versions-{name}": "0"
+    f"{rows}-{name}": "0"
+    for rows in ("versions", "subagents")
     for name in ("TOTAL_FORMS", "INITIAL_FORMS", "MIN_NUM_FORMS", "MAX_NUM_FORMS")
 }
 
@@ -39,7 +40,12 @@ def form(**changes: Any) -> dict[str, Any]:
         "self_approval": "on",
         "sandbox": "on",
         "network": "none",
+        "general_subagent": "on",
+        "max_concurrent_subagents": 5,
+        "subagent_depth": 1,
         "max_turns": 500,
+        "output_repairs": 2,
+        "on_stuck": "note",
         "is_active": "on",
         **INLINE,
         **changes,

@@ -309,3 +309,32 @@ def test_pages_and_rest_show_no_more_than_names():
         assert response.status_code == 200, page
         assert "example.org" not in text_of(response), page
         assert "hunter2" not in text_of(response), page
+
+
+def test_writing_needs_a_permission_of_its_own():
+    row = stored()
+    editor = rows.staff("editor", *EDIT, "configure_database")
+    client = client_of(editor)
+    assert 'name="allow_writes"' not in assert_no_secret(client.get(page_url(row)))
+    client.post(page_url(row), form(new_url="", max_rows="7", allow_writes="on"))
+    row.refresh_from_db()
+    assert (row.max_rows, row.allow_writes) == (7, False)
+
+    allowed = client_of(rows.staff("writer", *EDIT, "configure_database", "allow_database_writes"))
+    allowed.post(page_url(row), form(new_url="", allow_writes="on"))
+    row.refresh_from_db()
+    assert (row.allow_writes, row.allow_routines) == (True, False)
+    # From now on the other may not lead it elsewhere, either.
+    url = "postgresql://reader:hunter2@db.example.org/other"
+    assert client.post(page_url(row), form(new_url=url)).status_code == 403
+    row.refresh_from_db()
+    assert row.url.reveal().endswith("/shop")
+
+
+def test_what_has_no_write_mode_says_so(tmp_path: Path):
+    (tmp_path / "x.duckdb").write_bytes(b"")
+    client = client_of(rows.superuser())
+    typed = form(new_url=f"duckdb:///{tmp_path}/x.duckdb", hidden_columns="[]", allow_writes="on")
+    page = text_of(client.post(reverse(ADD), typed))
+    assert "Only PostgreSQL and SQLite databases can be written." in page
+    assert not DatabaseConnection.objects.exists()

@@ -61,6 +61,7 @@ def test_a_request_shows_what_would_run() -> None:
         "call_id": "call_0",
         "input": INPUT,
         "memory": None,
+        "changes": None,
         "prompt": "",
         "allowed_decisions": ["approve", "edit", "reject", "respond"],
         "approvals_needed": 1,

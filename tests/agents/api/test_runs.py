@@ -39,6 +39,9 @@ def test_a_message_becomes_a_queued_run() -> None:
         "id": run.id,
         "thread": run.thread_id,
         "parent": None,
+        "depth": 0,
+        "subagent": "",
+        "children": 0,
         "agent": "writer",
         "provider": "scripted",
         "model": "demo",
@@ -58,6 +61,7 @@ def test_a_message_becomes_a_queued_run() -> None:
         },
         "cost": "0.000000",
         "output": None,
+        "structured_output": None,
     }
     assert (run.owner, run.source) == (ann, "api")
     assert run.messages.get().text == "Write a poem"

@@ -55,6 +55,7 @@ def endpoints() -> list[tuple[str, str, str]]:
         ("GET", approval, READ),
         ("POST", f"{approval}/decide", APPROVE),
         ("GET", "/api/v1/grants", READ),
+        ("GET", "/api/v1/usage", READ),
         ("POST", "/api/v1/grants/none/revoke", APPROVE),
         ("POST", f"{run}/cancel", RUN),
     ]

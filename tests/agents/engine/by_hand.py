@@ -54,7 +54,7 @@ def claimed(run: Run) -> Writer:
     """Claim a run that is to be had."""
     won = claim(run)
     assert won is not None
-    return Writer(run.id, run.thread_id, won.fence)
+    return Writer(run.id, run.thread_id, won.fence, run.parent_id)
 
 
 def let_lease_expire(run: Run) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 from django_q.models import OrmQ
 
 from agents.models import ApprovalRequest, Message, Run, RunClock, RunEvent, ToolCall
-from agents.states import ACTIVE_RUNS, OPEN_CALLS, ToolCallStatus
+from agents.states import ACTIVE_RUNS, ENDED_RUNS, OPEN_CALLS, ToolCallStatus
 
 ENDS = ("run.completed", "run.failed", "run.cancelled")
 CALL_ENDS = ("tool.completed", "tool.failed", "tool.denied", "tool.rejected")
@@ -17,7 +18,8 @@ def check_run(run: Run) -> None:
     """Raise AssertionError if the rows of `run` contradict each other or its status."""
     run.refresh_from_db()
     clock = RunClock.objects.get(run=run)
-    pending = ApprovalRequest.objects.filter(run=run, status="pending")
+    asked = ApprovalRequest.objects.filter(run=run, status="pending")
+    pending = asked.exclude(kind="budget")
     calls = list(ToolCall.objects.filter(run=run))
     waiting = {call.pk for call in calls if call.status == ToolCallStatus.WAITING}
     assert set(pending.values_list("tool_call", flat=True)) == waiting
@@ -28,12 +30,20 @@ def check_run(run: Run) -> None:
     else:
         assert (clock.lease_until, clock.lease_holder) == (None, ""), run.status
     if run.status == "waiting":
-        assert waiting, "a run waits for nothing"
+        still = run.children.filter(is_awaited=True).exclude(status__in=ENDED_RUNS)
+        on_children = run.wait_reason == "children"
+        if run.wait_reason == "budget":
+            check_budget_is_asked(run)
+        else:
+            assert still.exists() if on_children else waiting, "a run waits for nothing"
         assert not clock.cancel_requested, "a cancellation was lost"
     if run.has_ended:
         assert not [call for call in calls if call.status in OPEN_CALLS]
         assert run.status == "failed" or not waiting
-    if run.status == "pending":
+        assert not asked.filter(kind="budget").exists()
+        assert not clock.reserved_from, "an ended run keeps a reservation"
+    assert run.wake_at is None or run.wait_reason in ("children", "budget")
+    if run.status == "pending" and run.parent is None:
         active = Run.objects.filter(thread=run.thread_id, parent=None, status__in=ACTIVE_RUNS)
         assert active.exists(), "a message waits for a thread that is free"
     if run.status == "queued" and run.executor == "pool":
@@ -42,6 +52,39 @@ def check_run(run: Run) -> None:
     for call in calls:
         check_call(call)
     check_events(run, clock)
+
+
+def check_budget_is_asked(run: Run) -> None:
+    """Somebody is asked for more of what it waits for: in its own run, or above."""
+    allowance = run.clock.waits_for
+    assert allowance is not None
+    asked = ApprovalRequest.objects.filter(allowance=allowance, status="pending")
+    above = run
+    while above.parent is not None:
+        above = above.parent
+    assert asked.filter(run=allowance.run or above).count() == 1
+
+
+def check_family(parent: Run) -> None:
+    """Raise AssertionError if a run's rows contradict those of its children."""
+    limit = parent.spec["max_concurrent_subagents"]
+    children = list(parent.children.select_related("clock"))
+    active = [child for child in children if child.status in ACTIVE_RUNS]
+    asked = [child.pk for child in active if child.clock.cancel_requested]
+    if parent.has_ended:
+        left = [child for child in children if not child.has_ended and child.pk not in asked]
+        assert not left, "a run has ended, and what it began goes on"
+    else:
+        assert len(active) <= limit
+        if any(child.status == "pending" for child in children):
+            assert len(active) == limit, "a child waits, and there is room"
+    events = RunEvent.objects.filter(run=parent, type__startswith="subagent.")
+    seen = Counter((row.type, json.loads(row.data)["child_run_id"]) for row in events)
+    assert set(seen.values()) <= {1}
+    for child in children:
+        assert seen["subagent.started", child.pk] == 1
+        ended_before = child.has_ended and not parent.has_ended
+        assert not ended_before or seen["subagent.finished", child.pk], "its end was not told"
 
 
 def check_call(call: ToolCall) -> None:

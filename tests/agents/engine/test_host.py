@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from agents.engine import host as engine_host
-from agents.models import POOL
-from tests.support.runs import host, make_agent, make_user, start_run, wait_for_status
+from agents.engine.journal_rows import Writer
+from agents.models import POOL, RunClock
+from tests.support.runs import (
+    host,
+    make_agent,
+    make_user,
+    script_file,
+    start_run,
+    wait_for_status,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,3 +33,20 @@ def test_a_full_process_takes_the_next_run_as_soon_as_it_has_room(
             running.submit(run.id)
         for run in runs:
             wait_for_status(run, "completed")
+
+
+def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
+    tmp_path: Path,
+) -> None:
+    """As of a run that was parked, woken and taken again by the same process within a moment."""
+    user = make_user()
+    make_agent(user, model=script_file(tmp_path, [{"text": "Done.", "delay": 0.5}]))
+    run = start_run(user)
+    earlier = Writer(run.id, run.thread_id, 0)
+    with host() as running:
+        running.submit(run.id)
+        wait_for_status(run, "running")
+        late = ("text.delta", {"part_id": "1.0", "text": "late"})
+        running._loop.call_soon_threadsafe(lambda: running.deltas(earlier).put(late))
+        wait_for_status(run, "completed")
+    assert RunClock.objects.get(run=run).fence == 1

@@ -117,7 +117,7 @@ DRIVEN = ANYBODY | {
     "complete": as_driver(complete_run, "end_turn", 1),
     "fail": as_driver(fail_run, "code", "message", 1),
     "end cancelled": as_driver(cancel_driven_run, 1),
-    "hand back": lambda scene: committed(hand_back, scene.run.id, scene.writer.fence),
+    "hand back": lambda scene: committed(hand_back, scene.writer),
     "events": as_driver(write_events, [("text.delta", {})]),
     "start": lambda scene: committed(write_started, scene.writer, scene.calls[1], []),
     "result": lambda scene: committed(write_results, scene.writer, [success(scene.calls[0])]),

@@ -38,8 +38,12 @@ def test_every_request_begins_with_the_one_before(count: int) -> None:
 
 def test_the_rows_of_a_turn_do_not_grow_with_the_conversation() -> None:
     user = make_user()
-    look = Turn(text="Again.", tool_uses=[ToolUse("ls", {"path": "/"})])
-    with served([look] * 40 + [Turn(text="Done.")]):
+    # Not the same call each time, which would be noticed.
+    looks = [
+        Turn(text="Again.", tool_uses=[ToolUse("glob", {"pattern": f"*.{number}"})])
+        for number in range(40)
+    ]
+    with served([*looks, Turn(text="Done.")]):
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5")
         run = drive_to_end(start_run(user))
     assert Message.objects.filter(run=run).count() == 42

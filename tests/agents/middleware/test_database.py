@@ -95,9 +95,9 @@ def test_a_sole_connection_is_the_default_and_has_a_name(tmp_path: Path) -> None
     assert (calls[2].status, calls[2].code) == ("failed", "no_database")
     assert "shop" in str(calls[2].result_content)
     assert calls[3].result_content == (
-        "SQLite, 1 tables\nsales(id INTEGER PK, amount NUMERIC NOT NULL)"
+        "SQLite, 1 table\nsales(id INTEGER PK, amount NUMERIC NOT NULL)"
     )
-    assert calls[4].result_content == "SQLite, 1 tables\nsales"
+    assert calls[4].result_content == "SQLite, 1 table\nsales"
     assert "| amount | NUMERIC | NO | NULL |  |" in str(calls[5].result_content)
     assert (calls[6].status, calls[6].code) == ("failed", "not_found")
     assert (calls[7].status, calls[7].code) == ("failed", "database")
@@ -200,7 +200,7 @@ def test_only_agents_with_a_database_have_the_tools() -> None:
     assert set(TOOLS) < set(toolset_for(spec(databases=("shop",))).tools)
     assert set(TOOLS) < known_tool_names()
     alone = spec(profile="sandbox_only", databases=("shop",))
-    assert list(toolset_for(alone).tools) == ["write_todos", "execute_in_sandbox"]
+    assert list(toolset_for(alone).tools) == ["write_todos", "execute_in_sandbox", "task"]
 
 
 def test_they_cost_little_and_the_prompt_names_the_databases() -> None:
@@ -214,3 +214,43 @@ def test_they_cost_little_and_the_prompt_names_the_databases() -> None:
     assert "You can read: sales, hr." in toolset_for(agent).system_prompt(agent, NOON)
     many = spec(databases=tuple(f"database_{number}" for number in range(300)))
     assert size(many) - size(spec()) <= 1.6 * 1024
+
+
+def test_the_prompt_names_dialects_and_what_can_be_written() -> None:
+    def text(**fields: Any) -> str:
+        agent = spec(databases=("hr", "sales"), **fields)
+        return toolset_for(agent).system_prompt(agent, NOON)
+
+    assert "You can read: hr, sales (SQLite)." in text(database_dialects=("sqlite", "sqlite"))
+    assert "You can read: hr (DuckDB), sales (PostgreSQL). Look at get_schema first." in text(
+        database_dialects=("duckdb", "postgresql")
+    )
+    assert "hr, sales (SQLite), which" not in text(database_dialects=("", "sqlite"))
+    assert "You can write: sales," in text(writable_databases=("sales",))
+    assert "can write" not in text(writable_databases=("sales",), read_only=True)
+
+
+def test_an_agent_without_write_mode_has_the_tools_and_the_prompt_of_before() -> None:
+    def offered(agent: AgentSpec) -> str:
+        toolset = toolset_for(agent)
+        return dump(toolset.wire) + toolset.system_prompt(agent, NOON)
+
+    reads = spec(databases=("hr", "sales"))
+    assert _segment(reads) == READING
+    tool = toolset_for(reads).tools["execute_sql"]
+    assert tool.variant is None
+    assert tool.description == "Run one SELECT. params: values for :name in the query."
+    writes = spec(databases=("hr", "sales"), writable_databases=("sales",))
+    assert 0 < len(offered(writes)) - len(offered(reads)) <= 200
+
+
+READING = (
+    "## Databases\nYou can read: hr, sales. Look at get_schema first, which names the SQL "
+    "dialect. Filter and aggregate in SQL; long results come as a CSV file."
+)
+
+
+def _segment(agent: AgentSpec) -> str:
+    text = toolset_for(agent).system_prompt(agent, NOON)
+    start = text.index("## Databases")
+    return text[start : text.index("\n\n", start)]

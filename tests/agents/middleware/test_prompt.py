@@ -14,6 +14,10 @@ from skills_app.package import Head
 from skills_app.pinned import PinnedSkill
 
 MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
+DELEGATION_TOOLS = frozenset({"task", "parallel_tasks"})
+BACKGROUND_TOOLS = frozenset(
+    {"spawn_subagent", "spawn_parallel", "wait_subagent", "cancel_subagent"}
+)
 SKILL_TOOLS = frozenset({"list_skills", "load_skill", "deactivate_skill"})
 BEANS = PinnedSkill(1, "", "reviewed", Head("beans", "Counts\nbeans."))
 NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
@@ -25,7 +29,7 @@ def spec(**fields: Any) -> AgentSpec:
 
 @pytest.mark.parametrize(("profile", "limit"), [("full", 6 * 1024), ("sandbox_only", 4 * 1024)])
 def test_the_first_request_stays_small(profile: str, limit: int) -> None:
-    agent = spec(profile=profile)
+    agent = spec(profile=profile, subagent_depth=0)
     toolset = toolset_for(agent)
     size = len(toolset.system_prompt(agent, NOON).encode()) + len(dump(toolset.wire).encode())
     assert size <= limit
@@ -35,6 +39,7 @@ def test_the_sandbox_only_profile_has_exactly_its_tools() -> None:
     assert list(toolset_for(spec(profile="sandbox_only")).tools) == [
         "write_todos",
         "execute_in_sandbox",
+        "task",
     ]
 
 
@@ -44,20 +49,26 @@ def test_the_full_profile_has_exactly_its_tools() -> None:
     memory = ["write_memory", "read_memory", "list_memory"]
     execution = ["execute", "execute_python"]
     skills = ["list_skills", "load_skill", "deactivate_skill"]
-    assert list(toolset_for(spec()).tools) == [*planning, *files, *execution, *memory, *skills]
-    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files, *memory, *skills]
+    rest = [*memory, *skills, "task", "parallel_tasks"]
+    assert list(toolset_for(spec()).tools) == [*planning, *files, *execution, *rest]
+    assert list(toolset_for(spec(sandbox=False)).tools) == [*planning, *files, *rest]
+    background = toolset_for(spec(background_subagents=True)).tools
+    assert set(background) - set(toolset_for(spec()).tools) == BACKGROUND_TOOLS
+    assert not DELEGATION_TOOLS & set(toolset_for(spec(subagent_depth=0)).tools)
 
 
-@pytest.mark.parametrize("family", [MEMORY_TOOLS, SKILL_TOOLS])
+@pytest.mark.parametrize("family", [MEMORY_TOOLS, SKILL_TOOLS, DELEGATION_TOOLS, BACKGROUND_TOOLS])
 def test_a_family_of_tools_costs_little(family: frozenset[str]) -> None:
-    whole, rest = toolset_for(spec()), spec(tools=tuple(known_tool_names() - family))
+    background = {"background_subagents": family == BACKGROUND_TOOLS}
+    whole = toolset_for(spec(**background))
+    rest = spec(tools=tuple(known_tool_names() - family), **background)
     without = toolset_for(rest)
 
     def size(toolset: Toolset, agent: AgentSpec) -> int:
         prompt = toolset.system_prompt(agent, NOON, [BEANS])
         return len(prompt.encode()) + len(dump(toolset.wire).encode())
 
-    assert 0 < size(whole, spec()) - size(without, rest) <= 1.2 * 1024
+    assert 0 < size(whole, spec(**background)) - size(without, rest) <= 1.2 * 1024
 
 
 def test_a_skill_is_a_line_of_the_prompt() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
 
 from agents.databases.target import DatabaseTarget
 from agents.models import Agent, AgentVersion, DatabaseConnection
@@ -20,6 +21,7 @@ from agents.selectors.databases import (
     RunDatabases,
     connections_of_run,
     shown_address,
+    target_of,
     targets_of,
 )
 from agents.services.agents import build_spec, current_version, save_agent
@@ -31,7 +33,7 @@ from agents.services.databases import (
 )
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.runs import RunRequest, create_run
-from agents.spec import AgentSpec
+from agents.spec import LATER_FIELDS, AgentSpec
 from tests.agents.admin import rows
 
 pytestmark = pytest.mark.django_db
@@ -68,8 +70,8 @@ def test_an_agent_without_databases_keeps_its_version_and_its_spec():
     agent = rows.agent("coder")
     spec = agent.versions.get().spec
     assert "databases" not in spec
-    # What the release before stored: every field but this one.
-    assert set(spec) == set(AgentSpec.model_fields) - {"databases"}
+    # What the first release stored: every field but those that came later and say nothing.
+    assert set(spec) == set(AgentSpec.model_fields) - set(LATER_FIELDS)
     assert "databases" not in json.loads(build_spec(agent).model_dump_json())
     assert AgentSpec.model_validate(spec).databases == ()
 
@@ -265,3 +267,34 @@ def test_a_loaded_dump_has_no_url_and_says_so():
     agent.databases.add(row)
     with pytest.raises(DatabaseUnavailable, match="Nothing is stored here"):
         targets(agent, "shop")
+
+
+def test_write_mode_and_dialect_are_pinned_by_a_version_and_asked_anew(file):
+    root = rows.superuser("boss")
+    shop = save_connection(DatabaseConnection(name="files"), url=file, by=root)
+    agent = agent_with(shop)
+    spec = AgentSpec.model_validate(spec_of(agent))
+    assert (spec.database_dialects, spec.writable_databases) == (("sqlite",), ())
+
+    shop.allow_writes = True
+    editor = rows.staff("editor", "configure_database")
+    with pytest.raises(NotAllowed, match="allow_database_writes"):
+        save_connection(shop, url="", by=editor)
+    save_connection(shop, url="", by=root)
+    spec = AgentSpec.model_validate(current_version(agent).spec)
+    assert spec.writable_databases == ("files",)
+    [row] = DatabaseConnection.objects.all()
+    assert target_of(row).allow_writes
+
+    row.allow_writes = False
+    with pytest.raises(NotAllowed):  # nor may they change one that is written
+        save_connection(row, url="", by=editor)
+
+
+def test_ones_own_of_a_command_line_only_read(file):
+    agent = rows.agent("own", owner=rows.superuser("boss"))
+    row = save_own_connection(agent, "mine", seal_url(file))
+    row.allow_writes = True
+    assert not target_of(row).allow_writes
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row.save()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.prompt_variables import expand, unknown_names
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.services.prompt_import import (
     MAX_BYTES,
@@ -134,3 +135,10 @@ def test_suspicious_instructions_are_stored_only_when_they_are_taken_on() -> Non
     with pytest.raises(InvalidRequest, match="suspicious"):
         store_prompt(agent.pk, plan, by=owner)
     assert store_prompt(agent.pk, plan, by=owner, accept_findings=True).version == 2
+
+
+def test_what_looks_like_a_variable_of_vels_is_the_text_of_the_project() -> None:
+    text = "Templates say {{user.name}}, {{ user.name }}, {{context.x}}, {{foo}} and {{{{date}}."
+    prompt = prompt_of([AgentsFile("CLAUDE.md", text)])
+    assert not unknown_names(prompt)
+    assert expand(prompt, {}) == f"# From CLAUDE.md\n\n{text}"

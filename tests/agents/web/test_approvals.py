@@ -137,7 +137,7 @@ def test_a_subagents_call_shows_the_path_of_runs(run: str, sign_in: SignIn) -> N
     type(parent.clock).objects.create(run=child)
     ask(child.pk)
     [card] = sign_in("olga").get("/approvals/live/").json()["cards"]
-    assert card["path"] == f"{current_version(parent.thread.agent).spec['name']} → research"
+    assert card["path"] == f"{current_version(parent.thread.agent).spec['name']} › research"
 
 
 def test_filters(run: str, sign_in: SignIn) -> None:

@@ -93,7 +93,7 @@ def columns(request: ApprovalRequest) -> tuple[str | Text, ...]:
     """One request as a row of the list."""
     return (
         request.id,
-        Text(one_line(request.run.agent_version.spec["slug"], 30)),
+        Text(one_line(request.run.spec["slug"], 30)),
         request.run_id,
         status_words(request),
         length(timezone.now() - request.created_at),
@@ -153,7 +153,7 @@ def as_data(request: ApprovalRequest) -> dict[str, Any]:
     return {
         "id": request.id,
         "run": request.run_id,
-        "agent": request.run.agent_version.spec["slug"],
+        "agent": request.run.spec["slug"],
         "owner": request.run.owner.get_username(),
         "kind": request.kind,
         "tool": request.tool,

@@ -32,6 +32,10 @@ _WORDS = {
     "r": "r(espond instead)",
     "a": "a(lways)",
 }
+_QUESTIONS: dict[str, str] = {
+    ApprovalKind.MEMORY: "Save it",
+    ApprovalKind.BUDGET: "Give more",
+}
 ALWAYS = "a"
 _MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t": "tool"}
 
@@ -49,8 +53,7 @@ def ask(request: ApprovalRequest, answers: OpenAnswers, console: Console) -> Dec
     if "y" in keys and request.kind == ApprovalKind.TOOL and request.approvals_needed == 1:
         keys.append(ALWAYS)
     question = f"Run it? [{' / '.join(_WORDS[key] for key in keys)}] "
-    if request.kind == ApprovalKind.MEMORY:
-        question = question.replace("Run", "Save", 1)
+    question = question.replace("Run it", _QUESTIONS.get(request.kind, "Run it"), 1)
     forget_typed_ahead()
     try:
         while True:
@@ -104,7 +107,7 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
         if given is None:
             return None
         show_reading(reading_of_edit(request, given), console)
-        what = "Save" if request.kind == ApprovalKind.MEMORY else "Run"
+        what = _QUESTIONS.get(request.kind, "Run it").partition(" ")[0]
         if read(f"{what} this instead? [y/n] ", console).strip().lower() != "y":
             return None
     return DecisionRequest(decision, request.digest, given, reason, always)

@@ -34,11 +34,12 @@ def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Secre
 
 
 def _from_here(url: str) -> str:
-    """A SQLite file's relative path as an absolute one: a run can be resumed from elsewhere."""
-    path = url.removeprefix("sqlite:///")
-    if path == url or not path or path.startswith(("/", ":")):
-        return url
-    return f"sqlite:///{Path.cwd() / path}"
+    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    for kind in ("sqlite", "duckdb"):
+        path = url.removeprefix(f"{kind}:///")
+        if path != url and path and not path.startswith(("/", ":")):
+            return f"{kind}:///{Path.cwd() / path}"
+    return url
 
 
 def list_databases(*, as_json: bool) -> None:

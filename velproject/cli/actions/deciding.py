@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.middleware import decisions
 from agents.models import POOL, ApprovalKind, ApprovalRequest
+from agents.selectors.family import root_of
 from agents.services.approvals import DecisionRequest
 from agents.services.edited_reading import reading_of_edit
 from agents.services.errors import ServiceError
@@ -124,4 +125,4 @@ def _record(request: ApprovalRequest, answer: DecisionRequest) -> None:
     if run.status == RunStatus.WAITING:
         print("The run waits for more: vel approvals list shows it.")
     elif run.executor != POOL and is_orphan(run):
-        print(f"The run goes on with: {again(f'runs resume {run.id}')}")
+        print(f"The run goes on with: {again(f'runs resume {root_of(run).id}')}")

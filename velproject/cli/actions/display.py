@@ -6,13 +6,15 @@ may have written goes through `visible` before it is printed.
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from agents.hidden_text import escaped_json
 from velproject.cli.actions.wording import short_input, short_output, totals
 from velproject.cli.terminal import one_line, visible
 
@@ -36,6 +38,13 @@ class Display:
         self._parts: dict[str, str] = {}
         self._mid_line = False
         self._tools: dict[str, str] = {}
+        self.only_value = False
+        """Standard output gets the answer's value as JSON, and the words go where the rest goes."""
+
+    @property
+    def is_mid_line(self) -> bool:
+        """Whether the agent's words stand on a line that has not ended."""
+        return self._mid_line
 
     def event(self, event: dict[str, Any]) -> None:
         """Show one event; types that say nothing to a person are passed over."""
@@ -92,9 +101,22 @@ class Display:
             return
         self._rest()
         self._parts[part] = self._parts.get(part, "") + text
-        sys.stdout.write(visible(text))
-        sys.stdout.flush()
+        self._words.write(visible(text))
+        self._words.flush()
         self._mid_line = not text.endswith("\n")
+
+    @property
+    def _words(self) -> TextIO:
+        return sys.stderr if self.only_value else sys.stdout
+
+    def _on_output_invalid(self, data: dict[str, Any]) -> None:
+        for problem in data["problems"]:
+            what = (
+                f"{problem['path']}: {problem['message']}"
+                if problem["path"]
+                else problem["message"]
+            )
+            self.note(f"  ✗ the answer does not fit: {one_line(what, 200)}", "yellow")
 
     # What it does.
 
@@ -136,6 +158,11 @@ class Display:
         else:
             self.note(f"  ✗ network: {where}: {one_line(data['reason'])}", "red")
 
+    def _on_context_compacted(self, data: dict[str, Any]) -> None:
+        how = {"journal": "summed up from the journal", "clipping": "cut"}
+        what = how.get(str(data.get("by")), "summed up by the model")
+        self.note(f"↕ earlier turns were {what}: {data['before']:,} → {data['after']:,} tokens")
+
     def _on_skills_skipped(self, data: dict[str, Any]) -> None:
         shown = data["problems"][:SKIPPED_SHOWN]
         for problem in shown:
@@ -156,14 +183,12 @@ class Display:
     def _on_artifact_created(self, data: dict[str, Any]) -> None:
         self.note(f"  file: {one_line(str(data.get('name') or data.get('url')))}", "green")
 
-    def _on_subagent_started(self, data: dict[str, Any]) -> None:
-        self.note(f"  ⤷ {one_line(str(data['name']))} begins (run {data['child_run_id']})")
-
-    def _on_subagent_finished(self, data: dict[str, Any]) -> None:
-        self.note(f"  ⤶ {one_line(str(data['name']))}: {data['status']}")
-
-    def _on_context_compacted(self, data: dict[str, Any]) -> None:
-        self.note(f"  context shortened from {data['before']} to {data['after']} tokens")
+    def _on_budget_warning(self, data: dict[str, Any]) -> None:
+        used, limit = (
+            f"${amount}" if data["kind"] == "cost" else f"{amount:,} tokens"
+            for amount in (data["used"], data["limit"])
+        )
+        self.note(f"  nearly used up: {used} of {limit} (limit of the {data['scope']})", "yellow")
 
     # Waiting and ending.
 
@@ -177,19 +202,44 @@ class Display:
 
     def _on_run_suspended(self, data: dict[str, Any]) -> None:
         self._rest()
-        if data["reason"] != "approval":
+        if data["reason"] == "children":
+            count = len(data["child_run_ids"])
+            self.note(f"  waits for {count} {'subagent' if count == 1 else 'subagents'}")
+            self._busy("subagents at work")
+        elif data["reason"] != "approval":
             self.note(f"  waits for {data['reason']}")
 
     def _on_run_resumed(self, data: dict[str, Any]) -> None:
         self._busy("thinking")
 
-    def _on_budget_warning(self, data: dict[str, Any]) -> None:
-        self.note(f"  {data['kind']}: {data['used']} of {data['limit']} used", "yellow")
+    def _on_guard_stuck(self, data: dict[str, Any]) -> None:
+        what = "the run ends" if data["action"] == "end" else "it was told so"
+        kind = str(data["kind"]).replace("_", " ")
+        self.note(f"  stuck ({kind}, {data['count']} times): {what}", "yellow")
+
+    def _on_guard_blocked(self, data: dict[str, Any]) -> None:
+        who = one_line(str(data["guardrail"]))
+        stage = str(data["stage"]).replace("_", " ")
+        self.note(f"  ✗ {who} blocked ({stage}): {one_line(str(data['reason']), 200)}", "red")
+
+    def _on_guard_replaced(self, data: dict[str, Any]) -> None:
+        stage = str(data["stage"]).replace("_", " ")
+        self.note(f"  {one_line(str(data['guardrail']))} changed it ({stage})", "yellow")
+
+    def _on_hook_failed(self, data: dict[str, Any]) -> None:
+        self.note(f"  hook {one_line(str(data['hook']))}: {data['message']}", "yellow")
+
+    def _on_tool_retried(self, data: dict[str, Any]) -> None:
+        reason = one_line(str(data["message"]), 200)
+        self.note(f"  again in {data['retry_in']:g} s: {reason}", "yellow")
 
     def _on_run_completed(self, data: dict[str, Any]) -> None:
         self._rest()
         if data["finish_reason"] == "max_tokens":
             self.note("The answer was cut at the model's limit of output tokens.", "yellow")
+        if self.only_value and "structured_output" in data:
+            value = json.dumps(data["structured_output"], ensure_ascii=False, indent=2)
+            print(escaped_json(value), flush=True)
         self.note(totals(data))
 
     def _on_run_failed(self, data: dict[str, Any]) -> None:
@@ -222,6 +272,6 @@ class Display:
 
     def _end_line(self) -> None:
         if self._mid_line:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+            self._words.write("\n")
+            self._words.flush()
             self._mid_line = False

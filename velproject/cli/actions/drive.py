@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
 from velproject.cli.actions.ask import ask
 from velproject.cli.actions.display import Display
+from velproject.cli.actions.family import Family
 from velproject.cli.actions.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.actions.orphans import take_over
+from velproject.cli.actions.tree_display import TreeDisplay
 from velproject.cli.boot import again
 from velproject.cli.errors import (
     FAILED,
@@ -35,38 +38,60 @@ from velproject.cli.errors import (
     explain,
 )
 
+StandIn = Callable[[ApprovalRequest], DecisionRequest]
+
 
 class Driver:
     """One host for all runs of a session, and what shows them. Close it, or the process stays.
 
-    With `as_json` each event is a line of JSON and nobody is asked anything.
+    With `as_json` each event is a line of JSON and nobody is asked anything. `stand_in` answers
+    where nobody sits at a terminal; that is told each time.
     """
 
-    def __init__(self, owner: User, *, as_json: bool = False) -> None:
+    def __init__(
+        self, owner: User, *, as_json: bool = False, stand_in: StandIn | None = None
+    ) -> None:
         self.owner = owner
+        self.stand_in = stand_in
         self.as_json = as_json
         self.display = Display(live=not as_json)
         self.interactive = sys.stdin.isatty() and not as_json
         self.host = Host(executor=own_executor(), on_database_error=self._database_failed)
         self._watched: Watch | None = None
+        self._tree: TreeDisplay | None = None
+        self._left: set[str] = set()
         self._runner = asyncio.Runner()
         self._started = False
 
-    def drive(self, run: Run, *, after: int = 0, adopt: bool = False) -> int:
-        """Drive `run` until it ends or waits for somebody else; the exit code says which.
+    def drive(self, run: Run, *, adopt: bool = False) -> int:
+        """Drive `run` with its subagents until it ends or waits for somebody else; the exit code
+        says which.
 
-        `after` is the last event that is not to be shown again. With `adopt` the run is another
-        process's until now.
+        With `adopt` the run is another process's until now, and what was is not shown again.
         """
         if not self._started:
             self.host.start()
             self._started = True
-        watch = self._watched = Watch(run.id, after, self._show, self.owner.username)
+        self.display.only_value = bool(run.output_schema or run.spec.get("output_schema"))
+        family = Family(run.id)
+        self._left.clear()
+        self._tree = TreeDisplay(run.id, self.display)
+        if adopt:
+            self._tree.know(family.members()[1:])
+        watch = self._watched = Watch(
+            run.id,
+            family.positions() if adopt else {},
+            self._show,
+            self.owner.username,
+            lambda: self._has_question(family) or family.is_stuck(),
+        )
         while True:
             run.refresh_from_db()
             try:
-                if run.status == RunStatus.WAITING and not self._decide(run):
-                    return self._leave_waiting(run)
+                if not self._decide(family):
+                    # One that has ended says so before its parent does.
+                    watch.catch_up([member.pk for member in reversed(family.members())])
+                    return self._leave_waiting(family)
             except KeyboardInterrupt:
                 cancel_run(run.id, by=self.owner.username, reason=STOPPED)
                 self.display.note("\nCancelled", "yellow")
@@ -101,7 +126,8 @@ class Driver:
 
     def watch(self, run: Run) -> int:
         """Show a run that others drive until it ends or waits. Ctrl-C stops watching only."""
-        watch = Watch(run.id, 0, self._show, by=None)
+        self._tree = TreeDisplay(run.id, self.display)
+        watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
         try:
             return self._runner.run(watch.until_pause()) or OK
         finally:
@@ -121,8 +147,8 @@ class Driver:
     def _show(self, event: dict[str, Any]) -> None:
         if self.as_json:
             print(json.dumps(event), flush=True)
-        else:
-            self.display.event(event)
+        elif self._tree is not None:
+            self._tree.event(event)
 
     def _say_where_files_are(self, run: Run) -> None:
         if self.as_json:
@@ -130,24 +156,42 @@ class Driver:
         for place in kept_files(run):
             self.display.note(f"Files: {place}")
 
-    def _decide(self, run: Run) -> bool:
-        """Ask about everything that waits. False if something is left waiting.
+    def _decide(self, family: Family) -> bool:
+        """Ask about everything that waits, subagents' too. False if nothing goes on without it.
 
         What was refused is asked again, as it then is; what is for somebody else stays.
         """
-        left: set[str] = set()
-        while self.interactive:
-            request = next((row for row in pending_requests(run) if row.pk not in left), None)
-            if request is None:
-                break
+        while (request := self._next_question(family)) is not None:
+            if not self.interactive:
+                if not self._take(request, self._stand_in_for(request)):
+                    self._left.add(request.pk)
+                continue
             answers = open_answers(request, self.owner)
             answer = ask(request, answers, self.display.notes)
             if answer is None and answers.offered:
-                return False
-            if answer is None or not self._take(request, answer):
-                left.add(request.pk)
-        run.refresh_from_db()
-        return run.status != RunStatus.WAITING
+                self._left |= {row.pk for row in family.pending_requests()}
+            elif answer is None or not self._take(request, answer):
+                self._left.add(request.pk)
+        return not family.is_stuck()
+
+    def _next_question(self, family: Family) -> ApprovalRequest | None:
+        """What is to be answered here, if anything."""
+        if not self.interactive and self.stand_in is None:
+            return None
+        pending = family.pending_requests()
+        return next((row for row in pending if row.pk not in self._left), None)
+
+    def _has_question(self, family: Family) -> bool:
+        return self._next_question(family) is not None
+
+    def _stand_in_for(self, request: ApprovalRequest) -> DecisionRequest:
+        assert self.stand_in is not None
+        answer = self.stand_in(request)
+        self.display.note(
+            f"Nobody sits at a terminal, so Vel itself answers {request.tool}: {answer.decision}",
+            "bold yellow",
+        )
+        return answer
 
     def _take(self, request: ApprovalRequest, answer: DecisionRequest) -> bool:
         """Decide. False when it now waits for somebody else."""
@@ -161,13 +205,13 @@ class Driver:
             return False
         return True
 
-    def _leave_waiting(self, run: Run) -> int:
+    def _leave_waiting(self, family: Family) -> int:
         self.display.close()
-        for request in pending_requests(run):
+        for request in family.pending_requests():
             self.display.note(f"{request.tool} waits for approval:", "bold yellow")
             self.display.note(f"  {again(f'approvals show {request.id}')}")
             self.display.note(f"  {again(f'approvals decide {request.id} approve')}")
-        self.display.note(f"Then the run goes on with: {again(f'runs resume {run.id}')}")
+        self.display.note(f"Then the run goes on with: {again(f'runs resume {family.run_id}')}")
         return WAITING
 
 
@@ -178,15 +222,6 @@ def kept_files(run: Run) -> list[Path]:
     kept = vel_settings().workspaces / thread.id
     areas = [*own, kept / "workspace", kept / "outputs"]
     return [area for area in areas if area.is_dir() and any(area.iterdir())]
-
-
-def pending_requests(run: Run) -> list[ApprovalRequest]:
-    found = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
-    return list(
-        found.select_related(
-            "run__agent_version__agent", "run__owner", "run__thread", "memory_edit"
-        ).order_by("id")
-    )
 
 
 def exit_code(run: Run) -> int:

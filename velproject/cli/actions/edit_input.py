@@ -12,6 +12,7 @@ from click.exceptions import ClickException
 
 from agents.hidden_text import escaped_text, unescaped_text
 from agents.models import ApprovalKind, ApprovalRequest
+from agents.services.budget_answers import editable_part
 from memory.limits import MAX_FILE_BYTES
 from velproject.cli.errors import CliError
 
@@ -53,6 +54,8 @@ def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
     if memory is not None:
         before = escaped_text(memory.proposed_content or "")
         suffix = Path(memory.path).suffix or ".md"
+    elif request.kind == ApprovalKind.BUDGET:
+        before, suffix = json.dumps(editable_part(request), indent=2), ".json"
     else:
         before, suffix = json.dumps(request.input, indent=2, ensure_ascii=True), ".json"
     try:

@@ -1,4 +1,4 @@
-"""Following one run at the terminal: its events, and signals as wishes to cancel it."""
+"""Following one run at the terminal: its and its subagents' events, signals as wishes to cancel."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, NoReturn
 
 from django.db import DatabaseError, connection
 
-from agents.events.tail import tail
+from agents.events.read import read_events
+from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
 from velproject.cli.errors import INTERRUPTED, TERMINATED
 
@@ -24,20 +25,32 @@ DATABASE_PATIENCE = 8.0
 STOPPED = "stopped at the terminal"
 _PROGRESS = ("step.completed", "tool.completed", "tool.failed")
 _FINAL = ("run.completed", "run.failed", "run.cancelled")
+_STOPS = ("run.suspended", *_FINAL)
 _WAITS_FOR_PERSON = ("approval", "budget")
+
+Show = Callable[[dict[str, Any]], None]
 
 
 class Watch:
     """Following one run, over pauses, with Ctrl-C and SIGTERM as wishes to cancel it."""
 
     def __init__(
-        self, run_id: str, after: int, show: Callable[[dict[str, Any]], None], by: str | None
+        self,
+        run_id: str,
+        positions: Mapping[str, int],
+        show: Show,
+        by: str | None,
+        must_pause: Callable[[], bool],
     ) -> None:
-        """`by` is who cancels the run on a signal; None only stops watching."""
+        """`positions`: what is not to be shown again, by run. `by` is who cancels the run on a
+        signal; None only stops watching. `must_pause` is asked, in a thread, when a subagent has
+        stopped: whether a person has to do something.
+        """
         self._run_id = run_id
-        self._after = after
+        self._positions = dict(positions)
         self._show = show
         self._by = by
+        self._must_pause = must_pause
         self._wish: asyncio.Future[int] | None = None
         self._failing_since: float | None = None
 
@@ -48,8 +61,16 @@ class Watch:
         if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
             self._wish.get_loop().call_soon_threadsafe(_give_up, self._wish, error)
 
+    def catch_up(self, run_ids: Sequence[str]) -> None:
+        """Show what is stored of these runs and was not shown yet."""
+        for run_id in run_ids:
+            while events := read_events(run_id, after=self._positions.get(run_id, 0)):
+                for event in events:
+                    self._positions[run_id] = event["seq"]
+                    self._show({"run_id": run_id, **event})
+
     async def until_pause(self) -> int | None:
-        """Show events until the run ends or waits for a person.
+        """Show events until the run ends, or it waits for a person or for one that does.
 
         None, or the exit code when a signal has cancelled the run.
         """
@@ -79,18 +100,41 @@ class Watch:
                 loop.remove_signal_handler(number)
 
     async def _follow(self) -> None:
-        async with aclosing(tail.follow(self._run_id, after=self._after)) as events:
-            async for event in events:
-                self._after = event["seq"]
-                if event["type"] in _PROGRESS:
+        """A subagent that was told to end may do so after its parent: it has a moment for it."""
+        try:
+            async with asyncio.timeout(None) as limit:
+                await self._show_until_pause(limit)
+        except TimeoutError:
+            return
+
+    async def _show_until_pause(self, limit: asyncio.Timeout) -> None:
+        async with aclosing(follow_tree(self._run_id, positions=self._positions)) as events:
+            async for stored in events:
+                event = stored.as_dict()
+                self._positions[stored.run_id] = stored.seq
+                if stored.type in _PROGRESS:
                     self._failing_since = None
                 self._show(event)
-                if event["type"] in _FINAL:
+                is_own = stored.run_id == self._run_id
+                if is_own and stored.type in _FINAL:
+                    limit.reschedule(asyncio.get_running_loop().time() + PATIENCE)
+                elif await self._ends_here(event, is_own):
                     return
-                if event["type"] == "run.suspended" and (
-                    event["data"]["reason"] in _WAITS_FOR_PERSON
-                ):
-                    return
+
+    async def _ends_here(self, event: dict[str, Any], is_own: bool) -> bool:
+        if is_own and _waits_for_person(event):
+            return True
+        return event["type"] in _STOPS and await asyncio.to_thread(self._asks_for_pause)
+
+    def _asks_for_pause(self) -> bool:
+        try:
+            return self._must_pause()
+        finally:
+            connection.close()
+
+
+def _waits_for_person(event: dict[str, Any]) -> bool:
+    return event["type"] == "run.suspended" and event["data"]["reason"] in _WAITS_FOR_PERSON
 
 
 def _wish(wish: asyncio.Future[int], code: int) -> None:

@@ -6,51 +6,58 @@ import json
 
 from django.contrib.auth.models import User
 
-from agents.events.read import read_events
 from agents.models import POOL, Message, MessageRole, Run
+from agents.selectors.family import descendants_of, in_tree_order, root_of
 from agents.selectors.visible import runs_for
-from agents.states import RunStatus
+from agents.states import RunStatus, WaitReason
 from velproject.cli.actions.display import Display
 from velproject.cli.actions.drive import Driver
+from velproject.cli.actions.family import replay
 from velproject.cli.actions.find import by_id
 from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.orphans import cancel_wherever, take_over
 from velproject.cli.actions.runs import status_words
+from velproject.cli.actions.tree_display import TreeDisplay
 from velproject.cli.boot import again
 from velproject.cli.errors import CliError
-from velproject.cli.terminal import visible
-
-PAGE = 500
+from velproject.cli.terminal import one_line, visible
 
 
 def show_run(*, run_id: str, as_json: bool, follow: bool) -> None:
-    """The run's events, as they were shown while it ran."""
+    """The run's events and those of its subagents, as they were shown while it ran."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if follow and not run.has_ended:
         Driver(owner, as_json=as_json).watch(run)
         return
+    if as_json:
+        for event in replay(run.id):
+            print(json.dumps(event))
+        return
     display = Display(live=False)
-    if not as_json:
-        _show_head(run, display)
-    after = 0
-    while events := read_events(run.id, after=after, limit=PAGE):
-        for event in events:
-            if as_json:
-                print(json.dumps({"run_id": run.id, **event}))
-            else:
-                display.event(event)
-        after = events[-1]["seq"]
+    _show_head(run, display)
+    tree = TreeDisplay(run.id, display)
+    for event in replay(run.id):
+        tree.event(event)
+    _show_tree(run, display)
     display.close()
 
 
 def _show_head(run: Run, display: Display) -> None:
-    spec = run.agent_version.spec
+    spec = run.spec
     display.note(f"run {run.id}  {status_words(run)}  {spec['slug']} ({spec['model']})")
     message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).first()
     if message is not None:
         for line in visible(message.text).splitlines():
             display.note(f"> {line}", "bold")
+
+
+def _show_tree(run: Run, display: Display) -> None:
+    """What it has delegated, each below its own parent."""
+    for member in in_tree_order(run.id, descendants_of(run.id)):
+        indent = "  " * (member.depth - run.depth)
+        task = one_line(member.thread.title, 80)
+        display.note(f"{indent}{member.subagent}  {status_words(member)}  run {member.id}: {task}")
 
 
 def cancel(*, run_id: str, reason: str) -> None:
@@ -70,8 +77,13 @@ def resume(*, run_id: str, as_json: bool, detach: bool) -> int:
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended and run.status != RunStatus.FAILED:
         raise CliError(f"The run is {run.status}: send a new message with --session instead.")
+    if run.parent is not None:
+        raise CliError(
+            "It is a subagent's run, which goes on with the one that a person began: "
+            f"{again(f'runs resume {root_of(run).id}')}"
+        )
     if detach:
-        if run.status == RunStatus.WAITING:
+        if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
             raise CliError(
                 f"The run waits for approval: decide that first ({again('approvals list')})."
             )
@@ -84,6 +96,6 @@ def resume(*, run_id: str, as_json: bool, detach: bool) -> int:
 def _drive_here(run: Run, owner: User, *, as_json: bool) -> int:
     driver = Driver(owner, as_json=as_json)
     try:
-        return driver.drive(run, after=run.clock.seq, adopt=True)
+        return driver.drive(run, adopt=True)
     finally:
         driver.close()

@@ -8,8 +8,10 @@ import sys
 import time
 
 from agents.models import POOL, Run
+from agents.selectors.family import descendants_of
 from agents.services.errors import Conflict
-from agents.services.run_control import cancel_run, resume_run
+from agents.services.run_control import cancel_run
+from agents.services.takeover import take_over_family
 from agents.states import RunStatus
 
 POLL_SECONDS = 0.5
@@ -30,14 +32,15 @@ def is_orphan(run: Run) -> bool:
 
 
 def take_over(run: Run, executor: str) -> None:
-    """Make the run `executor`'s. Of an orphan the lease is waited for, half a minute at most.
+    """Make the run and its subagents `executor`'s. Leases of orphans are waited for, half a minute
+    at most.
 
     Raises `Conflict` as `resume_run` does, also for a run that somebody drives.
     """
     said = False
     while True:
         try:
-            resume_run(run.id, executor=executor)
+            take_over_family(run.id, executor=executor)
             return
         except Conflict as error:
             if error.code != "driven" or not is_orphan(run):
@@ -51,7 +54,8 @@ def cancel_wherever(run: Run, *, by: str, reason: str) -> Run:
     said = False
     while True:
         run = cancel_run(run.id, by=by, reason=reason)
-        if run.status != RunStatus.RUNNING or not is_orphan(run):
+        left = any(member.status == RunStatus.RUNNING for member in (run, *descendants_of(run.id)))
+        if not left or not is_orphan(run):
             return run
         said = said or _say_waiting()
         time.sleep(POLL_SECONDS)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import readline  # noqa: F401  # input() edits lines once it is imported
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from django.contrib.auth.models import User
 
@@ -47,6 +48,8 @@ def run(
     skills: Sequence[Path],
     session: str | None,
     databases: Sequence[tuple[str, str]],
+    output_schema: dict[str, Any] | None,
+    context: Mapping[str, str],
     as_json: bool,
     options: AgentOptions,
 ) -> int:
@@ -72,6 +75,8 @@ def run(
         source="cli",
         workspace_path=workspace_path,
         skill_directories=directories or None,
+        output_schema=output_schema,
+        context=context,
     )
     conversation = Conversation(driver, request, None if agent else options)
     try:

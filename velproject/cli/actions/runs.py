@@ -10,6 +10,7 @@ from django.utils import timezone
 from rich.text import Text
 
 from agents.models import Run
+from agents.selectors.family import with_child_count
 from agents.selectors.visible import runs_for
 from agents.states import RunStatus
 from velproject.cli.actions.display import new_console
@@ -20,13 +21,14 @@ from velproject.cli.terminal import one_line
 
 
 def list_runs(*, as_json: bool, limit: int, status: str | None, everybody: bool) -> None:
-    """Newest first."""
+    """Newest first. Subagents' runs are only counted: `vel runs show` has them."""
     if status is not None and status not in RunStatus.values:
         raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
     runs = Run.objects.all() if everybody else runs_for(local_user())
+    runs = with_child_count(runs.filter(parent=None))
     if status is not None:
         runs = runs.filter(status=status)
-    rows = list(runs.select_related("thread", "agent_version", "clock", "owner")[:limit])
+    rows: list[Any] = list(runs.select_related("thread", "agent_version", "clock", "owner")[:limit])
     if as_json:
         for run in rows:
             print(json.dumps(as_data(run)))
@@ -36,12 +38,13 @@ def list_runs(*, as_json: bool, limit: int, status: str | None, everybody: bool)
         return
     print_table(
         new_console(),
-        ("RUN", "STATUS", "AGENT", "AGE", "TASK"),
+        ("RUN", "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),
         (
             (
                 run.id,
                 Text(status_words(run), style=_STYLES.get(run.status, "")),
-                Text(one_line(run.agent_version.spec["slug"], 30)),
+                Text(one_line(run.spec["slug"], 30)),
+                str(run.child_count or ""),
                 age(run),
                 Text(one_line(run.thread.title, 60)),
             )
@@ -56,7 +59,8 @@ def status_words(run: Run) -> str:
     return f"{run.status} ({detail})" if detail else run.status
 
 
-def as_data(run: Run) -> dict[str, Any]:
+def as_data(run: Any) -> dict[str, Any]:
+    """A row of `with_child_count`."""
     clock = run.clock
     return {
         "id": run.id,
@@ -67,10 +71,11 @@ def as_data(run: Run) -> dict[str, Any]:
         "error_code": run.error_code,
         "error_message": run.error_message,
         "finish_reason": run.finish_reason,
-        "agent": run.agent_version.spec["slug"],
-        "model": run.agent_version.spec["model"],
+        "agent": run.spec["slug"],
+        "model": run.spec["model"],
         "owner": run.owner.username,
         "source": run.source,
+        "subagents": run.child_count,
         "title": run.thread.title,
         "turns": clock.turn,
         "tokens": clock.total_tokens,

@@ -6,7 +6,7 @@ import { element } from "./text.js";
 
 const HINT = "\\u{…} stands for a character that cannot be seen.";
 
-/** `page` has `csrf`, `back` (a query), `isListed`: it can be selected, `isOnRun`: of this run. */
+/** `page` has `csrf`, `back` (a query), `isListed`: it can be selected, `runUrl`: that it is on. */
 export function cardElement(card, page) {
   const form = (...children) => element(
     "form", { class: "decide", method: "post", action: card.decide_url },
@@ -36,7 +36,7 @@ export function cardElement(card, page) {
   );
 }
 
-function head(card, { isListed, isOnRun }) {
+function head(card, { isListed, runUrl }) {
   const tool = element("code", {}, card.tool);
   const facts = element(
     "p", { class: "approval-facts" },
@@ -47,7 +47,7 @@ function head(card, { isListed, isOnRun }) {
     const attributes = { class: "approval-expiry", datetime: card.expires_at, "data-clock": "until" };
     facts.append(" · ", element("time", attributes, card.expires_in));
   }
-  if (!isOnRun) facts.append(" · ", element("a", { class: "run-link", href: card.run_url }, "Open the run"));
+  if (card.run_url !== runUrl) facts.append(" · ", element("a", { class: "run-link", href: card.run_url }, "Open the run"));
   const made = element("header", { class: "approval-head" });
   if (isListed && card.may_select) {
     made.append(element(
@@ -111,7 +111,8 @@ function editPanel(card, editor, place, form) {
     class: "code", name: editor.kind === "json" ? "input" : "content", rows: "10", spellcheck: "false",
   });
   area.defaultValue = editor.text;
-  const label = card.kind === "memory" ? "Save with these changes" : "Run with these changes";
+  const labels = { memory: "Save with these changes", budget: "Give this much" };
+  const label = labels[card.kind] ?? "Run with these changes";
   return panel("edit", title, form(
     element("label", {}, editor.label, area),
     ...(editor.has_escapes ? [element("p", { class: "quiet" }, HINT)] : []),

@@ -2,9 +2,11 @@
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
-import { ENDED, showStatus, showSummary, showTodos } from "./side.js";
+import { showStatus, showSummary, showTodos } from "./side.js";
 import { RunStream } from "./stream.js";
+import { Subagents } from "./subagents.js";
 import { Transcript } from "./transcript.js";
+import { ENDED, STATUS_AFTER, SubagentTree } from "./tree.js";
 
 const APPLY_MILLISECONDS = 30;
 const SUMMARY_MILLISECONDS = 300;
@@ -16,9 +18,17 @@ const banner = document.getElementById("connection");
 const csrf = document.querySelector("input[name=csrfmiddlewaretoken]").value;
 const title = document.title;
 
-const transcript = new Transcript(document.getElementById("transcript"), runsUrl);
+const urlOf = (id) => `${runsUrl}${encodeURIComponent(id)}/`;
+const tree = new SubagentTree(runId, {
+  list: document.getElementById("subagents"),
+  section: document.getElementById("subagents-section"),
+  note: document.getElementById("waits"),
+  urlOf,
+});
+const subagents = new Subagents(tree, urlOf);
+const transcript = new Transcript(document.getElementById("transcript"), (data) => subagents.fold(data));
 const requests = document.getElementById("approvals");
-const approvals = new CardList(requests, { csrf, back: "", isListed: false, isOnRun: true }, {
+const approvals = new CardList(requests, { csrf, back: "", isListed: false, runUrl: urlOf(runId) }, {
   decided: wantSummary,
   changed() {},
 });
@@ -37,28 +47,24 @@ function applyArrived() {
   const events = arrived;
   arrived = [];
   for (const event of events) apply(event);
-  page.dataset.seq = events.at(-1).seq;
+  page.dataset.seq = stream.seen.get(runId);
   const isDeciding = requests.contains(document.activeElement);
   if (isFollowing && !isDeciding) scrollTo({ top: document.body.scrollHeight });
 }
 
 function apply(event) {
+  tree.apply(event);
+  if (event.run_id === runId) applyOwn(event);
+  if (SUMMARY_AFTER.test(event.type)) wantSummary();
+}
+
+function applyOwn(event) {
   transcript.apply(event);
   const status = STATUS_AFTER[event.type];
   if (status) showStatus(status);
   if (event.type === "todos.updated") showTodos(event.data.todos ?? []);
-  if (SUMMARY_AFTER.test(event.type)) wantSummary();
 }
 
-const STATUS_AFTER = {
-  "run.started": "running",
-  "run.suspended": "waiting",
-  "run.resumed": "queued",
-  "step.started": "running",
-  "run.completed": "completed",
-  "run.failed": "failed",
-  "run.cancelled": "cancelled",
-};
 const SUMMARY_AFTER = /^(run|approval|artifact|subagent)\.|^step\.completed|^tool\.(completed|failed)/;
 
 addEventListener("scroll", () => {
@@ -122,4 +128,4 @@ const stream = new RunStream(runId, {
   refused(code) {
     say(REFUSALS[code] ?? "The server refused the connection. Reload the page.");
   },
-});
+}, { tree: "brief" });

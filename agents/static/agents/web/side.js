@@ -1,12 +1,12 @@
 // Beside the transcript: status, plan, usage, files and the conversation's other runs.
 
 import { element, setText, visible } from "./text.js";
+import { ENDED } from "./tree.js";
 
 const WORDS = {
   pending: "pending", queued: "queued", running: "running", waiting: "waiting",
   completed: "completed", failed: "failed", cancelled: "cancelled",
 };
-export const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 const byId = (id) => document.getElementById(id);
 

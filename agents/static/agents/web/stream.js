@@ -1,15 +1,21 @@
-// A run's socket: opened again when it breaks, from the last event that came. No event twice.
+// A run's socket: opened again when it breaks, from the last event that came. No event twice, and
+// with `tree` neither those of its subagents, which say by `run_id` whose they are.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
 const FINAL_CODES = new Set([4400, 4401, 4403, 4404]);
 
 export class RunStream {
-  /** `on` has event(event), answer(frame), open(), lost(milliseconds) and refused(code). */
-  constructor(runId, on) {
-    this.path = `/ws/runs/${runId}/`;
+  /**
+   * `on` has event(event), answer(frame), open(), lost(milliseconds) and refused(code). `tree`:
+   * "brief" tells how its subagents are, too.
+   */
+  constructor(runId, on, { tree = "" } = {}) {
+    this.runId = runId;
+    this.tree = tree;
     this.on = on;
-    this.after = 0;
+    this.seen = new Map([[runId, 0]]);
+    this.isClosed = false;
     this.attempt = 0;
     this.timer = null;
     window.addEventListener("online", () => this.retryNow());
@@ -19,24 +25,39 @@ export class RunStream {
   connect() {
     this.timer = null;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new WebSocket(`${scheme}//${location.host}${this.path}?after=${this.after}`);
+    const query = `after=${this.seen.get(this.runId)}&tree=${this.tree}`;
+    const socket = new WebSocket(`${scheme}//${location.host}/ws/runs/${this.runId}/?${query}`);
     this.socket = socket;
     socket.addEventListener("open", () => this.on.open());
     socket.addEventListener("message", (message) => this.receive(parse(message.data)));
-    socket.addEventListener("close", (closed) => this.closed(closed.code));
+    socket.addEventListener("close", (closed) => socket === this.socket && this.closed(closed.code));
   }
 
   receive(frame) {
     this.attempt = 0;
     if (frame.seq === undefined) {
       this.on.answer(frame);
-    } else if (frame.seq > this.after) {
-      this.after = frame.seq;
+    } else if (frame.seq > (this.seen.get(frame.run_id) ?? 0)) {
+      this.seen.set(frame.run_id, frame.seq);
       this.on.event(frame);
     }
   }
 
+  /** Until `reopen`, which goes on after the last event that came. */
+  close() {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.socket.close();
+  }
+
+  reopen() {
+    this.isClosed = false;
+    this.connect();
+  }
+
   closed(code) {
+    if (this.isClosed) return;
     if (FINAL_CODES.has(code)) {
       this.on.refused(code);
       return;

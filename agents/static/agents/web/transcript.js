@@ -1,16 +1,25 @@
 // What the agent says and does, in order: a pure function of the events, applied one by one.
 
 import { ToolCard } from "./tool.js";
-import { appendText, element, setText, visible } from "./text.js";
+import { appendText, element, plain, setText, visible } from "./text.js";
 
 const DECISIONS = { approve: "approved", edit: "changed", reject: "rejected", respond: "answered" };
 const TRUST = { imported: "imported, reviewed by nobody", local: "from a directory of the host" };
+const GUARDED = {
+  input: "the message", output: "a reply", thinking: "what the model thought", tool_call: "a call", tool_result: "a result",
+};
+const COMPACTED = {
+  model: "Earlier turns were summarised by the model",
+  journal: "Earlier turns were summarised from the journal, without the model",
+  clipping: "Long texts of earlier turns were cut",
+};
 const QUIET_ENDS = new Set(["end_turn", "stop_sequence", undefined, null, ""]);
 
 export class Transcript {
-  constructor(root, runsUrl) {
+  /** `subagent(data)` makes the element for an event `subagent.started`. */
+  constructor(root, subagent) {
     this.root = root;
-    this.runsUrl = runsUrl;
+    this.subagent = subagent;
     this.parts = new Map();
     this.tools = new Map();
     // What the model call under way has begun: it goes when the call is made again.
@@ -82,11 +91,10 @@ export class Transcript {
         if (data.reason !== "approvals decided") this.note(`The run goes on: ${data.reason}`);
         break;
       case "run.suspended":
-        if (data.reason !== "approval") this.note(`The run waits: ${data.reason}`);
+        if (data.reason !== "approval") this.note(waitsFor(data));
         break;
       case "subagent.started":
-      case "subagent.finished":
-        this.subagent(type, data);
+        this.root.append(this.subagent(data));
         break;
       case "skill.loaded":
         this.note(`Skill loaded: ${data.name}${data.version ? ` ${data.version}` : ""} (${TRUST[data.trust] ?? data.trust})`);
@@ -97,13 +105,32 @@ export class Transcript {
       case "skills.skipped":
         this.skipped(data);
         break;
-      case "context.compacted":
-        this.note(`Earlier parts were summarised: ${data.before} tokens became ${data.after}.`);
-        break;
       case "budget.warning":
-        this.note(`Budget: ${data.used} of ${data.limit} (${data.kind}).`, true);
+        this.note(`Nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);
+        break;
+      case "context.compacted":
+        this.note(`${COMPACTED[data.by] ?? COMPACTED.model}: ${data.before} tokens became ${data.after}.`);
+        break;
+      case "output.invalid":
+        this.note(`The answer did not fit its form: ${data.problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ")}`, true);
+        break;
+      case "guard.stuck":
+        this.note(`The agent repeats itself (${data.kind}, ${data.count} times); ${data.action === "end" ? "the run ends" : "it was told so"}.`, true);
+        break;
+      case "guard.blocked":
+        this.note(`The guardrail ${data.guardrail} blocked ${GUARDED[data.stage] ?? data.stage}: ${data.reason}`, true);
+        break;
+      case "guard.replaced":
+        this.note(`The guardrail ${data.guardrail} changed ${GUARDED[data.stage] ?? data.stage}.`);
+        break;
+      case "hook.failed":
+        this.note(`The hook ${data.hook} ${data.message} (${data.point}).`, true);
+        break;
+      case "tool.retried":
+        this.note(`Tried again in ${data.retry_in} s: ${data.message}`);
         break;
       case "run.completed":
+        if ("structured_output" in data) this.value(data.structured_output);
         if (!QUIET_ENDS.has(data.finish_reason)) this.note(`Ended: ${data.finish_reason}`, true);
         break;
       case "run.failed":
@@ -123,14 +150,6 @@ export class Transcript {
     this.note(`${by ?? "Somebody"} ${word}${what}${reason ? `: ${reason}` : ""}`);
   }
 
-  subagent(type, data) {
-    const line = element("div", { class: "event" }, "Subagent ");
-    const url = `${this.runsUrl}${encodeURIComponent(data.child_run_id)}/`;
-    line.append(element("a", { href: url }, visible(data.name ?? data.child_run_id)));
-    line.append(type === "subagent.started" ? " started" : ` finished: ${visible(data.status)}`);
-    this.root.append(line);
-  }
-
   skipped({ problems = [], count = problems.length }) {
     const list = element("ul");
     for (const { skill, message } of problems) {
@@ -143,9 +162,26 @@ export class Transcript {
     this.root.append(element("details", { class: "fold" }, title, element("div", { class: "inside" }, list)));
   }
 
+  value(answer) {
+    const text = element("pre");
+    setText(text, plain(answer));
+    this.root.append(element(
+      "details", { class: "fold value", open: true }, element("summary", {}, "Answer as data"), element("div", { class: "inside" }, text),
+    ));
+  }
+
   note(text, isBad = false) {
     const line = element("div", { class: isBad ? "event bad" : "event" });
     setText(line, text);
     this.root.append(line);
   }
+}
+
+function amount({ kind }, value) {
+  return kind === "cost" ? `$${value}` : `${value} tokens`;
+}
+
+function waitsFor({ reason, child_run_ids: ids = [] }) {
+  if (reason !== "children") return `The run waits: ${reason}`;
+  return `The run waits for ${ids.length} ${ids.length === 1 ? "subagent" : "subagents"}.`;
 }

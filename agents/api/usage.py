@@ -1,0 +1,41 @@
+"""What was used, by day, agent, user and model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import ClassVar
+
+from django.conf import settings
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.serializers.strict import StrictSerializer, read_query
+from agents.models import TokenScope
+from agents.selectors.usage import usage_by_day
+from agents.services.budget_scope import zone_of
+from agents.services.reservations import dollars
+
+MAX_DAYS = 366
+
+
+class UsageQuery(StrictSerializer):
+    days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS, default=30)
+
+
+class Usage(ApiView):
+    """`GET /usage?days=30`: of the runs that the caller may read, the latest day first."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    def get(self, request: Request) -> Response:
+        days = read_query(UsageQuery, request)["days"]
+        rows = usage_by_day(person(request), days, zone_of(settings.TIME_ZONE))
+        results = []
+        for row in rows:
+            fields = asdict(row)
+            cost = fields.pop("microusd")
+            fields["day"] = row.day.isoformat()
+            results.append({**fields, "cost": None if cost is None else dollars(cost)})
+        return Response({"results": results})

@@ -1,0 +1,200 @@
+"""A driver's side of subagents: starting them for a call, and parking until they have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agents.engine.errors import FenceLost
+from agents.engine.finish import add_active, end_driven_cancelled
+from agents.engine.journal import check_fence
+from agents.engine.journal_rows import Call, Writer
+from agents.engine.lease import lock_and_release
+from agents.events.append import append_events
+from agents.middleware.base import SubagentError, SubagentReport, TaskOrder, WaitForRuns
+from agents.middleware.registry import known_tool_names
+from agents.models import Run, RunClock, ToolCall
+from agents.models.database_clock import DatabaseNow
+from agents.selectors.skill_text import in_quarantine
+from agents.services.delegation import ChildOrder, answer_of, awaited, start_children
+from agents.services.errors import InvalidRequest
+from agents.services.run_control import cancel_run
+from agents.services.wake import lock_run, lock_with_parent
+from agents.spec import SubagentSpec
+from agents.states import (
+    RUN_TRANSITIONS,
+    RunStatus,
+    WaitReason,
+    check_transition,
+)
+from agents.subagent_types import child_spec
+from skills_app.allowed_tools import narrows_to
+from skills_app.models import SkillVersion
+from skills_app.pinned import PinnedSkill, with_requirements
+from skills_app.requirements import UnmetRequirement
+from skills_app.services.sets import store_set
+
+if TYPE_CHECKING:
+    from agents.engine.session import Session
+
+
+class CallSubagents:
+    """`agents.middleware.base.Subagents` for one call."""
+
+    def __init__(self, session: Session, call: Call) -> None:
+        self._session = session
+        self._call = call
+
+    async def start(self, orders: Sequence[TaskOrder]) -> list[str]:
+        return await self._session.database.run(_start, self._session, self._call, orders)
+
+    async def report(self, run_ids: Sequence[str]) -> list[SubagentReport]:
+        return await self._session.database.run(_reports, self._session.writer.run_id, run_ids)
+
+    async def cancel(self, run_id: str) -> SubagentReport:
+        return await self._session.database.run(_cancel, self._session.writer, run_id)
+
+
+def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[str]:
+    writer, spec = session.writer, session.spec
+    run = lock_run(writer.run_id)
+    check_fence(writer)
+    left = _left(session)
+    made = []
+    for order in orders:
+        child = child_spec(spec, order.subagent, left=left)
+        skill_set, loaded = _skills(session, order.subagent)
+        dumped = child.model_dump(mode="json")
+        made.append(ChildOrder(order.index, dumped, order.message, skill_set, loaded))
+    row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
+    try:
+        children = start_children(run, row, made, at_once=spec.max_concurrent_subagents)
+    except InvalidRequest as problem:
+        raise SubagentError(problem.message) from None
+    return [child.id for child in children]
+
+
+def _left(session: Session) -> frozenset[str] | None:
+    """The tools that all active skills leave; None where none narrows. A child has no others."""
+    left: frozenset[str] | None = None
+    for skill in session.skills.active.values():
+        narrowed = narrows_to(skill.head.allowed_tools, known_tool_names())
+        if narrowed is not None:
+            left = frozenset(narrowed) if left is None else left & narrowed
+    return left
+
+
+def _skills(session: Session, subagent: SubagentSpec) -> tuple[str | None, list[PinnedSkill]]:
+    """The set that a child pins, of what its parent has pinned, and what of it is loaded."""
+    if not subagent.skills:
+        return session.skills.set_id, []
+    loaded: dict[str, PinnedSkill] = {}
+    for name in subagent.skills:
+        if name not in session.skills.pinned:
+            raise SubagentError(
+                f"The subagent {subagent.name} works with the skill {name}, which this agent does "
+                "not have: its operator must give it."
+            )
+        try:
+            required = with_requirements(name, session.skills.pinned)
+        except UnmetRequirement as problem:
+            raise SubagentError(str(problem)) from None
+        loaded |= {skill.name: skill for skill in required}
+    if bad := in_quarantine(list(loaded.values())):
+        raise SubagentError(f"In quarantine: {', '.join(bad)}.")
+    ids = [skill.version_id for skill in loaded.values()]
+    rows = SkillVersion.objects.select_related("skill").in_bulk(ids)
+    return store_set([rows[pk] for pk in ids]).pk, list(loaded.values())
+
+
+def _reports(parent_id: str, run_ids: Sequence[str]) -> list[SubagentReport]:
+    children = Run.objects.filter(parent_id=parent_id).in_bulk(list(run_ids))
+    missing = [run_id for run_id in run_ids if run_id not in children]
+    if missing:
+        raise SubagentError(f"You have started no subagent with the id {missing[0][:100]!r}.")
+    return [_report(children[run_id]) for run_id in run_ids]
+
+
+def _report(child: Run) -> SubagentReport:
+    failure = ""
+    if child.status == RunStatus.FAILED:
+        failure = f"{child.error_code}: {child.error_message}"
+    elif child.status == RunStatus.CANCELLED:
+        reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run=child)
+        failure = f"It was cancelled{f': {reason}' if reason else ''}."
+    return SubagentReport(
+        run_id=child.id,
+        index=child.parent_index,
+        subagent=child.subagent,
+        status=child.status,
+        has_ended=child.has_ended,
+        text=answer_of(child) if child.has_ended else "",
+        error=failure,
+    )
+
+
+def _cancel(writer: Writer, run_id: str) -> SubagentReport:
+    lock_run(writer.run_id)
+    check_fence(writer)
+    _reports(writer.run_id, [run_id])  # it is a child of this run
+    cancel_run(run_id, by="its parent")
+    return _reports(writer.run_id, [run_id])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that goes on when runs have ended, or at `until` (seconds since 1970)."""
+
+    run_ids: Sequence[str]
+    until: float | None
+
+
+async def still_waits(session: Session, call: Call, wait: WaitForRuns) -> Waiting | None:
+    """None when the call can be answered now."""
+    return await session.database.run(partial(_still_waits, session.writer, call, wait))
+
+
+def _still_waits(writer: Writer, call: Call, wait: WaitForRuns) -> Waiting | None:
+    reports = _reports(writer.run_id, wait.run_ids)
+    if all(report.has_ended for report in reports):
+        return None
+    if wait.seconds is None:
+        return Waiting(wait.run_ids, None)
+    row = ToolCall.objects.get(run_id=writer.run_id, turn=call.turn, position=call.position)
+    assert row.started_at is not None
+    until = row.started_at.timestamp() + wait.seconds
+    # By the clock that wakes it: by one that is behind it would wait again and be woken again.
+    clocks = RunClock.objects.filter(run_id=writer.run_id).annotate(now=DatabaseNow())
+    now = clocks.values_list("now", flat=True).get()
+    return Waiting(wait.run_ids, until) if now < until else None
+
+
+def park_for_children(writer: Writer, waits: Sequence[Waiting], active_ms: int) -> bool:
+    """Let go of the run until the runs of `waits` have ended, or the first `until` is over.
+
+    False, with nothing changed, when there is nothing left to wait for: they ended meanwhile.
+    """
+    run = lock_with_parent(writer.run_id, writer.parent_id)
+    if run is None:
+        raise FenceLost(writer.run_id)
+    run_ids = sorted({run_id for wait in waits for run_id in wait.run_ids})
+    run.children.filter(is_awaited=True).exclude(pk__in=run_ids).update(is_awaited=False)
+    run.children.filter(pk__in=run_ids).update(is_awaited=True)
+    cancelled = RunClock.objects.filter(run=run, cancel_requested=True).exists()
+    if not cancelled and not awaited(run):
+        check_fence(writer)
+        return False
+    run = lock_and_release(writer)
+    add_active(run.id, active_ms)
+    if cancelled:
+        end_driven_cancelled(run)
+        return True
+    check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
+    run.status = RunStatus.WAITING
+    run.wait_reason = WaitReason.CHILDREN
+    run.wake_at = min((wait.until for wait in waits if wait.until is not None), default=None)
+    run.save(update_fields=["status", "wait_reason", "wake_at"])
+    append_events(run.id, [("run.suspended", {"reason": "children", "child_run_ids": run_ids})])
+    return True

@@ -1,0 +1,148 @@
+"""Following a run together with all that it delegates to, as one stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+
+from channels.db import database_sync_to_async
+
+from agents.events.read import RunNotFound, StoredEvent
+from agents.events.tail import Tail, tail
+from agents.models import RunEvent
+
+STARTED = "subagent.started"
+FINISHED = "subagent.finished"
+MAX_FOLLOWED = 200
+"""Subagents under way that one watcher follows: each holds a page of its log. Of more, only what
+their parents' logs say is told."""
+_WAITING_EVENTS = 100
+_BRIEF = ("run.", "approval.", "subagent.", "step.started")
+
+MayFollow = Callable[[str], Awaitable[bool]]
+
+
+async def follow_tree(
+    run_id: str,
+    *,
+    positions: Mapping[str, int] | None = None,
+    brief: bool = False,
+    until_end: bool = True,
+    may_follow: MayFollow | None = None,
+    source: Tail = tail,
+) -> AsyncGenerator[StoredEvent, None]:
+    """The events of a run and of its descendants, each run's in order and none twice.
+
+    `positions` are the last seqs that are known, by run. With `brief`, of descendants only what
+    changes their status. A subagent's events come between the two of its parent that tell of its
+    beginning and its end. Ends as `Tail.follow_stored` does; subagents always end.
+
+    Raises `RunNotFound`, also when the run is deleted meanwhile. Close it when you leave it early.
+    """
+    tree = _Tree(run_id, positions or {}, brief, may_follow, source)
+    following = asyncio.create_task(tree.follow(run_id, until_end))
+    following.add_done_callback(tree.note_end)
+    try:
+        while True:
+            event = await tree.next_event(following)
+            if event is None:
+                await following  # raises what ended it
+                return
+            yield event
+    finally:
+        tasks = [following, *tree.tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Tree:
+    def __init__(
+        self,
+        root: str,
+        positions: Mapping[str, int],
+        brief: bool,
+        may_follow: MayFollow | None,
+        source: Tail,
+    ) -> None:
+        self._root = root
+        self._positions = positions
+        self._brief = brief
+        self._may_follow = may_follow
+        self._source = source
+        self._events: asyncio.Queue[StoredEvent | None] = asyncio.Queue(_WAITING_EVENTS)
+        self._followers: dict[str, asyncio.Task[None]] = {}
+        self._failure: BaseException | None = None
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        return list(self._followers.values())
+
+    def note_end(self, task: asyncio.Task[None]) -> None:
+        """Let whoever waits for an event look again; one that failed is the failure of all."""
+        if not task.cancelled() and self._failure is None:
+            self._failure = task.exception()
+        if self._events.empty():
+            self._events.put_nowait(None)
+
+    async def next_event(self, following: asyncio.Task[None]) -> StoredEvent | None:
+        """None when the root's follower has ended and everything was taken."""
+        while not (following.done() and self._events.empty()):
+            event = await self._events.get()
+            if self._failure is not None:
+                raise self._failure
+            if event is not None:
+                return event
+        return None
+
+    async def follow(self, run_id: str, until_end: bool) -> None:
+        """Put a run's events into the queue, and let others do so for its children's."""
+        after = self._positions.get(run_id, 0)
+        children: list[asyncio.Task[None]] = []
+        if after:
+            known = await database_sync_to_async(_children_started)(run_id, after)
+            children += [task for child in known if (task := await self._begin(child))]
+        events = self._source.follow_stored(run_id, after=after, until_end=until_end)
+        async with aclosing(events):
+            async for event in events:
+                child = _child_of(event)
+                if event.type == FINISHED and child in self._followers:
+                    # Its log is complete: what it did comes before the word that it has ended.
+                    await asyncio.wait([self._followers[child]])
+                if not self._brief or run_id == self._root or event.type.startswith(_BRIEF):
+                    await self._events.put(event)
+                if event.type == STARTED and (task := await self._begin(child)):
+                    children.append(task)
+        # Those that were told to end when their parent did.
+        if children:
+            await asyncio.wait(children)
+
+    async def _begin(self, child: str) -> asyncio.Task[None] | None:
+        under_way = sum(not task.done() for task in self._followers.values())
+        if child in self._followers or under_way >= MAX_FOLLOWED:
+            return None
+        if self._may_follow is not None and not await self._may_follow(child):
+            return None
+        task = asyncio.create_task(self._follow_child(child))
+        task.add_done_callback(self.note_end)
+        self._followers[child] = task
+        return task
+
+    async def _follow_child(self, child: str) -> None:
+        try:
+            await self.follow(child, until_end=True)
+        except RunNotFound:
+            return  # it was deleted: the root's follower says so of the whole
+
+
+def _child_of(event: StoredEvent) -> str:
+    if event.type not in (STARTED, FINISHED):
+        return ""
+    return str(json.loads(event.data_json)["child_run_id"])
+
+
+def _children_started(run_id: str, upto: int) -> list[str]:
+    rows = RunEvent.objects.filter(run_id=run_id, seq__lte=upto, type=STARTED).order_by("seq")
+    return [json.loads(data)["child_run_id"] for data in rows.values_list("data", flat=True)]

@@ -1,0 +1,276 @@
+"""Delegating: tasks for subagents, each a run of its own with its own context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from agents.middleware.base import (
+    Middleware,
+    PromptContext,
+    SubagentError,
+    SubagentReport,
+    TaskOrder,
+    Tool,
+    ToolContext,
+    ToolResult,
+    WaitForRuns,
+    error,
+)
+from agents.models import Effect
+from agents.spec import AgentSpec
+from agents.subagent_types import GENERAL, find_subagent, subagents_of
+
+MAX_TASKS = 100
+"""Tasks of one call."""
+WAIT_SECONDS = 300.0
+_WHO = AliasChoices("subagent", "subagent_type", "agent")
+_WHAT = AliasChoices("task", "description", "prompt")
+
+
+class TaskInput(BaseModel):
+    subagent: str = Field(default=GENERAL, validation_alias=_WHO)
+    task: str = Field(validation_alias=_WHAT, min_length=1)
+    context: str | None = None
+
+
+class ParallelTasksInput(BaseModel):
+    tasks: list[TaskInput] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+class SpawnInput(BaseModel):
+    task: str = Field(validation_alias=_WHAT, min_length=1)
+    agent: str = Field(
+        default=GENERAL, validation_alias=AliasChoices("agent", "subagent", "subagent_type")
+    )
+
+
+class SpawnParallelInput(BaseModel):
+    tasks: list[SpawnInput] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+class WaitInput(BaseModel):
+    id: str
+    timeout: float | None = Field(default=None, gt=0, le=86_400)
+
+
+class CancelInput(BaseModel):
+    id: str
+
+
+def _message(task: str, context: str | None) -> str:
+    return f"Context:\n{context}\n\nTask: {task}" if context else task
+
+
+def _orders(
+    spec: AgentSpec, tasks: Sequence[tuple[str, str]]
+) -> tuple[list[TaskOrder], dict[int, str]]:
+    """The orders of (name, message), and what is wrong with those that are none, by place."""
+    orders: list[TaskOrder] = []
+    problems: dict[int, str] = {}
+    for index, (name, message) in enumerate(tasks):
+        subagent = find_subagent(spec, name)
+        if subagent is None:
+            known = ", ".join(subagents_of(spec)) or "none"
+            problems[index] = f"There is no subagent {name[:100]!r}. There are: {known}."
+        else:
+            orders.append(TaskOrder(index, subagent, message))
+    return orders, problems
+
+
+def _as_data(report: SubagentReport) -> dict[str, Any]:
+    data: dict[str, Any] = {"subagent": report.subagent, "id": report.run_id}
+    data["status"] = report.status
+    if report.error:
+        data["error"] = report.error
+    if report.text or not report.error:
+        data["result"] = report.text
+    return data
+
+
+async def task(context: ToolContext, given: TaskInput) -> ToolResult | WaitForRuns:
+    """Give one task to one subagent; the result is its answer."""
+    asked = [(given.subagent, _message(given.task, given.context))]
+    orders, problems = _orders(context.spec, asked)
+    if problems:
+        return error(problems[0], "unknown_subagent")
+    try:
+        run_ids = await context.subagents.start(orders)
+    except SubagentError as problem:
+        return error(str(problem), "subagents")
+
+    def answer(reports: Sequence[SubagentReport]) -> ToolResult:
+        failed = reports[0].status != "completed"
+        return ToolResult(
+            _as_data(reports[0]), is_error=failed, code="subagent_failed" if failed else ""
+        )
+
+    return WaitForRuns(run_ids, answer)
+
+
+async def parallel_tasks(
+    context: ToolContext, given: ParallelTasksInput
+) -> ToolResult | WaitForRuns:
+    """Several at once. One that fails is one entry of the results; the others go on."""
+    asked = [(item.subagent, _message(item.task, item.context)) for item in given.tasks]
+    orders, problems = _orders(context.spec, asked)
+    collect = partial(_collected, problems, len(asked))
+    if not orders:
+        return collect([])
+    try:
+        return WaitForRuns(await context.subagents.start(orders), collect)
+    except SubagentError as problem:
+        return error(str(problem), "subagents")
+
+
+def _collected(
+    problems: dict[int, str], count: int, reports: Sequence[SubagentReport]
+) -> ToolResult:
+    results: list[dict[str, Any]] = [{"error": problems.get(index, "")} for index in range(count)]
+    for report in reports:
+        results[report.index] = _as_data(report)
+    good = sum(report.status == "completed" for report in reports)
+    content: dict[str, Any] = {"results": results, "task_count": count, "success_count": good}
+    errors = [
+        f"task {index + 1}: {item['error']}"
+        for index, item in enumerate(results)
+        if item.get("error")
+    ]
+    if errors:
+        content["errors"] = errors
+    return ToolResult(content)
+
+
+async def spawn_subagent(context: ToolContext, given: SpawnInput) -> ToolResult:
+    """Start one and go on."""
+    return await _spawn(context, [(given.agent, given.task)], several=False)
+
+
+async def spawn_parallel(context: ToolContext, given: SpawnParallelInput) -> ToolResult:
+    """Start several and go on."""
+    return await _spawn(context, [(item.agent, item.task) for item in given.tasks], several=True)
+
+
+async def _spawn(
+    context: ToolContext, asked: Sequence[tuple[str, str]], *, several: bool
+) -> ToolResult:
+    orders, problems = _orders(context.spec, asked)
+    if problems and not several:
+        return error(problems[0], "unknown_subagent")
+    try:
+        run_ids = await context.subagents.start(orders) if orders else []
+        reports = await context.subagents.report(run_ids)
+    except SubagentError as problem:
+        return error(str(problem), "subagents")
+    started: list[dict[str, Any]] = [{"error": problems.get(i, "")} for i in range(len(asked))]
+    for report in reports:
+        started[report.index] = {
+            "id": report.run_id,
+            "status": report.status,
+            "agent_type": report.subagent,
+        }
+    return ToolResult(started if several else started[0])
+
+
+async def wait_subagent(context: ToolContext, given: WaitInput) -> ToolResult | WaitForRuns:
+    """Park until a subagent has ended, or the time is over."""
+    try:
+        await context.subagents.report([given.id])
+    except SubagentError as problem:
+        return error(str(problem), "unknown_subagent")
+
+    def answer(reports: Sequence[SubagentReport]) -> ToolResult:
+        data = _as_data(reports[0])
+        if not reports[0].has_ended:
+            data.pop("result", None)
+            data["note"] = "It has not ended yet. Wait again, go on, or cancel it."
+        return ToolResult(data)
+
+    return WaitForRuns([given.id], answer, given.timeout or WAIT_SECONDS)
+
+
+async def cancel_subagent(context: ToolContext, given: CancelInput) -> ToolResult:
+    """End a subagent and all that it has started."""
+    try:
+        return ToolResult(_as_data(await context.subagents.cancel(given.id)))
+    except SubagentError as problem:
+        return error(str(problem), "unknown_subagent")
+
+
+_WAIT_FOR_IT = (
+    "Give a task to a subagent with a context of its own and get its answer. It knows only what "
+    "you write: say what to do, which files to use and what to return."
+)
+_IN_PARALLEL = "Give several tasks to subagents at once and get all answers, in your order."
+_AT_ONCE = "Start a subagent and go on; you get its id."
+
+TASK = Tool("task", _WAIT_FOR_IT, TaskInput, task, Effect.READ, outlives_driver=True)
+PARALLEL_TASKS = Tool(
+    "parallel_tasks",
+    _IN_PARALLEL,
+    ParallelTasksInput,
+    parallel_tasks,
+    Effect.READ,
+    outlives_driver=True,
+)
+BACKGROUND = (
+    Tool("spawn_subagent", _AT_ONCE, SpawnInput, spawn_subagent, Effect.READ),
+    Tool(
+        "spawn_parallel",
+        "Start several subagents and go on; you get their ids.",
+        SpawnParallelInput,
+        spawn_parallel,
+        Effect.READ,
+    ),
+    Tool(
+        "wait_subagent",
+        "Wait for a started subagent, at most `timeout` seconds (300), and get its answer.",
+        WaitInput,
+        wait_subagent,
+        Effect.READ,
+        outlives_driver=True,
+    ),
+    Tool("cancel_subagent", "End a started subagent.", CancelInput, cancel_subagent, Effect.READ),
+)
+
+_PARENT = """\
+## Subagents
+{names}
+They share {shared} with you and have a workspace of their own: put files for them there. \
+Delegate deep or separate work, never a step that you can do at once."""
+
+_CHILD = """\
+## Your task
+You are a subagent: another agent gave you this task and reads only your last message.
+- Go on without asking. Return a short summary with the paths of your files.
+{writing}"""
+_WRITING = """\
+- Write long results to /sandbox/shared/, research to /sandbox/shared/research/, drafts to \
+/sandbox/shared/drafts/. Use absolute paths."""
+_READING = "- You can change no file. Put what you found into your answer."
+
+
+class SubagentsMiddleware(Middleware):
+    name = "subagents"
+    profiles = frozenset({"full", "sandbox_only"})
+
+    def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
+        if not subagents_of(spec):
+            return ()
+        if spec.profile == "sandbox_only":
+            return (TASK,)
+        background = BACKGROUND if spec.background_subagents else ()
+        return (TASK, PARALLEL_TASKS, *background)
+
+    def prompt(self, context: PromptContext) -> str:
+        spec = context.spec
+        parts = []
+        if "task" in context.tool_names or "parallel_tasks" in context.tool_names:
+            names = [f"- {item.name}: {item.description}" for item in subagents_of(spec).values()]
+            parts.append(_PARENT.format(names="\n".join(names), shared="/sandbox/shared/"))
+        if spec.subagent:
+            parts.append(_CHILD.format(writing=_READING if spec.read_only else _WRITING))
+        return "\n\n".join(parts)

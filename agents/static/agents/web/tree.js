@@ -1,0 +1,104 @@
+// The subagents of a run: who delegated what to whom and how far each is, a function of the events
+// of the run and of those of its descendants, which may come in any order.
+
+import { element, setText, visible } from "./text.js";
+
+export const STATUS_AFTER = {
+  "run.started": "running",
+  "run.suspended": "waiting",
+  "run.resumed": "queued",
+  "step.started": "running",
+  "run.completed": "completed",
+  "run.failed": "failed",
+  "run.cancelled": "cancelled",
+};
+export const ENDED = new Set(["completed", "failed", "cancelled"]);
+const REASONS = { approval: "waits for a decision", children: "waits for subagents", budget: "waits for a budget" };
+
+export class SubagentTree {
+  /** `list` is a `ul`; `note` tells what the run waits for; `urlOf(id)` is a run's page. */
+  constructor(rootId, { list, section, note, urlOf }) {
+    this.rootId = rootId;
+    this.shown = { list, section, note };
+    this.urlOf = urlOf;
+    this.members = new Map();
+    this.names = new Map();
+    this.awaited = [];
+    this.badges = new Map();
+  }
+
+  apply({ run_id: runId, type, data }) {
+    if (type === "subagent.started") this.started(runId, data);
+    if (type === "subagent.finished") this.change(data.child_run_id, data.status);
+    const status = STATUS_AFTER[type];
+    if (!status) return;
+    if (runId === this.rootId) {
+      this.awaited = data.reason === "children" && status === "waiting" ? data.child_run_ids ?? [] : [];
+      this.tellWaiting();
+    } else {
+      this.change(runId, status, status === "waiting" ? data.reason : "");
+    }
+  }
+
+  member(id) {
+    if (!this.members.has(id)) this.members.set(id, { id, status: "queued", reason: "", name: "", item: null });
+    return this.members.get(id);
+  }
+
+  started(parentId, { child_run_id: id, name, status, task }) {
+    const member = this.member(id);
+    if (member.item) return;
+    if (member.status === "queued") member.status = status ?? "queued";
+    const count = (this.names.get(name) ?? 0) + 1;
+    this.names.set(name, count);
+    member.name = visible(count === 1 ? name ?? id : `${name} ${count}`);
+    member.task = visible(task ?? "").replaceAll("\n", " ");
+    member.below = element("ul", { class: "tree" });
+    member.badge = element("span", { class: "status" });
+    member.item = element(
+      "li", {},
+      element("div", { class: "member" }, element("a", { href: this.urlOf(id), title: member.task }, member.name), member.badge),
+      element("div", { class: "task quiet" }, member.task), member.below,
+    );
+    (this.members.get(parentId)?.below ?? this.shown.list).append(member.item);
+    this.shown.section.hidden = false;
+    this.tell(member);
+  }
+
+  change(id, status, reason = "") {
+    const member = this.member(id);
+    if (ENDED.has(member.status)) return;
+    Object.assign(member, { status, reason });
+    this.tell(member);
+    this.tellWaiting();
+  }
+
+  /** Keep `badge` true to how a subagent is. */
+  follow(id, badge) {
+    if (!this.badges.has(id)) this.badges.set(id, []);
+    this.badges.get(id).push(badge);
+    this.tell(this.member(id));
+  }
+
+  tell(member) {
+    const word = REASONS[member.reason] ?? member.status;
+    for (const badge of [member.badge, ...(this.badges.get(member.id) ?? [])]) {
+      if (!badge) continue;
+      badge.dataset.status = member.status;
+      setText(badge, word);
+    }
+  }
+
+  tellWaiting() {
+    const left = this.awaited.map((id) => this.member(id)).filter(({ status }) => !ENDED.has(status));
+    this.shown.note.hidden = left.length === 0;
+    if (left.length === 0) return;
+    const counts = new Map();
+    for (const { status, reason } of left) {
+      const word = REASONS[reason] ?? status;
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    const parts = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
+    setText(this.shown.note, `Waits for ${left.length} ${left.length === 1 ? "subagent" : "subagents"}: ${parts}`);
+  }
+}

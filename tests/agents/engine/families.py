@@ -1,0 +1,56 @@
+"""Families of runs made by hand: a parent that has delegated, and children in any state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import User
+
+from agents.engine.delegation import Waiting, park_for_children
+from agents.engine.journal_rows import Writer
+from agents.models import Run, ToolCall
+from agents.services.delegation import ChildOrder, start_children
+from agents.services.wake import lock_run
+from agents.spec import AgentSpec
+from agents.subagent_types import GENERAL_TYPE, child_spec
+from tests.agents.engine.by_hand import a_call, claimed, committed, reply_with
+from tests.support.runs import make_agent, make_user, start_run
+
+AT_ONCE = 2
+
+
+def new_parent() -> tuple[User, Run]:
+    """A queued run of ada's, whose agent may delegate to two at a time, and these once more."""
+    user = User.objects.filter(username="ada").first()
+    if user is None:
+        user = make_user()
+        make_agent(
+            user,
+            interrupt_on={"write_file": True},
+            max_concurrent_subagents=AT_ONCE,
+            subagent_depth=2,
+        )
+    return user, start_run(user)
+
+
+def claimed_with_calls(run: Run, count: int = 1) -> Writer:
+    """Claim the run and let its model make calls that are begun."""
+    writer = claimed(run)
+    calls = [a_call(place, status="started", effect="read") for place in range(count)]
+    committed(reply_with, writer, calls)
+    return writer
+
+
+def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
+    """The children of a call of the last turn. To be run in a transaction."""
+    parent = lock_run(writer.run_id)
+    spec = AgentSpec.model_validate(parent.spec)
+    child = child_spec(spec, GENERAL_TYPE).model_dump(mode="json")
+    orders = [ChildOrder(index, child, f"Task {index}", None) for index in range(count)]
+    row = ToolCall.objects.filter(run=parent, position=position).latest("turn")
+    return start_children(parent, row, orders, at_once=spec.max_concurrent_subagents)
+
+
+def park_for(writer: Writer, children: Sequence[Run], until: float | None = None) -> bool:
+    """Park until they have ended, or `until`. To be run in a transaction."""
+    return park_for_children(writer, [Waiting([child.pk for child in children], until)], 1)

@@ -1,0 +1,398 @@
+"""Parents and children that are woken, ended, cancelled and parked at one moment keep in order.
+
+As `test_locking` for one run: no pair deadlocks, no wake-up is lost and none comes twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from agents.engine.database import Database
+from agents.engine.delegation import _cancel
+from agents.engine.drive import load_run
+from agents.engine.finish import cancel_driven_run, complete_run, fail_run, stop_driving
+from agents.engine.journal import check_fence, write_events
+from agents.engine.journal_rows import Writer
+from agents.engine.lease import claim_run
+from agents.models import POOL, ApprovalRequest, Run, RunClock, ToolCall
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.run_control import cancel_run
+from agents.services.wake import lock_run, wake_due
+from agents.spec import AgentSpec
+from tests.agents.engine.by_hand import a_call, at_once, claim, committed, park, with_calls
+from tests.agents.engine.families import claimed_with_calls, new_parent, park_for, spawn
+from tests.agents.engine.invariants import check_family, check_run
+from tests.agents.engine.test_locking import (
+    REFUSALS,
+    in_thread,
+    open_transaction,
+    pairs,
+    wait_until_it_waits,
+)
+from tests.agents.transition_guard import guarded_transitions
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAST = 1_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def _guarded(db: None) -> Iterator[None]:
+    with guarded_transitions():
+        yield
+
+
+@dataclass
+class Family:
+    """A parent and its children in the middle of something; a writer for each that is driven."""
+
+    parent: Run
+    children: list[Run]
+    writers: dict[str, Writer]
+    grandchildren: list[Run] = field(default_factory=list)
+    request: ApprovalRequest | None = None
+
+    def members(self) -> list[Run]:
+        return list(Run.objects.filter(agent_version=self.parent.agent_version_id))
+
+
+Action = Callable[[Family], object]
+
+
+def by(who: Callable[[Family], Run], function: Callable[..., Any], *arguments: Any) -> Action:
+    """What a driver does; it has one transaction at a time."""
+    return lambda family: committed(function, family.writers[who(family).pk], *arguments)
+
+
+def cancel(who: Callable[[Family], Run]) -> Action:
+    return lambda family: cancel_run(who(family).pk, by="ada")
+
+
+def claims(who: Callable[[Family], Run]) -> Action:
+    return lambda family: committed(claim_run, who(family).pk, POOL, "another")
+
+
+def load(family: Family) -> object:
+    run = Run.objects.select_related("agent_version", "thread").get(pk=family.children[0].pk)
+    spec = AgentSpec.model_validate(run.spec)
+    return committed(load_run, family.writers[run.pk], run, spec, [])
+
+
+def the_time_is_over(family: Family) -> object:
+    while committed(wake_due):
+        pass
+    return None
+
+
+def asks(writer: Writer) -> None:
+    park(writer, a_call(1))
+
+
+def approve(family: Family) -> object:
+    assert family.request is not None
+    answer = DecisionRequest("approve", family.request.digest)
+    return decide_approval(family.request.pk, answer, by=family.parent.owner)
+
+
+def parent(family: Family) -> Run:
+    return family.parent
+
+
+def first(family: Family) -> Run:
+    return family.children[0]
+
+
+def second(family: Family) -> Run:
+    return family.children[1]
+
+
+def third(family: Family) -> Run:
+    return family.children[2]
+
+
+def below(family: Family) -> Run:
+    return family.grandchildren[0]
+
+
+# A parent that is parked for three children: two are driven, and the third waits for its turn.
+
+PARKED: dict[str, Action] = {
+    "first ends": by(first, complete_run, "end_turn", 1),
+    "first fails": by(first, fail_run, "code", "message", 1),
+    "first ends cancelled": by(first, cancel_driven_run, 1),
+    "first is handed back": by(first, stop_driving, 1),
+    "first asks": by(first, asks),
+    "first begins": load,
+    "second ends": by(second, complete_run, "end_turn", 1),
+    "cancel the parent": cancel(parent),
+    "cancel first": cancel(first),
+    "cancel third": cancel(third),
+    "claim third": claims(third),
+    "the time is over": the_time_is_over,
+}
+
+
+def parked_family() -> Family:
+    _, run = new_parent()
+    writer = claimed_with_calls(run)
+    children = committed(spawn, writer, 3)
+    writers = {child.pk: with_calls(child, a_call(1)) for child in children[:2]}
+    assert committed(park_for, writer, children, PAST)
+    return Family(run, children, writers)
+
+
+# A parent that goes on beside its children: one is driven, one waits for a person.
+
+DRIVEN: dict[str, Action] = {
+    "the parent spawns": lambda family: committed(spawn, family.writers[family.parent.pk], 2, 1),
+    "the parent parks": lambda family: committed(
+        park_for, family.writers[family.parent.pk], family.children
+    ),
+    "the parent ends": by(parent, complete_run, "end_turn", 1),
+    "the parent fails": by(parent, fail_run, "code", "message", 1),
+    "the parent ends cancelled": by(parent, cancel_driven_run, 1),
+    "the parent is handed back": by(parent, stop_driving, 1),
+    "the parent cancels first": lambda family: committed(
+        _cancel, family.writers[family.parent.pk], family.children[0].pk
+    ),
+    "the parent writes": by(parent, write_events, [("text.delta", {})]),
+    "first ends": by(first, complete_run, "end_turn", 1),
+    "first asks": by(first, asks),
+    "cancel the parent": cancel(parent),
+    "cancel second": cancel(second),
+    "approve second": approve,
+    "claim third": claims(third),
+}
+
+
+def driven_family() -> Family:
+    _, run = new_parent()
+    writer = claimed_with_calls(run, 2)
+    children = committed(spawn, writer, 3)
+    writers = {run.pk: writer, children[0].pk: with_calls(children[0], a_call(1))}
+    committed(park, with_calls(children[1], a_call()), a_call())
+    request = ApprovalRequest.objects.get(run=children[1])
+    return Family(run, children, writers, request=request)
+
+
+# A parent that is parked for a child, which is driven and has a child of its own.
+
+DEEP: dict[str, Action] = {
+    "first parks": lambda family: committed(
+        park_for, family.writers[family.children[0].pk], family.grandchildren
+    ),
+    "first ends": by(first, complete_run, "end_turn", 1),
+    "first fails": by(first, fail_run, "code", "message", 1),
+    "below ends": by(below, complete_run, "end_turn", 1),
+    "below is handed back": by(below, stop_driving, 1),
+    "cancel the parent": cancel(parent),
+    "cancel first": cancel(first),
+    "cancel below": cancel(below),
+    "the time is over": the_time_is_over,
+}
+
+
+def deep_family() -> Family:
+    _, run = new_parent()
+    writer = claimed_with_calls(run)
+    children = committed(spawn, writer, 1)
+    middle = claimed_with_calls(children[0])
+    grandchildren = committed(spawn, middle, 1)
+    lowest = with_calls(grandchildren[0], a_call(1))
+    assert committed(park_for, writer, children, PAST)
+    writers = {middle.run_id: middle, lowest.run_id: lowest}
+    return Family(run, children, writers, grandchildren)
+
+
+def check_members(family: Family, answers: dict[str, Any]) -> None:
+    for name, answer in answers.items():
+        if isinstance(answer, Exception) and not isinstance(answer, REFUSALS):
+            raise AssertionError(f"{name} raised {answer!r}") from answer
+    for run in family.members():
+        if run.status == "completed":
+            # Here a run is completed by force, in the middle of its calls.
+            left = ToolCall.objects.filter(run=run, finished_at=None)
+            left.update(status="cancelled", finished_at=timezone.now())
+        check_run(run)
+        check_family(run)
+    for name, answer in answers.items():
+        if name.startswith("cancel ") and isinstance(answer, Run):
+            answer.refresh_from_db()
+            asked = RunClock.objects.get(run=answer).cancel_requested
+            assert answer.has_ended or asked, "a cancellation was lost"
+    resumed = family.parent.events.filter(type="run.resumed").count()
+    assert resumed <= family.parent.events.filter(type="run.suspended").count()
+
+
+def every_pair(make: Callable[[], Family], actions: dict[str, Action], part: int = 2) -> None:
+    """Every second pair, or with `part` 1 every one."""
+    for pair in pairs(actions)[::part]:
+        who = {name.partition(" ")[0] for name in pair}
+        if len(who) == 1 and who < {"first", "second", "below"}:
+            continue  # a driver does one thing at a time
+        if all(name.startswith("the parent") for name in pair):
+            continue
+        family = make()
+        answers = at_once(*(partial(actions[name], family) for name in pair))
+        check_members(family, dict(zip(pair, answers, strict=True)))
+        Run.objects.filter(parent__parent=family.parent).delete()
+        Run.objects.filter(parent=family.parent).delete()
+        family.parent.delete()
+
+
+def test_any_two_things_at_once_leave_a_parked_family_in_order() -> None:
+    every_pair(parked_family, PARKED)
+
+
+def test_any_two_things_at_once_leave_a_driven_family_in_order() -> None:
+    every_pair(driven_family, DRIVEN)
+
+
+def test_any_two_things_at_once_leave_three_generations_in_order() -> None:
+    every_pair(deep_family, DEEP)
+
+
+@pytest.mark.storm
+@pytest.mark.timeout(1800)
+def test_any_two_things_at_once_in_families_again_and_again() -> None:
+    for _ in range(10):
+        every_pair(parked_family, PARKED, 1)
+        every_pair(driven_family, DRIVEN, 1)
+        every_pair(deep_family, DEEP, 1)
+
+
+def test_the_last_two_children_that_end_at_once_wake_their_parent_once() -> None:
+    for _ in range(5):
+        family = parked_family()
+        cancel_run(family.children[2].pk, by="ada")
+        ends = (PARKED["first ends"], PARKED["second ends"])
+        assert at_once(*(partial(end, family) for end in ends)) == [None, None]
+        family.parent.refresh_from_db()
+        assert family.parent.status == "queued"
+        assert family.parent.events.filter(type="run.resumed").count() == 1
+
+
+def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> None:
+    family = driven_family()
+    for child in family.children[1:]:
+        cancel_run(child.pk, by="ada")
+    committed(complete_run, family.writers[family.children[0].pk], "end_turn", 1)
+    assert not committed(park_for, family.writers[family.parent.pk], family.children)
+    family.parent.refresh_from_db()
+    assert family.parent.status == "running"
+    committed(check_fence, family.writers[family.parent.pk])
+
+
+def test_a_parent_that_was_cancelled_before_it_parks_takes_its_children_with_it() -> None:
+    family = driven_family()
+    cancel_run(family.parent.pk, by="ada")
+    committed(spawn, family.writers[family.parent.pk], 2, 1)  # its driver has not heard of it
+    assert committed(park_for, family.writers[family.parent.pk], family.children)
+    family.parent.refresh_from_db()
+    assert family.parent.status == "cancelled"
+    check_family(family.parent)
+
+
+# Orders that chance seldom finds ----------------------------------------------------------------
+
+on_postgresql = pytest.mark.skipif(
+    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
+)
+
+
+@on_postgresql
+@pytest.mark.parametrize("end", ["first parks", "first ends"])
+def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> None:
+    """Whoever cancels the family comes from above."""
+    family = deep_family()
+
+    def take_the_child() -> None:
+        assert Run.objects.select_for_update(nowait=True).get(pk=family.children[0].pk)
+
+    with open_transaction(lambda: lock_run(family.parent.pk), then=take_the_child) as commit:
+        driver = in_thread(lambda: DEEP[end](family))
+        wait_until_it_waits(driver)
+        commit()
+        driver.join()
+
+
+@on_postgresql
+def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
+    family = deep_family()
+    committed(park_for, family.writers[family.children[0].pk], family.grandchildren, PAST - 1)
+
+    def take_the_child() -> None:
+        assert Run.objects.select_for_update(nowait=True).get(pk=family.children[0].pk)
+
+    with open_transaction(lambda: lock_run(family.parent.pk), then=take_the_child) as commit:
+        sweeper = in_thread(lambda: the_time_is_over(family))
+        wait_until_it_waits(sweeper)
+        commit()
+        sweeper.join()
+    for run in (family.parent, family.children[0]):
+        run.refresh_from_db()
+        assert run.status == "queued"
+
+
+@on_postgresql
+def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
+    """They share a transaction, which holds clocks in any order, and so does the cancellation."""
+    family = parked_family()
+    writers = [family.writers[child.pk] for child in family.children[:2]]
+
+    def hold(number: int) -> object:
+        with connection.cursor() as cursor:
+            # Before the other one looks for deadlocks: it is this one that would fail.
+            cursor.execute("SET LOCAL deadlock_timeout = '600ms'")
+        clocks = RunClock.objects.select_for_update(no_key=True)
+        return clocks.get(run=family.children[number])
+
+    async def drive() -> list[object]:
+        database = Database(asyncio.get_running_loop())
+        gate = threading.Event()
+        try:
+            database.submit(gate.wait)  # so that both are there when it looks for more
+            both = [database.submit(write_events, each, [("text.delta", {})]) for each in writers]
+            gate.set()
+            return await asyncio.gather(*both)
+        finally:
+            database.close()
+
+    answers: list[object] = []
+    with open_transaction(lambda: hold(1), then=lambda: hold(0)) as commit:
+        driver = in_thread(lambda: answers.extend(asyncio.run(drive())))
+        wait_until_it_waits(driver)
+        commit()
+        driver.join()
+    assert answers == [None, None]
+
+
+def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -> None:
+    """A child of a command that was killed: its parent's end has only asked its driver."""
+    family = driven_family()
+    child = family.children[0]
+    Run.objects.filter(pk=child.pk).update(executor="elsewhere:1:gone")
+    assert claim(child) is None
+    committed(complete_run, family.writers[family.parent.pk], "end_turn", 1)
+    RunClock.objects.filter(run=child).update(lease_until=PAST)
+    assert claim(child) is not None
+
+
+def test_a_driver_that_hands_back_what_was_cancelled_ends_it() -> None:
+    """Its process may be the only one that would take it, and is about to end."""
+    family = driven_family()
+    committed(complete_run, family.writers[family.parent.pk], "end_turn", 1)
+    child = family.children[0]
+    committed(stop_driving, family.writers[child.pk], 1)
+    child.refresh_from_db()
+    assert child.status == "cancelled"
+    check_run(child)

@@ -1,0 +1,169 @@
+"""What subagents share with their parent, what is their own, and what they cannot change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import Run, Subagent, ToolCall, WorkspaceSnapshot
+from agents.services.agents import save_agent
+from agents.services.thread_files import readable_files
+from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Call = tuple[str, dict[str, Any]]
+
+
+def turn(*calls: Call) -> dict[str, Any]:
+    return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
+
+
+def family(
+    tmp_path: Path, before: list[Call], child: list[Call], after: list[Call], **fields: Any
+) -> tuple[Run, Run]:
+    """A parent that makes the calls `before`, delegates, and makes `after`; ended, with its child.
+
+    `read_only` is the child's, all other fields are the agent's.
+    """
+    user = make_user()
+    read_only = fields.pop("read_only", False)
+    turns = [turn(*before)] if before else []
+    turns += [turn(("task", {"subagent": "worker", "task": "Work."})), turn(*after), {"text": "."}]
+    agent = make_agent(user, model=script_file(tmp_path, turns), **fields)
+    play = script_file(tmp_path, [turn(item) for item in child] + [{"text": "Did it."}], "child")
+    worker = Subagent(name="worker", description="Works.", model=play, read_only=read_only)
+    save_agent(agent, subagents=[worker])
+    run = drive_to_end(start_run(user))
+    assert run.status == "completed", run.error_message
+    made = Run.objects.get(parent=run)
+    assert made.status == "completed", made.error_message
+    return run, made
+
+
+def texts(run: Run) -> list[str]:
+    calls = ToolCall.objects.filter(run=run).order_by("turn", "position")
+    return [str(call.result_content) for call in calls if call.tool != "task"]
+
+
+def sh(command: str) -> Call:
+    return ("execute", {"command": command})
+
+
+def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: Path) -> None:
+    run, child = family(
+        tmp_path,
+        [sh("echo given > /sandbox/shared/in; echo mine > here; id -u")],
+        [
+            sh("cat /sandbox/shared/in; cat here; id -u; pwd"),
+            sh("echo found > /sandbox/shared/out; echo its > own; echo end > /sandbox/outputs/o"),
+            ("write_file", {"path": "/sandbox/shared/by_tool", "content": "tool"}),
+        ],
+        [sh("cat /sandbox/shared/out /sandbox/shared/by_tool /sandbox/outputs/o; ls")],
+        sandbox=True,
+    )
+    first, after = texts(run)[0], texts(run)[-1]
+    seen = texts(child)[0]
+    assert "given" in seen
+    assert "mine" not in seen
+    assert first.split('"stdout":"')[1][:5] in seen  # the same host account
+    assert all(word in after for word in ("found", "tool", "end"))
+    assert "own" not in after
+    assert "here" in after
+    # People find the shared files below either run.
+    for thread in (run.thread, child.thread):
+        files = readable_files(thread, in_workspace=True)
+        assert files.read_bytes("/sandbox/shared/out", 100) == b"found\n"
+    # Only its own workspace is in the history of what the child has changed.
+    assert {row.thread_id for row in WorkspaceSnapshot.objects.all()} == {
+        run.thread_id,
+        child.thread_id,
+    }
+
+
+def test_one_that_only_reads_sees_its_parent_s_workspace_and_can_change_nothing(
+    tmp_path: Path,
+) -> None:
+    attempts = [
+        "echo x >> here",
+        "echo x > /sandbox/shared/x",
+        "echo x > /sandbox/outputs/x",
+        "rm -f here; mv here there; ln -s here link; mkdir made",
+        "chmod 777 here; touch here",
+        "mount -o remount,rw /sandbox/workspace; echo x > here",
+        "unshare -rm sh -c 'mount -o remount,rw,bind /sandbox/workspace; echo x > here'",
+    ]
+    run, child = family(
+        tmp_path,
+        [sh("echo mine > here")],
+        [
+            sh("cat here"),
+            *(sh(attempt) for attempt in attempts),
+            ("write_file", {"path": "/sandbox/shared/x", "content": "x"}),
+            ("edit_file", {"path": "here", "old_text": "mine", "new_text": "x"}),
+            ("read_file", {"path": "here"}),
+        ],
+        [sh("cat here; ls -la . /sandbox/shared /sandbox/outputs")],
+        sandbox=True,
+        read_only=True,
+    )
+    seen = texts(child)
+    assert "mine" in seen[0]
+    assert "mine" in seen[-1]
+    assert all("read-only" in text.lower() for text in seen[8:10]), seen[8:10]
+    after = texts(run)[-1]
+    assert "mine" in after
+    for name in ("x\\n", "there", "link", "made"):
+        assert f" {name}" not in after
+    assert not WorkspaceSnapshot.objects.filter(thread=child.thread).exists()
+
+
+def test_without_a_sandbox_the_rows_are_the_family_s(tmp_path: Path) -> None:
+    run, child = family(
+        tmp_path,
+        [("write_file", {"path": "/sandbox/shared/in", "content": "given"})],
+        [
+            ("read_file", {"path": "/sandbox/shared/in"}),
+            ("write_file", {"path": "/sandbox/shared/out", "content": "found"}),
+        ],
+        [("read_file", {"path": "/sandbox/shared/out"})],
+    )
+    assert "given" in texts(child)[0]
+    assert "found" in texts(run)[-1]
+
+
+def test_without_a_sandbox_one_that_only_reads_writes_no_row(tmp_path: Path) -> None:
+    run, child = family(
+        tmp_path,
+        [("write_file", {"path": "a", "content": "given"})],
+        [("write_file", {"path": "a", "content": "bad"}), ("read_file", {"path": "a"})],
+        [("read_file", {"path": "a"})],
+        read_only=True,
+    )
+    assert "read-only" in texts(child)[0]
+    assert "given" in texts(child)[1]
+    assert "given" in texts(run)[-1]
+
+
+def test_a_caller_s_own_directory_is_the_workspace_of_the_whole_family(tmp_path: Path) -> None:
+    own = tmp_path / "project"
+    own.mkdir()
+    for directory in (own, *list(own.parents)[:-1]):
+        if directory.stat().st_uid == 0 and directory.is_relative_to(tmp_path.parent.parent):
+            directory.chmod(0o755)
+    import os
+
+    if os.geteuid() == 0:
+        os.chown(own, 65534, 65534)
+    user = make_user()
+    child = [turn(sh("echo done > made_by_child")), {"text": "Did it."}]
+    turns = [turn(("task", {"subagent": "worker", "task": "Work."})), turn(sh("ls")), {"text": "."}]
+    agent = make_agent(user, model=script_file(tmp_path, turns), sandbox=True)
+    worker = Subagent(name="worker", description="W.", model=script_file(tmp_path, child, "child"))
+    save_agent(agent, subagents=[worker])
+    run = drive_to_end(start_run(user, workspace_path=str(own)))
+    assert run.status == "completed", run.error_message
+    assert "made_by_child" in texts(run)[-1]
+    assert (own / "made_by_child").read_text() == "done\n"

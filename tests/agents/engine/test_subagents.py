@@ -1,0 +1,154 @@
+"""Runs that delegate: the children are runs of their own, and their parent parks meanwhile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import Run, Subagent, Thread, ToolCall
+from agents.services.agents import save_agent
+from agents.states import ENDED_RUNS
+from tests.support.runs import (
+    drive_to_end,
+    event_types,
+    events,
+    make_agent,
+    make_user,
+    script_file,
+    start_run,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def call(tool: str, **given: Any) -> dict[str, Any]:
+    return {"name": tool, "input": given}
+
+
+def delegating(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> Run:
+    """A run that plays `turns`; its subagents `echo` and `broken` have models of their own."""
+    user = make_user()
+    broken = f"file:{tmp_path}/there-is-none.json"
+    rows = [
+        Subagent(name="echo", description="Says it again.", model="echo"),
+        Subagent(name="broken", description="Has no script.", model=broken),
+    ]
+    agent = make_agent(user, model=script_file(tmp_path, list(turns)), **fields)
+    save_agent(agent, subagents=rows)
+    return start_run(user)
+
+
+def result_of(run: Run, turn: int = 1, position: int = 0) -> Any:
+    row = ToolCall.objects.get(run=run, turn=turn, position=position)
+    content = row.result_content
+    assert isinstance(content, str)
+    return json.loads(content) if content.startswith(("{", "[")) else content
+
+
+def test_a_task_is_a_run_of_its_own_and_its_answer_the_result(tmp_path: Path) -> None:
+    turn = {
+        "tool_calls": [call("task", subagent="echo", task="Count to three.", context="Slowly.")]
+    }
+    run = drive_to_end(delegating(tmp_path, turn, {"text": "Done."}))
+    assert run.status == "completed", run.error_message
+    child = Run.objects.get(parent=run)
+    assert (child.status, child.depth, child.subagent) == ("completed", 1, "echo")
+    assert child.thread != run.thread
+    assert child.thread.root == run.thread
+    result = result_of(run)
+    assert result["subagent"] == "echo"
+    assert "Count to three." in result["result"]
+    assert "Slowly." in result["result"]
+    kinds = event_types(run)
+    assert kinds.index("subagent.started") < kinds.index("run.suspended")
+    assert kinds.index("subagent.finished") < kinds.index("run.resumed")
+    assert events(run, "run.suspended")[0]["child_run_ids"] == [child.id]
+
+
+def test_results_come_in_the_order_of_the_tasks_and_one_failure_is_one_result(
+    tmp_path: Path,
+) -> None:
+    tasks = [
+        {"subagent": "echo", "task": "first"},
+        {"subagent": "broken", "task": "second"},
+        {"subagent": "nobody", "task": "third"},
+        {"subagent": "echo", "task": "fourth"},
+    ]
+    turn = {"tool_calls": [call("parallel_tasks", tasks=tasks)]}
+    run = drive_to_end(delegating(tmp_path, turn, {"text": "Done."}))
+    assert run.status == "completed", run.error_message
+    result = result_of(run)
+    assert [item.get("status") for item in result["results"]] == [
+        "completed",
+        "failed",
+        None,
+        "completed",
+    ]
+    assert "first" in result["results"][0]["result"]
+    assert "nobody" in result["results"][2]["error"]
+    assert "fourth" in result["results"][3]["result"]
+    assert (result["task_count"], result["success_count"]) == (4, 2)
+    assert [error[:7] for error in result["errors"]] == ["task 2:", "task 3:"]
+    assert Run.objects.filter(parent=run).count() == 3
+
+
+def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
+    tasks = [{"subagent": "echo", "task": f"task {number}"} for number in range(7)]
+    turn = {"tool_calls": [call("parallel_tasks", tasks=tasks)]}
+    run = delegating(tmp_path, turn, {"text": "Done."}, max_concurrent_subagents=2)
+    run = drive_to_end(run)
+    assert result_of(run)["success_count"] == 7
+    started = [event["status"] for event in events(run, "subagent.started")]
+    assert started == ["queued"] * 2 + ["pending"] * 5
+
+
+def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Path) -> None:
+    run = delegating(
+        tmp_path,
+        {"tool_calls": [call("spawn_subagent", task="count", agent="echo")]},
+        {"tool_calls": [call("wait_subagent", id="wrong")]},
+        {"text": "Done."},
+        background_subagents=True,
+    )
+    run = drive_to_end(run)
+    child = Run.objects.get(parent=run)
+    started = result_of(run, 1)
+    assert (started["id"], started["agent_type"]) == (child.id, "echo")
+    assert "no subagent with the id" in result_of(run, 2)
+
+
+def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
+    slow = script_file(tmp_path, [{"text": "never", "delay": 60}], "slow.json")
+    run = delegating(
+        tmp_path,
+        {"tool_calls": [call("spawn_subagent", task="wait", agent="echo")]},
+        {"text": "I do not wait."},
+        background_subagents=True,
+    )
+    agent = run.thread.agent
+    save_agent(agent, subagents=[Subagent(name="echo", description="Slow.", model=slow)])
+    run.delete()
+    run = start_run(agent.owner)
+    run = drive_to_end(run)
+    assert run.status == "completed"
+    child = Run.objects.get(parent=run)
+    assert child.status == "cancelled" or child.clock.cancel_requested
+    assert [event["status"] for event in events(run, "subagent.finished")] in ([], ["cancelled"])
+
+
+def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
+    tmp_path: Path,
+) -> None:
+    turn = {"tool_calls": [call("task", subagent="explore", task="look")]}
+    run = delegating(tmp_path, turn, {"text": "Done."}, tools=["task", "ls", "write_file"])
+    run = drive_to_end(run)
+    child = Run.objects.get(parent=run)
+    assert child.spec["tools"] == ["ls"]
+    assert child.spec["subagent_depth"] == 0
+    assert child.spec["read_only"] is True
+    assert child.spec["max_turns"] == 30
+    assert Thread.objects.filter(root=run.thread).count() == 1
+    assert Run.objects.exclude(status__in=ENDED_RUNS).count() == 0

@@ -1,0 +1,77 @@
+"""Parents on real workers: they wait without holding one, and their children work side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.models import Run
+from tests.chaos.family_story import FamilyServer, check_fan, fan
+from tests.support.cluster import Cluster
+from tests.support.runs import make_agent, make_user, start_run, wait_for_status
+
+DELAY = 2.0
+ROOM = 5.0
+"""Seconds. Five children one after another would take eight more than the slowest."""
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def workers(
+    directory: Path, server: FamilyServer, workers: int = 2, at_once: int = 20, **environment: str
+) -> Iterator[Any]:
+    """Worker processes, and an agent that delegates. Yields its owner."""
+    user = make_user()
+    make_agent(
+        user,
+        provider="anthropic",
+        model="claude-sonnet-5-5",
+        max_concurrent_subagents=at_once,
+        subagent_depth=2,
+    )
+    keys = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "test-key"}
+    with Cluster(directory, workers=workers, **keys, **environment):
+        yield user
+
+
+def drive_fan(user: Any, name: str, width: int) -> tuple[Run, float]:
+    """Start a parent and wait for its end: the run, and how long that took in seconds."""
+    begun = time.monotonic()
+    run = wait_for_status(start_run(user, fan(name, width)), "completed", "failed")
+    taken = time.monotonic() - begun
+    assert run.status == "completed", run.error_message
+    check_fan(run, name, width)
+    return run, taken
+
+
+def test_a_parent_takes_little_longer_than_its_slowest_child(directory: Path) -> None:
+    with FamilyServer(delay=DELAY) as server, workers(directory, server) as user:
+        drive_fan(user, "warm", 2)
+        for width in (1, 5, 20):
+            run, taken = drive_fan(user, f"n{width}", width)
+            spans = run.children.values_list("started_at", "ended_at")
+            longest = max((ended - begun).total_seconds() for begun, ended in spans)
+            print(f"{width} children: {taken:.2f} s; the slowest {longest:.2f} s")
+            assert taken < longest + ROOM
+        assert server.most_at_once > 10
+        assert server.violations == []
+
+
+def test_no_more_children_call_their_model_at_once_than_the_agent_allows(directory: Path) -> None:
+    with FamilyServer(delay=0.4) as server, workers(directory, server, at_once=5) as user:
+        drive_fan(user, "n", 20)
+    assert 1 < server.most_at_once <= 5
+
+
+def test_a_parent_holds_no_worker_while_its_children_work(directory: Path) -> None:
+    """One process that drives one run at a time, and three generations."""
+    server = FamilyServer(delay=0.05, with_twigs=True)
+    with server, workers(directory, server, 1, VEL_TEST_RUNS_PER_WORKER="1") as user:
+        run, _ = drive_fan(user, "n", 3)
+    assert Run.objects.get(parent__parent=run).depth == 2

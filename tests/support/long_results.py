@@ -1,0 +1,51 @@
+"""A tool whose results are as long as its caller wishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pydantic import BaseModel
+
+from agents.middleware import registry
+from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult
+from agents.models import Effect
+from agents.spec import AgentSpec
+
+
+class FetchInput(BaseModel):
+    size: int
+    mark: str = ""
+    error: bool = False
+
+
+async def fetch(context: ToolContext, given: FetchInput) -> ToolResult:
+    line = f"{given.mark} and some more words of a long line, {given.size} in all.\n"
+    text = (line * (given.size // len(line) + 1))[: given.size]
+    middle = len(text) // 2
+    secret = f"\nNEEDLE-{given.mark}\n"
+    return ToolResult(text[:middle] + secret + text[middle:], is_error=given.error)
+
+
+class LongResults(Middleware):
+    name = "long results"
+    profiles = frozenset({"full", "sandbox_only"})
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        return [Tool("fetch", "Fetch a text.", FetchInput, fetch, Effect.READ)]
+
+
+@contextmanager
+def long_results() -> Iterator[None]:
+    """Agents have the tool `fetch(size, mark)` meanwhile."""
+    before = registry.MIDDLEWARE
+    registry.MIDDLEWARE = (*before, LongResults())
+    registry._toolset.cache_clear()
+    registry.known_tool_names.cache_clear()
+    try:
+        yield
+    finally:
+        registry.MIDDLEWARE = before
+        registry._toolset.cache_clear()
+        registry.known_tool_names.cache_clear()

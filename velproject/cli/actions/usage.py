@@ -1,0 +1,57 @@
+"""The action of `vel usage`."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from django.conf import settings
+from rich.text import Text
+
+from agents.selectors.usage import DayUsage, usage_by_day
+from agents.services.budget_scope import zone_of
+from agents.services.reservations import dollars
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.local_user import local_user
+from velproject.cli.actions.wording import print_table
+from velproject.cli.terminal import one_line
+
+
+def usage(*, as_json: bool, days: int) -> None:
+    """The latest day first."""
+    rows = usage_by_day(local_user(), days, zone_of(settings.TIME_ZONE))
+    if as_json:
+        for row in rows:
+            print(json.dumps(as_data(row)))
+        return
+    if not rows:
+        print("Nothing was used.", file=sys.stderr)
+        return
+    print_table(
+        new_console(),
+        ("DAY", "CALLS", "TOKENS", "COST", "AGENT", "USER", "MODEL"),
+        (
+            (
+                row.day.isoformat(),
+                str(row.calls),
+                f"{row.tokens:,}",
+                "unknown" if row.microusd is None else f"${dollars(row.microusd)}",
+                Text(one_line(row.agent, 30)),
+                Text(one_line(row.user, 30)),
+                Text(one_line(row.model, 60)),
+            )
+            for row in rows
+        ),
+    )
+
+
+def as_data(row: DayUsage) -> dict[str, object]:
+    return {
+        "day": row.day.isoformat(),
+        "agent": row.agent,
+        "user": row.user,
+        "model": row.model,
+        "calls": row.calls,
+        "tokens": row.tokens,
+        "cost": None if row.microusd is None else dollars(row.microusd),
+    }
