@@ -15,6 +15,8 @@ from tests.support.postgres import postgres_server
 from tests.velproject.cli.test_usage import one_line_of
 from tests.velproject.command import DEADLINE, Vel, say
 
+IMPATIENT = {"DJANGO_SETTINGS_MODULE": "tests.velproject.impatient"}
+
 
 def test_a_file_that_is_no_database(vel: Vel) -> None:
     (vel.data / "notes.txt").write_text("not a database, " * 100)
@@ -40,7 +42,8 @@ def test_a_database_url_that_means_nothing(vel: Vel) -> None:
 def test_a_database_that_another_process_keeps_locked(vel: Vel) -> None:
     with sqlite3.connect(vel.data / "vel.sqlite3", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")
-        done = vel("--provider", "scripted", "--model", "echo", "hi")
+        echo = ("--provider", "scripted", "--model", "echo")
+        done = vel(*echo, "hi", **IMPATIENT, VEL_TEST_LOCK="1")
         other.execute("ROLLBACK")
     assert done.returncode == 1
     assert "locked" in one_line_of(done)
@@ -109,7 +112,8 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) ->
         ["unshare", "-m", "sh", "-c", f'{mount}"$@"', "sh", *task],
         capture_output=True,
         text=True,
-        env=vel.env(VEL_SECRET_KEY="k" * 50),
+        # The run cannot be handed back either, so that it is tried again when its lease has ended.
+        env=vel.env(VEL_SECRET_KEY="k" * 50, **IMPATIENT, VEL_TEST_LEASE="2"),
         check=False,
     )
     if "unshare:" in done.stderr or "mount:" in done.stderr:
