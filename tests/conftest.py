@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
 from agents.conf import vel_settings
-from tests.support import postgres
+from tests.support import migrated, postgres
 
 REQUIRED = os.environ.get("CI") == "true"
 """In CI nothing that a marker needs may be missing."""
@@ -58,6 +60,22 @@ def postgres_url() -> Iterator[str]:
     else:
         with postgres.postgres_server() as url:
             yield url
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Lay a migrated database where pytest-django is about to make one."""
+    name = django_settings.DATABASES["default"]["TEST"]["NAME"]
+    if server := os.environ.get("VEL_TEST_DATABASE_URL"):
+        migrated.copy_postgres(server, name)
+    else:
+        migrated.copy_sqlite(Path(name))
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """It is taken as it lies there, and goes with the directory or server of this run."""
+    return True
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,23 @@
 `VEL_TEST_DATABASE_URL` (set by `make test` for its second pass) puts them on PostgreSQL.
 """
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
-_data = Path(
-    os.environ.setdefault("VEL_DATA_DIR", tempfile.mkdtemp(prefix="vel-tests-", dir="/var/tmp"))
-)
+
+def _remove(directory: Path, maker: int) -> None:
+    if os.getpid() == maker:  # and not a process that it forked
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+# The first process makes the directory; its pytest workers and what tests start inherit it.
+if "VEL_DATA_DIR" not in os.environ:
+    os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(prefix="vel-tests-", dir="/var/tmp")
+    atexit.register(_remove, Path(os.environ["VEL_DATA_DIR"]), os.getpid())
+_data = Path(os.environ["VEL_DATA_DIR"])
 _data.chmod(0o711)
 os.environ.setdefault(
     "VEL_SECRET_KEY", "not-a-secret-only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz"
@@ -34,7 +44,9 @@ from velproject.settings import DATABASES  # noqa: E402
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 if "sqlite" in DATABASES["default"]["ENGINE"]:
     # A file: several connections and processes look at it, as in life.
-    _worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     DATABASES["default"]["TEST"] = {"NAME": str(_data / f"test-{_worker}.sqlite3")}
+else:
+    DATABASES["default"]["TEST"] = {"NAME": f"test_{_worker}"}

@@ -19,6 +19,8 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
+from tests.support.migrated import copy_postgres, copy_sqlite
+
 PASSWORD = "a-long-enough-password"
 ROOT = Path(__file__).resolve().parents[2]
 _WRITER = "import django; django.setup(); from tests.support.site_writer import main; main()"
@@ -52,9 +54,6 @@ class Site:
     @property
     def url(self) -> str:
         return f"http://localhost:{self.port}"
-
-    def migrate(self) -> None:
-        self.do("migrate")
 
     def do(self, command: str, **arguments: Any) -> Any:
         if self._writer is None:
@@ -111,6 +110,17 @@ class Site:
             self._server.wait()
 
 
+def migrated_site(directory: Path, server_url: str = "") -> Site:
+    """A site whose database is prepared: a SQLite file, or a new one on a PostgreSQL server."""
+    if not server_url:
+        site = Site(directory)
+        copy_sqlite(site.database_file)
+        return site
+    name = f"site_{secrets.token_hex(8)}"
+    copy_postgres(server_url, name)
+    return Site(directory, urlsplit(server_url)._replace(path=f"/{name}").geturl())
+
+
 def new_database(server_url: str) -> str:
     """The URL of a new, empty database on the PostgreSQL server of `server_url`."""
     name = f"site_{secrets.token_hex(8)}"
@@ -122,10 +132,9 @@ def new_database(server_url: str) -> str:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site that is served, with users olga, peter and ada, who may decide for everybody."""
-    server = os.environ.get("VEL_TEST_DATABASE_URL")
-    site = Site(tmp_path_factory.mktemp("site"), new_database(server) if server else "")
+    directory = tmp_path_factory.mktemp("site")
+    site = migrated_site(directory, os.environ.get("VEL_TEST_DATABASE_URL", ""))
     try:
-        site.migrate()
         site.do("make_user", name="olga", password=PASSWORD)
         site.do("make_user", name="peter", password=PASSWORD)
         site.do("make_user", name="ada", password=PASSWORD, approver=True)

@@ -13,7 +13,6 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
-from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
 
@@ -39,11 +38,6 @@ from tests.support.subagents import delegate
 
 User = get_user_model()
 ASSISTANT = "assistant"
-
-
-def migrate() -> None:
-    # Not checked: the directory is fit for a test, though not for sandboxes.
-    call_command("migrate", verbosity=0, skip_checks=True)
 
 
 def make_user(
@@ -278,7 +272,6 @@ def delete_run(run: str) -> None:
 COMMANDS = {
     command.__name__: command
     for command in (
-        migrate,
         make_user,
         sign_in,
         sign_out,

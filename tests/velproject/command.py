@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.migrated import copy_sqlite
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE = 90.0
 """Seconds after which a process that should have answered is taken for hung."""
-
-_template: list[Path] = []
 
 
 @dataclass
@@ -111,27 +111,15 @@ def say(text: str, *calls: tuple[str, dict[str, Any]], delay: float = 0.0) -> di
 
 @contextmanager
 def new_vel(**environment: str) -> Iterator[Vel]:
-    """`vel` on a fresh data directory whose database is prepared (copied, which is faster)."""
+    """`vel` on a fresh data directory whose database is prepared."""
     data = Path(tempfile.mkdtemp(prefix="vel-cli-", dir="/var/tmp"))
     data.chmod(0o711)
     vel = Vel(data, environment)
     try:
-        if not _template:
-            done = vel("migrate")
-            assert done.returncode == 0, done.stderr
-            kept = Path(tempfile.mkdtemp(prefix="vel-cli-template-", dir="/var/tmp"))
-            shutil.copytree(data, kept, dirs_exist_ok=True)
-            _template.append(kept)
-        else:
-            shutil.copytree(_template[0], data, dirs_exist_ok=True)
+        copy_sqlite(data / "vel.sqlite3")
         yield vel
     finally:
         shutil.rmtree(data, ignore_errors=True)
-
-
-def forget_template() -> None:
-    while _template:
-        shutil.rmtree(_template.pop(), ignore_errors=True)
 
 
 class Terminal:

@@ -6,16 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.velproject.command import Vel, forget_template, new_vel
+from tests.velproject.command import Vel, new_vel
 
 
 @pytest.fixture
 def vel() -> Iterator[Vel]:
     with new_vel() as command:
         yield command
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _template() -> Iterator[None]:
-    yield
-    forget_template()

@@ -12,7 +12,7 @@ from agents.events.postgres import PostgresSource
 from agents.events.source import EventSource
 from agents.events.sqlite import SqliteSource
 from agents.events.tail import Tail
-from tests.support.site import Site, new_database
+from tests.support.site import Site, migrated_site
 
 
 @dataclass
@@ -24,18 +24,27 @@ class Followed:
     make_source: Callable[[], EventSource]
 
 
-@pytest.fixture(
-    params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)], scope="session"
-)
-def followed(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Followed]:
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def followed(request: pytest.FixtureRequest) -> Followed:
+    # Both stay: pytest would close one of them whenever a test of the other comes.
+    found = request.getfixturevalue(f"followed_on_{request.param}")
+    assert isinstance(found, Followed)
+    return found
+
+
+@pytest.fixture(scope="session")
+def followed_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Followed]:
     directory = tmp_path_factory.mktemp("site")
-    if request.param == "postgresql":
-        url = new_database(request.getfixturevalue("postgres_url"))
-        yield from _followed(Site(directory, url), lambda: PostgresSource({"conninfo": url}))
-    else:
-        yield from _followed(Site(directory), lambda: _sqlite_source(directory))
+    yield from _followed(migrated_site(directory), lambda: _sqlite_source(directory))
+
+
+@pytest.fixture(scope="session")
+def followed_on_postgresql(
+    tmp_path_factory: pytest.TempPathFactory, postgres_url: str
+) -> Iterator[Followed]:
+    site = migrated_site(tmp_path_factory.mktemp("site"), postgres_url)
+    url = site.environment["DATABASE_URL"]
+    yield from _followed(site, lambda: PostgresSource({"conninfo": url}))
 
 
 def _sqlite_source(directory: Path) -> SqliteSource:
@@ -43,7 +52,6 @@ def _sqlite_source(directory: Path) -> SqliteSource:
 
 
 def _followed(site: Site, make_source: Callable[[], EventSource]) -> Iterator[Followed]:
-    site.migrate()
     site.do("make_user", name="olga")
     yield Followed(site, Tail(make_source), make_source)
     site.close()

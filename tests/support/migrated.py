@@ -1,0 +1,79 @@
+"""A database with every migration, made once for all processes of a test run; tests get copies.
+
+The migrations take 4 s, and each process of pytest, site and data directory wants its own database.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parents[2]
+_MIGRATE = (
+    "import django; django.setup(); from django.core.management import call_command; "
+    # Not checked: the directory is fit for a test, though not for sandboxes.
+    "call_command('migrate', verbosity=0, skip_checks=True)"
+)
+
+
+def copy_sqlite(file: Path) -> None:
+    """Put a migrated SQLite database at `file`, which no one has open."""
+    place = _shared_directory() / "migrated.sqlite3"
+    with open(place.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            fresh = place.with_suffix(".new")
+            _migrate(f"sqlite:///{fresh}")
+            fresh.rename(place)
+    shutil.copyfile(place, file)
+    file.chmod(0o600)  # as Vel makes it
+
+
+def copy_postgres(server_url: str, name: str) -> None:
+    """Make the database `name` on the server, migrated, instead of one that is there."""
+    shared = _shared_directory()
+    run = hashlib.sha256(f"{shared} {server_url}".encode()).hexdigest()[:16]
+    template = f"migrated_{run}"
+    with (
+        open(shared / f"{template}.lock", "w") as lock,
+        psycopg.connect(server_url, autocommit=True) as server,
+    ):
+        # Also while it is copied: PostgreSQL copies nothing that somebody is connected to.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        is_there = "SELECT 1 FROM pg_database WHERE datname = %s"
+        if server.execute(is_there, [template]).fetchone() is None:
+            server.execute(f'CREATE DATABASE "{template}_new"')
+            _migrate(urlsplit(server_url)._replace(path=f"/{template}_new").geturl())
+            server.execute(f'ALTER DATABASE "{template}_new" RENAME TO "{template}"')
+        server.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+
+
+def _shared_directory() -> Path:
+    """What all processes of this run have in common; `tests.settings` has made it."""
+    return Path(os.environ["VEL_DATA_DIR"])
+
+
+def _migrate(database_url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _MIGRATE],
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "velproject.settings",
+            "DATABASE_URL": database_url,
+            "PYTHONPATH": str(ROOT),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the migrations failed: {done.stderr}")
