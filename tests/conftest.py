@@ -53,8 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A PostgreSQL server for this session: the one of `make test`'s second pass, or a new one."""
-    given = os.environ.get("VEL_TEST_DATABASE_URL")
+    """A PostgreSQL server for this session: the one that `make test` has started, or a new one."""
+    given = os.environ.get("VEL_TEST_DATABASE_URL") or os.environ.get("VEL_TEST_SERVER_URL")
     if given:
         yield given
     else:

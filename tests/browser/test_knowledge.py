@@ -83,6 +83,7 @@ def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
     expect(page.get_by_text("This file is deleted.")).to_be_visible()
     assert site.do("remembered", path=path) is None
     page.get_by_role("button", name="Restore revision 4").click()
+    expect(page.get_by_role("alert")).to_contain_text("Restored revision 4")
     assert site.do("remembered", path=path) == "# Ada\nLikes lists.\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -67,7 +68,7 @@ def test_signing_in_starting_a_run_and_watching_it(site: Site, new_page: NewPage
     expect(page.locator("#status")).to_have_text("queued")
     expect(page.get_by_text("Offline scripted model.")).to_be_visible()
 
-    run = site.do("newest_run")
+    run = urlsplit(page.url).path.split("/")[2]
     wait_for_seq(page, append(site, run, FIRST_STEP, "running"))
     assert transcript(page) == "I will read the file"
     expect(page.locator("#status")).to_have_text("running")

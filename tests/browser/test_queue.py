@@ -129,8 +129,10 @@ def test_runs_go_on_live_with_what_is_decided_here(
 
 def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Start) -> None:
     page = open_queue(new_page, person)
-    runs = [start(write(f"{name}.md", name)) for name in "abc"]
-    expect(cards(page)).to_have_count(3)
+    runs = []
+    for name in "abc":  # one after the other, as their cards stand in the order of the requests
+        runs.append(start(write(f"{name}.md", name)))
+        expect(cards(page)).to_have_count(len(runs))
     page.get_by_label("Select all shown").check()
     expect(page.get_by_text("3 selected")).to_be_visible()
     cards(page).nth(1).get_by_label("Select write_file").uncheck()
@@ -251,7 +253,7 @@ def test_without_scripts(site: Site, new_page: NewPage, person: str, run: str) -
     expect(page.get_by_text("Approved: execute.")).to_be_visible()
     expect(page).to_have_url(f"{site.url}/approvals/?tool=execute")
     card(page, second).get_by_text("Edit…", exact=True).click()
-    page.get_by_label("as JSON").first.fill("{")
+    card(page, second).get_by_label("as JSON").fill("{")
     press(card(page, second), "Run with these changes")
     expect(page.get_by_text("This is not JSON")).to_be_visible()
     page.get_by_label("as JSON").fill('{"command": "ls"}')
@@ -324,7 +326,7 @@ def test_script_and_template_make_the_same_cards(
     page = open_queue(new_page, person)
     expect(cards(page)).to_have_count(5)
     card(page, decided).get_by_text("Reject…").click()
-    page.get_by_label("Why not?").last.fill(HOSTILE)
+    card(page, decided).get_by_label("Why not?").fill(HOSTILE)
     press(card(page, decided), "Reject")
     expect(cards(page)).to_have_count(4)
     for query in ("?", "?tab=decided"):

@@ -21,7 +21,7 @@ def test_unsaved_rules_are_tried_on_a_page_of_their_own(site: Site, new_page: Ne
     site.do("ask", run=run, tool="execute", tool_input={"command": "echo a\u202eb"})
     page = new_page("root")
     page.goto("/admin/agents/agent/")
-    page.get_by_role("link", name="Assistant").click()
+    page.get_by_role("link", name="Assistant", exact=True).click()
     form = page.url
     page.locator("#id_approval_rules").fill(RULES)
     with page.context.expect_page() as opened:

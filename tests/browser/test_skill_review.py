@@ -95,12 +95,17 @@ def test_nothing_is_wider_than_the_window(
     page.goto(f"{URL}import/")
     page.get_by_label("A zip or .skill archive").set_input_files(path)
     page.get_by_role("button", name="Look at it").click()
+    # What is expected of each page shows that it is that page which is measured.
+    expect(page.get_by_role("button", name="Import", exact=True)).to_be_visible()
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(overflow) == 0
     page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text(f"{name} v")
     assert page.evaluate(overflow) == 0
     page.get_by_role("link", name="SKILL.md").first.click()
+    expect(page.get_by_role("region", name="The file")).to_be_visible()
     assert page.evaluate(overflow) == 0
     page.go_back()
     page.get_by_role("link", name=re.compile("^Review version")).click()
+    expect(page.get_by_role("button", name="Accept as reviewed")).to_be_visible()
     assert page.evaluate(overflow) == 0

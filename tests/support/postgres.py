@@ -1,6 +1,8 @@
 """A PostgreSQL server of the tests' own, from its binaries, in a throw-away directory.
 
-`python -m tests.support.postgres COMMAND …` runs a command with VEL_TEST_DATABASE_URL set to it.
+`python -m tests.support.postgres COMMAND …` runs a command with VEL_TEST_DATABASE_URL set to it,
+which puts the tests' own database there. `--aside COMMAND …` sets VEL_TEST_SERVER_URL: only those
+that need PostgreSQL use it, and no process of pytest starts a server of its own.
 """
 
 from __future__ import annotations
@@ -76,10 +78,13 @@ def postgres_server() -> Iterator[str]:
 
 
 def main() -> int:
+    aside = sys.argv[1] == "--aside"
+    command = sys.argv[2:] if aside else sys.argv[1:]
+    if aside and binaries() is None:
+        return subprocess.run(command, check=False).returncode  # the tests say what is missing
+    name = "VEL_TEST_SERVER_URL" if aside else "VEL_TEST_DATABASE_URL"
     with postgres_server() as url:
-        return subprocess.run(
-            sys.argv[1:], env={**os.environ, "VEL_TEST_DATABASE_URL": url}, check=False
-        ).returncode
+        return subprocess.run(command, env={**os.environ, name: url}, check=False).returncode
 
 
 if __name__ == "__main__":

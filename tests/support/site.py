@@ -45,7 +45,11 @@ class Site:
         }
         self._writer: subprocess.Popen[str] | None = None
         self._server: subprocess.Popen[bytes] | None = None
-        self.port = 0
+        # Bound, not listening: the port stays this site's while its server is down.
+        self._port_holder = socket.socket()
+        self._port_holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._port_holder.bind(("127.0.0.1", 0))
+        self.port: int = self._port_holder.getsockname()[1]
 
     @property
     def database_file(self) -> Path:
@@ -78,7 +82,6 @@ class Site:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(("127.0.0.1", self.port))
             listening.listen()
-            self.port = listening.getsockname()[1]
             daphne = [sys.executable, "-m", "daphne", "--verbosity", "0", "--no-server-name"]
             self._server = subprocess.Popen(
                 [*daphne, "--fd", str(listening.fileno()), "velproject.asgi:application"],
@@ -99,6 +102,7 @@ class Site:
         self._server = None
 
     def close(self) -> None:
+        self._port_holder.close()
         if self._writer is not None:
             assert self._writer.stdin is not None
             assert self._writer.stdout is not None
