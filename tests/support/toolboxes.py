@@ -1,14 +1,39 @@
-"""Toolboxes without pip: published as a build does it, with one file for an environment."""
+"""Toolboxes for tests: one with packages, built once a run; and without pip, with one file each."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import pytest
+
+from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
 from sandbox.toolbox import ENVIRONMENT, MANIFEST
+from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
 from sandbox.toolbox_contents import measure
+from sandbox.toolbox_environment import PipFailed
 from sandbox.toolbox_python import python_facts
 from sandbox.toolbox_store import open_store
+
+
+def data_with_packages() -> Path:
+    """A data directory with the demo's toolbox, which has what built-in skills can use besides.
+
+    All processes of a test run share it, as the build takes 10 s: of several that want it, one
+    builds and the others wait. Skips the test where no package index can be reached.
+    """
+    data = Path(os.environ["VEL_DATA_DIR"]) / "with-packages"
+    data.mkdir(mode=0o711, exist_ok=True)
+    request = ToolboxRequest(TOOLBOX, (*TOOLBOX_PACKAGES, "pypdf"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
+        try:
+            create_toolbox(data / "toolboxes", request, IfPresent.KEEP)
+        except PipFailed as error:
+            packages = ", ".join(request.requirements)
+            pytest.skip(f"{packages} cannot be had here: {error.output[-300:]}")
+    return data
 
 
 def put_toolbox(base: Path, name: str = "data", mark: str = "first", **changed: object) -> Path:

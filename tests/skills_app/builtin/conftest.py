@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from agents.demo.task import TOOLBOX
 from sandbox.toolbox import Toolbox
-from sandbox.toolbox_build import ToolboxRequest, create_toolbox
-from sandbox.toolbox_environment import PipFailed
+from sandbox.toolbox_find import find_toolbox
 from tests.sandbox.places import reachable_directory
 from tests.skills_app.builtin.desk import Desk, copy_packages, desk_in
+from tests.support.toolboxes import data_with_packages
 
-PACKAGES = ("pandas", "matplotlib", "pypdf")
 _keys = count()
 
 
@@ -31,14 +30,9 @@ def desk(room: Path) -> Desk:
 
 
 @pytest.fixture(scope="session")
-def toolbox(room: Path) -> Toolbox:
-    """Built once a session, where a package index can be reached."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
-        try:
-            return create_toolbox(room / "toolboxes", ToolboxRequest("data", PACKAGES))[0]
-        except PipFailed as error:
-            pytest.skip(f"{', '.join(PACKAGES)} cannot be had here: {error.output[-300:]}")
+def toolbox() -> Toolbox:
+    """With pandas, matplotlib and pypdf, where a package index can be reached."""
+    return find_toolbox(data_with_packages() / "toolboxes", TOOLBOX)
 
 
 @pytest.fixture
