@@ -8,7 +8,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-WORKERS ?= 3
+# Tests wait for other processes half of the time.
+WORKERS ?= 4
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Where it is set, each process compiles the whole project anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots clean
 
@@ -21,12 +25,11 @@ up: $(VENV)/installed system-run
 test: test-sqlite test-postgres
 
 test-sqlite: $(VENV)/installed-dev system-test
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not storm"
+	$(BIN)/python -m tests.support.postgres --aside $(PYTEST) -m "not storm"
 
 # What depends on the database's locks and clock, once more on PostgreSQL.
 test-postgres: $(VENV)/installed-dev system-test
-	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -n $(WORKERS) --dist loadfile \
-		-m "not storm and not chromium" tests/chaos \
+	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "not storm and not chromium" tests/chaos \
 		$(addprefix tests/agents/,api consumers engine events middleware snapshots test_any_history.py test_states.py)
 
 storm: $(VENV)/installed-dev system-test

@@ -40,7 +40,21 @@ def _missing(marker: str) -> str:
     return ""
 
 
+LONG = ("tests/chaos", "tests/velproject", "tests/browser", "tests/benchmarks", "tests/sandbox")
+"""Where single files take long. They come first, in this order: the last file of a run that
+several processes share should be a short one."""
+
+
+def _begin_with_long_files(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        found = (at for at, long in enumerate(LONG) if item.nodeid.startswith(f"{long}/"))
+        return next(found, len(LONG))
+
+    items.sort(key=place)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _begin_with_long_files(items)
     reasons = {marker: _missing(marker) for marker in ("bubblewrap", "postgresql", "chromium")}
     for item in items:
         for marker, reason in reasons.items():

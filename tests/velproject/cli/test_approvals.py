@@ -40,7 +40,7 @@ def test_no_tells_the_agent_why_and_goes_on(vel: Vel) -> None:
     terminal.type("not in my house\n")
     terminal.expect("That was it.")
     assert terminal.finish() == 0
-    (request,) = vel.rows("approvals", "list", "--all")
+    (request,) = vel.requests()
     assert request["decision"] == "reject"
 
 
@@ -54,7 +54,7 @@ def test_an_edit_is_shown_again_and_runs_instead(vel: Vel) -> None:
     terminal.type("y\n")
     terminal.expect("That was it.")
     assert terminal.finish() == 0
-    assert "goodbye" in vel("runs", "show", vel.rows("runs", "list")[0]["id"]).stderr
+    assert "goodbye" in vel("runs", "show", vel.runs()[0]["id"]).stderr
 
 
 def test_an_editor_edits_the_input(vel: Vel) -> None:
@@ -91,7 +91,7 @@ def test_keys_pressed_before_the_question_answer_nothing(vel: Vel) -> None:
     terminal.expect("Why not?")
     terminal.type("\n")
     assert terminal.finish() == 0
-    (request,) = vel.rows("approvals", "list", "--all")
+    (request,) = vel.requests()
     assert request["decision"] == "reject"
 
 
@@ -100,13 +100,13 @@ def test_the_end_of_input_leaves_it_waiting(vel: Vel) -> None:
     terminal.expect("Run it?")
     terminal.type("\x04")
     assert terminal.finish() == 3
-    assert len(vel.rows("approvals", "list")) == 1
+    assert [request["status"] for request in vel.requests()] == ["pending"]
 
 
 def test_without_a_terminal_it_waits_and_says_how_to_decide(vel: Vel) -> None:
     done = vel(*flags(vel), "write a note")
     assert done.returncode == 3
-    (request,) = vel.rows("approvals", "list")
+    (request,) = vel.requests()
     assert f"vel approvals decide {request['id']} approve" in done.stderr
     assert f"vel runs resume {request['run']}" in done.stderr
 
@@ -125,7 +125,7 @@ def test_a_decision_by_command_and_resume_finish_the_run(vel: Vel) -> None:
 
 def test_resume_at_a_terminal_asks_what_waits(vel: Vel) -> None:
     assert vel(*flags(vel), "write a note").returncode == 3
-    terminal = Terminal(vel, "runs", "resume", vel.rows("runs", "list")[0]["id"])
+    terminal = Terminal(vel, "runs", "resume", vel.runs()[0]["id"])
     terminal.expect("Run it?")
     terminal.type("y\n")
     terminal.expect("That was it.")
@@ -134,7 +134,7 @@ def test_resume_at_a_terminal_asks_what_waits(vel: Vel) -> None:
 
 def test_a_decision_is_taken_once(vel: Vel) -> None:
     assert vel(*flags(vel), "write a note").returncode == 3
-    (request,) = vel.rows("approvals", "list")
+    (request,) = vel.requests()
     wrong = vel("approvals", "decide", request["id"], "approve", "--digest", "0" * 64)
     assert wrong.returncode == 2
     assert "not what is asked" in wrong.stderr

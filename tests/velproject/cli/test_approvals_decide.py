@@ -17,7 +17,7 @@ def waiting(vel: Vel, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]
     """The requests of a run that nobody was there to decide."""
     flags = vel.script(say("I will.", *calls), say("Done."))
     assert vel(*flags, "--approve", "write_file", "go").returncode == 3
-    return vel.rows("approvals", "list")
+    return vel.requests()
 
 
 def remember(content: str, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -26,7 +26,7 @@ def remember(content: str, **more: Any) -> tuple[str, dict[str, Any]]:
 
 
 def status(vel: Vel) -> list[str]:
-    return [row["decision"] for row in vel.rows("approvals", "list", "--all")]
+    return [row["decision"] for row in vel.requests()]
 
 
 def test_at_a_terminal_it_is_shown_and_confirmed(vel: Vel) -> None:

@@ -12,7 +12,7 @@ from tests.velproject.command import Terminal, Vel, say
 def waiting(vel: Vel, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     flags = vel.script(say("", *calls), say("Done."))
     assert vel(*flags, "--approve", "write_file", "go").returncode == 3
-    return vel.rows("approvals", "list")
+    return vel.requests()
 
 
 WRITE = ("write_file", {"path": "a.txt", "content": "a"})

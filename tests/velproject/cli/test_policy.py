@@ -20,7 +20,7 @@ def asked(vel: Vel) -> str:
     flags = vel.script(say("", WRITE), say("Done."))
     done = vel(*flags, "--approve", "write_file", "write a note")
     assert done.returncode == 3, done.stderr
-    (request,) = vel.rows("approvals", "list")
+    (request,) = vel.requests()
     return str(request["id"])
 
 

@@ -11,7 +11,7 @@ PASSWORD = "a quite long passphrase 7"
 def test_show_prints_what_the_run_printed(vel: Vel) -> None:
     flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Nothing here."))
     assert vel(*flags, "look").returncode == 0
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     shown = vel("runs", "show", run["id"])
     assert shown.returncode == 0
     assert shown.stdout == "Looking.\nNothing here.\n"
@@ -22,7 +22,7 @@ def test_show_prints_what_the_run_printed(vel: Vel) -> None:
 def test_an_id_may_be_shortened_while_it_is_clear(vel: Vel) -> None:
     assert vel(*ECHO, "one").returncode == 0
     assert vel(*ECHO, "two").returncode == 0
-    newest = vel.rows("runs", "list")[0]["id"]
+    newest = vel.runs()[0]["id"]
     assert vel("runs", "show", newest[:25]).returncode == 0
     unclear = vel("runs", "show", newest[:3])
     assert unclear.returncode == 2
@@ -31,7 +31,7 @@ def test_an_id_may_be_shortened_while_it_is_clear(vel: Vel) -> None:
 
 def test_the_runs_of_others_are_not_shown_or_touched(vel: Vel) -> None:
     assert vel(*ECHO, "mine").returncode == 0
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     vel.execute("UPDATE auth_user SET username = 'somebody'")
     assert vel.rows("runs", "list") == []
     assert vel("runs", "show", run["id"]).returncode == 2
@@ -43,28 +43,28 @@ def test_the_runs_of_others_are_not_shown_or_touched(vel: Vel) -> None:
 def test_a_waiting_run_is_cancelled_with_its_request(vel: Vel) -> None:
     flags = vel.script(say("", ("ls", {"path": "."})))
     assert vel(*flags, "--approve", "ls", "look").returncode == 3
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert vel("runs", "cancel", run["id"], "--reason", "changed my mind").returncode == 0
-    assert vel.rows("runs", "list")[0]["status"] == "cancelled"
+    assert vel.runs()[0]["status"] == "cancelled"
     assert vel.rows("approvals", "list") == []
     assert "already" in vel("runs", "cancel", run["id"]).stdout
 
 
 def test_a_failed_run_resumes_and_a_completed_one_does_not(vel: Vel) -> None:
     assert vel("--provider", "scripted", "--model", "none", "go").returncode == 1
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert vel("runs", "resume", run["id"]).returncode == 1  # it fails in the same way
     assert vel(*ECHO, "fine").returncode == 0
-    done = vel("runs", "resume", vel.rows("runs", "list")[0]["id"])
+    done = vel("runs", "resume", vel.runs()[0]["id"])
     assert done.returncode == 2
     assert "completed" in done.stderr
 
 
 def test_detach_hands_a_failed_run_to_the_workers(vel: Vel) -> None:
     assert vel("--provider", "scripted", "--model", "none", "go").returncode == 1
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert vel("runs", "resume", run["id"], "--detach").returncode == 0
-    assert vel.rows("runs", "list")[0]["status"] == "queued"
+    assert vel.runs()[0]["status"] == "queued"
     assert vel.count("django_q_ormq") == 1
 
 

@@ -22,7 +22,7 @@ def test_ctrl_c_cancels_the_run_and_ends_with_130(vel: Vel) -> None:
     terminal.type("\x03")
     terminal.expect("Cancelled")
     assert terminal.finish() == 130
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert run["status"] == "cancelled"
 
 
@@ -30,7 +30,7 @@ def test_sigterm_cancels_the_run_and_ends_with_143(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.signal(signal.SIGTERM)
     assert terminal.finish() == 143
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert run["status"] == "cancelled"
 
 
@@ -49,9 +49,9 @@ def test_ctrl_c_at_an_approval_cancels_the_run(vel: Vel) -> None:
     terminal.expect("Run it?")
     terminal.type("\x03")
     assert terminal.finish() == 130
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert run["status"] == "cancelled"
-    assert vel.rows("approvals", "list") == []
+    assert [request["status"] for request in vel.requests()] == ["cancelled"]
 
 
 def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -> None:
@@ -65,7 +65,7 @@ def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -
     terminal.expect("> ")
     terminal.type("exit\n")
     terminal.finish()
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert run["status"] == "cancelled"
 
 
@@ -73,11 +73,11 @@ def test_a_run_whose_process_was_killed_can_be_cancelled(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.signal(signal.SIGKILL)
     assert terminal.finish() == -signal.SIGKILL
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     assert run["status"] == "running"
     done = when_its_lease_ends(vel, "runs", "cancel", run["id"])
     assert done.returncode == 0, done.stderr
-    assert vel.rows("runs", "list")[0]["status"] == "cancelled"
+    assert vel.runs()[0]["status"] == "cancelled"
 
 
 def test_a_run_whose_process_was_killed_goes_on_with_resume(vel: Vel) -> None:
@@ -88,7 +88,7 @@ def test_a_run_whose_process_was_killed_goes_on_with_resume(vel: Vel) -> None:
     terminal.expect("Thin")
     terminal.signal(signal.SIGKILL)
     terminal.finish()
-    (run,) = vel.rows("runs", "list")
+    (run,) = vel.runs()
     busy = vel(*script, "--session", "s", "more")
     assert busy.returncode == 2
     assert f"vel runs resume {run['id']}" in busy.stderr

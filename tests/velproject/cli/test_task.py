@@ -54,16 +54,16 @@ def test_lines_of_a_pipe_are_turns_of_one_session(vel: Vel) -> None:
     assert "first" in done.stdout
     assert "second" in done.stdout
     assert "never" not in done.stdout
-    runs = vel.rows("runs", "list")
+    runs = vel.runs()
     assert len(runs) == 2
-    assert runs[0]["thread"] == runs[1]["thread"]
+    assert runs[0]["thread_id"] == runs[1]["thread_id"]
 
 
 def test_clear_begins_a_new_session(vel: Vel) -> None:
     done = vel(*ECHO, stdin="first\nclear\nsecond\n")
     assert done.returncode == 0, done.stderr
-    runs = vel.rows("runs", "list")
-    assert runs[0]["thread"] != runs[1]["thread"]
+    runs = vel.runs()
+    assert runs[0]["thread_id"] != runs[1]["thread_id"]
 
 
 def test_a_session_key_continues_its_session(vel: Vel) -> None:
@@ -130,7 +130,7 @@ def test_each_start_pins_its_own_flags(vel: Vel) -> None:
     looks = vel.script(say("", ("ls", {"path": "."})), say("Done."))
     assert vel(*looks, "--approve", "ls", "look").returncode == 3
     assert vel(*looks, "look").returncode == 0
-    assert [run["status"] for run in vel.rows("runs", "list")] == ["completed", "waiting"]
+    assert [run["status"] for run in vel.runs()] == ["completed", "waiting"]
 
 
 def test_a_run_that_reaches_its_limit_of_turns_ends_with_4(vel: Vel) -> None:
