@@ -218,10 +218,10 @@ def test_two_hundred_skills_in_one_run(tmp_path: Path) -> None:
     for number in range(200):
         write_skill(directory, f"skill-{number}", body=f"Number {number}. " + "x" * 2000)
     calls = [call("load_skill", name=f"skill-{number}") for number in range(200)]
-    began = time.monotonic()
+    began = time.process_time()
     run = drive_to_end(start(tmp_path, calls, directory=directory, skill_mode="system_prompt"))
     assert run.status == "completed"
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 10  # about 2 s
     assert ActiveSkill.objects.count() == 200
     epoch = run.thread.epochs.order_by("number").last()
     assert epoch is not None

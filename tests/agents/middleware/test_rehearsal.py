@@ -160,10 +160,10 @@ def test_ten_thousand_calls_take_seconds() -> None:
         {"tool": "execute", "when": {"command": "git (log|status).*"}, "action": "allow"},
         {"tool": "execute", "action": "ask"},
     ]
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = rehearse(agent, with_policy(agent, {"approval_rules": rules}), days=1)
-    took = time.perf_counter() - begun
+    took = time.process_time() - begun
     print(f"10,000 calls: {took:.2f} s")
     assert found.tools["execute"].after == {"allow": 0, "ask": 10_000, "deny": 0}
     assert len(found.examples) == 50
-    assert took < 10  # about 2 s on one idle core
+    assert took < 10  # about 2 s

@@ -162,12 +162,12 @@ def test_answers_of_all_kinds(pieces: list[bytes], why: str) -> None:
 
 def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.services.webhook.SECONDS", 0.5)
-    drops = talk(*[b"x"] * 100, pause=0.05)
+    drops = talk(*[b"x"] * 1000, pause=0.05)
     with plain_server(drops) as port, private(f"127.0.0.1:{port}"):
         begin = time.monotonic()
         with pytest.raises(DeliveryFailed, match=r"no answer within 0\.5 s"):
             post(parse_webhook_url(f"http://127.0.0.1:{port}/"), new_secret(), "m", b"{}")
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 20  # of the 50 that it would take
 
 
 def test_a_receiver_that_is_not_there_is_a_failure() -> None:

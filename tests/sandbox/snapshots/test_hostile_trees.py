@@ -136,9 +136,9 @@ def test_huge_and_sparse_files_are_not_kept(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     with open(place.work / "sparse", "wb") as stream:
         stream.truncate(1 << 40)
-    began = time.monotonic()
+    began = time.process_time()
     taken = place.take()
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
     assert not taken.is_complete
     assert "larger than" in place.reason("workspace/sparse")
     with open(place.work / "sparse", "r+b") as stream:

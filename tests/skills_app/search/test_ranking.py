@@ -113,10 +113,10 @@ def test_analysed_once() -> None:
 
 def test_a_hostile_body_costs_no_time() -> None:
     bodies = ["#" * 200_000, "```\n" * 50_000, ". " * 100_000, "a" * 500_000, "# when\n" * 50_000]
-    start = time.perf_counter()
+    start = time.process_time()
     for body in bodies:
         analyse(SkillDocument("a", body[:1000] * 20, body=body))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_its_time_grows_with_the_library_and_not_faster() -> None:

@@ -61,7 +61,7 @@ def test_syntax_of_patterns_is_text() -> None:
 
 
 def test_the_time_is_linear() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     message = Message.of("a" * 1_000_000)
     for trigger in (
         "a*" * 99 + "b",
@@ -72,7 +72,7 @@ def test_the_time_is_linear() -> None:
         for _ in range(100):
             assert not matches(trigger, message)
     assert len(message.text) == MAX_MESSAGE
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize("trigger", ["the", "please", "*", "*e*", "*the*", "* *", "a*"])
