@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from agents.models import Run, Subagent, ToolCall, WorkspaceSnapshot
 from agents.services.agents import save_agent
 from agents.services.thread_files import readable_files
+from tests.sandbox.places import AS_ROOT, reachable_directory
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,22 +150,18 @@ def test_without_a_sandbox_one_that_only_reads_writes_no_row(tmp_path: Path) -> 
 
 
 def test_a_caller_s_own_directory_is_the_workspace_of_the_whole_family(tmp_path: Path) -> None:
-    own = tmp_path / "project"
-    own.mkdir()
-    for directory in (own, *list(own.parents)[:-1]):
-        if directory.stat().st_uid == 0 and directory.is_relative_to(tmp_path.parent.parent):
-            directory.chmod(0o755)
-    import os
-
-    if os.geteuid() == 0:
-        os.chown(own, 65534, 65534)
     user = make_user()
     child = [turn(sh("echo done > made_by_child")), {"text": "Did it."}]
     turns = [turn(("task", {"subagent": "worker", "task": "Work."})), turn(sh("ls")), {"text": "."}]
     agent = make_agent(user, model=script_file(tmp_path, turns), sandbox=True)
     worker = Subagent(name="worker", description="W.", model=script_file(tmp_path, child, "child"))
     save_agent(agent, subagents=[worker])
-    run = drive_to_end(start_run(user, workspace_path=str(own)))
-    assert run.status == "completed", run.error_message
-    assert "made_by_child" in texts(run)[-1]
-    assert (own / "made_by_child").read_text() == "done\n"
+    with reachable_directory() as place:
+        own = place / "project"
+        own.mkdir()
+        if AS_ROOT:
+            os.chown(own, 65534, 65534)
+        run = drive_to_end(start_run(user, workspace_path=str(own)))
+        assert run.status == "completed", run.error_message
+        assert "made_by_child" in texts(run)[-1]
+        assert (own / "made_by_child").read_text() == "done\n"
