@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots clean
 
 run: $(VENV)/installed system-run
-	$(BIN)/vel demo
+	$(BIN)/vel demo </dev/null  # to its end: at a terminal it would ask you
 
 up: $(VENV)/installed system-run
 	$(BIN)/vel up
