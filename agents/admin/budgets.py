@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -14,6 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -115,13 +117,16 @@ class BudgetAdmin(admin.ModelAdmin):
         """The last days, of all runs that the person may read."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        rows = usage_by_day(person(request), DAYS, zone_of(settings.TIME_ZONE))
+        zone = zone_of(settings.TIME_ZONE)
+        rows = usage_by_day(person(request), DAYS, zone)
         tokens: Counter[str] = Counter()
         cost: Counter[str] = Counter()
         for row in rows:
             tokens[str(row.day)] += row.tokens
             cost[str(row.day)] += row.microusd or 0
-        days = sorted(tokens)
+        # Days without use are days, too: a chart without them would tell of a steady use.
+        today = timezone.now().astimezone(zone).date()
+        days = [str(today - timedelta(days=ago)) for ago in reversed(range(DAYS))]
         shown = [
             {
                 "row": row,
@@ -138,6 +143,9 @@ class BudgetAdmin(admin.ModelAdmin):
             "title": f"Usage of the last {DAYS} days",
             "tokens": bars([(day, tokens[day], f"{tokens[day]:,}") for day in days]),
             "cost": bars([(day, cost[day], _usd(cost[day])) for day in days]),
+            "most_tokens": f"{max(tokens.values(), default=0):,}",
+            "most_cost": _usd(max(cost.values(), default=0)),
+            "days": f"{days[0]} to {days[-1]}",
             "rows": shown,
         }
         request.current_app = self.admin_site.name
