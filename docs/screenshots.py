@@ -108,10 +108,14 @@ def take(page: Page, base: str) -> None:
     page.fill("input[name=password]", PASSWORD)
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Run the demo").click()
-    page.get_by_text("completed", exact=True).first.wait_for(timeout=120_000)
-    page.evaluate("scrollTo(0, 600)")
+    page.get_by_role("heading", name="Allow write_file?").wait_for(timeout=120_000)
+    # From the delegation on: two subagents, what they found, the chart.
+    page.get_by_text("parallel_tasks").first.evaluate("e => e.scrollIntoView({block: 'start'})")
+    page.evaluate("scrollBy(0, -150)")
     page.screenshot(path=PICTURES / "run.png")
-    page.goto(f"{base}/admin/agents/run/")
+    page.get_by_role("button", name="Approve").first.click()
+    page.get_by_text("Done. When Seattle is dry").wait_for(timeout=120_000)
+    page.goto(f"{base}/admin/agents/run/?origin=person")
     page.goto(base + str(page.locator("#result_list tbody th a").first.get_attribute("href")))
     page.screenshot(path=PICTURES / "admin.png")
 
