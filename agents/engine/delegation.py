@@ -18,7 +18,13 @@ from agents.middleware.registry import known_tool_names
 from agents.models import Run, RunClock, ToolCall
 from agents.models.database_clock import DatabaseNow
 from agents.selectors.skill_text import in_quarantine
-from agents.services.delegation import ChildOrder, answer_of, awaited, start_children
+from agents.services.delegation import (
+    ChildOrder,
+    answer_of,
+    awaited,
+    children_of,
+    start_children,
+)
 from agents.services.errors import InvalidRequest
 from agents.services.run_control import cancel_run
 from agents.services.wake import lock_run, lock_with_parent
@@ -61,6 +67,10 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
     writer, spec = session.writer, session.spec
     run = lock_run(writer.run_id)
     check_fence(writer)
+    row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
+    if there := children_of(row):
+        # The call goes on: what has changed since, such as a skill, changes nothing of them.
+        return [child.id for child in there]
     left = _left(session)
     made = []
     for order in orders:
@@ -68,7 +78,6 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
         skill_set, loaded = _skills(session, order.subagent)
         dumped = child.model_dump(mode="json")
         made.append(ChildOrder(order.index, dumped, order.message, skill_set, loaded))
-    row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
     try:
         children = start_children(run, row, made, at_once=spec.max_concurrent_subagents)
     except InvalidRequest as problem:

@@ -58,8 +58,7 @@ def start_children(
 
     The caller holds the lock of the parent's row. Raises `InvalidRequest` when there are too many.
     """
-    there = list(Run.objects.filter(parent_call=call).order_by("parent_index"))
-    if there:
+    if there := children_of(call):
         return there
     _check_room(parent, len(orders))
     free = at_once - parent.children.filter(status__in=ACTIVE_RUNS).count()
@@ -69,6 +68,11 @@ def start_children(
     ]
     append_events(parent.id, [_started(child, call.call_id) for child in children])
     return children
+
+
+def children_of(call: ToolCall) -> list[Run]:
+    """The runs that a call has delegated to, in the order of its tasks."""
+    return list(Run.objects.filter(parent_call=call).order_by("parent_index"))
 
 
 def _check_room(parent: Run, more: int) -> None:

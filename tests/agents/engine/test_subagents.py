@@ -8,18 +8,25 @@ from typing import Any
 
 import pytest
 
-from agents.models import Run, Subagent, Thread, ToolCall
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest, Run, Subagent, Thread, ToolCall
 from agents.services.agents import save_agent
+from agents.services.approvals import DecisionRequest
 from agents.states import ENDED_RUNS
+from skills_app.models import SkillVersion, Trust
 from tests.support.runs import (
     drive_to_end,
     event_types,
     events,
+    host,
     make_agent,
     make_user,
     script_file,
     start_run,
+    wait_for_status,
+    wait_until,
 )
+from tests.support.skills import write_skill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -152,3 +159,28 @@ def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
     assert child.spec["max_turns"] == 30
     assert Thread.objects.filter(root=run.thread).count() == 1
     assert Run.objects.exclude(status__in=ENDED_RUNS).count() == 0
+
+
+def test_an_answer_is_not_lost_when_a_skill_goes_into_quarantine_meanwhile(tmp_path: Path) -> None:
+    directory = tmp_path / "skills"
+    write_skill(directory)
+    play = [{"tool_calls": [call("write_file", path="/a", content="x")]}, {"text": "Counted."}]
+    worker = Subagent(
+        name="worker",
+        description="Counts.",
+        model=script_file(tmp_path, play, "worker.json"),
+        skills=["beans"],
+    )
+    turn = {"tool_calls": [call("task", subagent="worker", task="Count.")]}
+    run = delegating(tmp_path, turn, {"text": "Done."}, interrupt_on={"write_file": True})
+    agent, owner = run.thread.agent, run.owner
+    run.delete()
+    save_agent(agent, subagents=[worker])
+    run = start_run(owner, skill_directories=(str(directory),))
+    with host():
+        request = wait_until(ApprovalRequest.objects.first, "the subagent's question")
+        wait_for_status(run, "waiting")
+        SkillVersion.objects.filter(skill__name="beans").update(trust=Trust.QUARANTINED)
+        decide(request.id, DecisionRequest("approve", request.digest), by=owner)
+        wait_for_status(run, "completed", "failed")
+    assert result_of(run)["result"] == "Counted."
