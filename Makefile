@@ -14,7 +14,7 @@ PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Where it is set, each process compiles the whole project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots clean
+.PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots client clean
 
 run: $(VENV)/installed system-run
 	$(BIN)/vel demo </dev/null  # to its end: at a terminal it would ask you
@@ -29,7 +29,7 @@ test-sqlite: $(VENV)/installed-dev system-test
 
 # What depends on the database's locks and clock, once more on PostgreSQL.
 test-postgres: $(VENV)/installed-dev system-test
-	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "not storm and not chromium" tests/chaos \
+	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "not storm and not chromium and not node" tests/chaos \
 		$(addprefix tests/agents/,api consumers engine events middleware snapshots test_any_history.py test_states.py)
 
 storm: $(VENV)/installed-dev system-test
@@ -52,6 +52,10 @@ bench: $(VENV)/installed-dev
 
 screenshots: $(VENV)/installed-dev system-test
 	$(BIN)/python docs/screenshots.py
+
+client: $(VENV)/installed-dev
+	$(BIN)/vel schema > openapi.json
+	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/api-client.yml --output-path client
 
 clean:
 	rm -rf $(VENV) demo-output
@@ -88,4 +92,6 @@ system-run:
 
 system-test: system-run
 	@command -v chromium >/dev/null || { $(call apt,chromium fonts-dejavu-core); }
+	@command -v npm >/dev/null || { $(call apt,nodejs npm); }
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { $(call apt,postgresql); }
+	@PATH=$$PATH:/usr/sbin command -v mariadbd >/dev/null || { $(call apt,mariadb-server-core); }

@@ -12,7 +12,7 @@ from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
 from agents.conf import vel_settings
-from tests.support import migrated, postgres
+from tests.support import mariadb, migrated, postgres
 
 REQUIRED = os.environ.get("CI") == "true"
 """In CI nothing that a marker needs may be missing."""
@@ -35,8 +35,12 @@ def _missing(marker: str) -> str:
         return "bubblewrap is not installed: apt-get install bubblewrap"
     if marker == "postgresql" and postgres.binaries() is None:
         return "PostgreSQL's server is not installed: apt-get install postgresql"
+    if marker == "mariadb" and mariadb.binary() is None:
+        return "MariaDB's server is not installed: apt-get install mariadb-server-core"
     if marker == "chromium" and shutil.which("chromium") is None:
         return "Chromium is not installed: apt-get install chromium"
+    if marker == "node" and (shutil.which("node") is None or shutil.which("npm") is None):
+        return "Node.js or npm is not installed: apt-get install nodejs npm"
     return ""
 
 
@@ -55,7 +59,8 @@ def _begin_with_long_files(items: list[pytest.Item]) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _begin_with_long_files(items)
-    reasons = {marker: _missing(marker) for marker in ("bubblewrap", "postgresql", "chromium")}
+    markers = ("bubblewrap", "postgresql", "mariadb", "chromium", "node")
+    reasons = {marker: _missing(marker) for marker in markers}
     for item in items:
         for marker, reason in reasons.items():
             if not reason or item.get_closest_marker(marker) is None:

@@ -12,6 +12,7 @@ import socket
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql+psycopg"
 DUCKDB = "duckdb"
+MYSQL, MARIADB = "mysql+pymysql", "mariadb+pymysql"
 _FILES = (SQLITE, DUCKDB)
 """Those whose URL is the path of a file on this host."""
 _DRIVERS = {
@@ -35,11 +37,19 @@ _DRIVERS = {
     "postgresql": POSTGRESQL,
     "postgresql+psycopg": POSTGRESQL,
     "duckdb": DUCKDB,
+    "mysql": MYSQL,
+    "mysql+pymysql": MYSQL,
+    "mariadb": MARIADB,
+    "mariadb+pymysql": MARIADB,
 }
-_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-_PARAMETERS = {
-    "sslmode": re.compile("|".join(_SSL_MODES)),
+_MYSQL_PARAMETERS = {
+    # None that goes on without TLS where the server has none.
+    "sslmode": re.compile("disable|require|verify-ca|verify-full"),
     "connect_timeout": re.compile("[1-9]|[1-5][0-9]|60"),
+}
+_PARAMETERS = {
+    "sslmode": re.compile("disable|allow|prefer|require|verify-ca|verify-full"),
+    "connect_timeout": _MYSQL_PARAMETERS["connect_timeout"],
     "application_name": re.compile(r"[A-Za-z0-9 _.:-]{1,63}"),
 }
 """All that may stand behind the question mark. Others could undo the read-only session
@@ -49,6 +59,10 @@ _NAME = re.compile(r"[^\s\x00-\x1f\x7f/\\=?#'\"]{1,63}")
 _USER = re.compile(r"[^\x00-\x1f\x7f]{1,63}")
 _LOCAL = "this machine"
 _DEFAULT_PORT = 5432
+_MYSQL_PORT = 3306
+
+
+MYSQL_DRIVER_MISSING = "MySQL's driver is not installed: pip install 'vel[mysql]'."
 
 
 class AddressRefused(Exception):
@@ -77,7 +91,8 @@ class Address:
 def address_of(url: str) -> Address:
     """Where a stored URL leads. Raises `AddressRefused` if it cannot be read."""
     parts = _parsed(url)
-    port = 0 if parts.drivername in _FILES else parts.port or _DEFAULT_PORT
+    default = _MYSQL_PORT if parts.drivername in (MYSQL, MARIADB) else _DEFAULT_PORT
+    port = 0 if parts.drivername in _FILES else parts.port or default
     dialect = parts.drivername.partition("+")[0]
     return Address(dialect, parts.host or "", port, parts.database or "", parts.username or "")
 
@@ -92,9 +107,13 @@ def checked_url(url: str, *, resolve: bool = False) -> str:
     parts = _parsed(url)
     if parts.drivername in _FILES:
         return _checked_file(parts)
-    _check_parameters(parts.query)
+    is_mysql = parts.drivername in (MYSQL, MARIADB)
+    if is_mysql and find_spec("pymysql") is None:
+        raise AddressRefused(MYSQL_DRIVER_MISSING)
+    _check_parameters(parts.query, _MYSQL_PARAMETERS if is_mysql else _PARAMETERS)
     _check_server(parts)
-    _refuse_own_server(parts, resolve=resolve)
+    if not is_mysql:  # Vel's own database is never one
+        _refuse_own_server(parts, resolve=resolve)
     return parts.render_as_string(hide_password=False)
 
 
@@ -118,23 +137,25 @@ def _parsed(url: str) -> URL:
     if driver is None:
         kind = parts.drivername if re.fullmatch("[a-z0-9+_]{1,40}", parts.drivername) else "this"
         raise AddressRefused(
-            f"There is no driver for {kind}: PostgreSQL (postgresql://), SQLite "
-            "(sqlite:////absolute/path) and DuckDB (duckdb:////absolute/path) can be connected to."
+            f"There is no driver for {kind}: PostgreSQL (postgresql://), MySQL (mysql://), MariaDB "
+            "(mariadb://), SQLite (sqlite:////absolute/path) and DuckDB (duckdb:////absolute/path) "
+            "can be connected to."
         )
     return parts.set(drivername=driver)
 
 
-def _check_parameters(query: Mapping[str, Any]) -> None:
+def _check_parameters(query: Mapping[str, Any], known: Mapping[str, re.Pattern[str]]) -> None:
     for name, value in query.items():
-        form = _PARAMETERS.get(name)
+        form = known.get(name)
         if form is None:
             raise AddressRefused(
                 "Its parameters hold one that is not allowed: behind the question mark may stand "
-                f"{', '.join(_PARAMETERS)}."
+                f"{', '.join(known)}."
             )
         if not isinstance(value, str) or not form.fullmatch(value):
             raise AddressRefused(
-                f"Its parameter {name} does not fit: sslmode is one of {', '.join(_SSL_MODES)}, "
+                f"Its parameter {name} does not fit: sslmode is one of "
+                f"{known['sslmode'].pattern.replace('|', ', ')}, "
                 "connect_timeout 1 to 60 seconds, application_name a short name; each once."
             )
 
@@ -147,7 +168,9 @@ def _check_server(parts: URL) -> None:
     if not parts.username or not _USER.fullmatch(parts.username):
         raise AddressRefused("Name the user: postgresql://user:password@host/name.")
     if parts.port is not None and not 0 < parts.port < 65_536:
-        raise AddressRefused("Its port is none: write 1 to 65535, or leave it out for 5432.")
+        raise AddressRefused(
+            "Its port is none: write 1 to 65535, or leave it out for the usual one."
+        )
 
 
 @sensitive_variables()
@@ -197,12 +220,12 @@ def _refuse_own_server(parts: URL, *, resolve: bool) -> None:
 
 def _same_host(one: str, other: str, *, resolve: bool) -> bool:
     """Names that only a look-up tells apart are the same only with `resolve`."""
-    if one == other or (_is_local(one) and _is_local(other)):
+    if one == other or (is_local(one) and is_local(other)):
         return True
     return resolve and bool(_addresses(one) & _addresses(other))
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
     """Whether it means this machine without being looked up."""
     return host == "localhost" or _LOCAL in _canonical(host)
 

@@ -12,6 +12,7 @@ import psycopg
 from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase
 from agents.databases.readonly_duckdb import query_duckdb
+from agents.databases.readonly_mysql import query_mysql
 from agents.databases.readonly_postgresql import query_postgresql
 from agents.databases.readonly_sqlite import query_sqlite
 from agents.databases.table import QueryResult
@@ -31,15 +32,17 @@ def execute_sql(
 ) -> QueryResult:
     """Run one statement that reads. Blocks; QueryFailed says why there is no result.
 
-    `params` are values for `:name` in the statement. Lists are arrays for PostgreSQL and JSON text
-    for SQLite, where `json_each(:name)` reads them, and lists for DuckDB.
+    `params` are values for `:name` in the statement. Lists are arrays for PostgreSQL, lists for
+    DuckDB, and JSON text for SQLite and MySQL, where `json_each(:name)` and `JSON_TABLE` read them.
     """
     refuse_nul(query)
     if dialect_of(target) == "postgresql":
         return told(target, lambda: query_postgresql(target, query, params, own, cancel))
     if dialect_of(target) == "duckdb":
         return told(target, lambda: query_duckdb(target, query, params, own, cancel))
-    plain = for_sqlite(params)
+    plain = with_json_text(params)
+    if dialect_of(target) == "mysql":
+        return told(target, lambda: query_mysql(target, query, plain, cancel))
     return told(target, lambda: query_sqlite(target, query, plain, own, cancel))
 
 
@@ -49,8 +52,8 @@ def refuse_nul(query: str) -> None:
         raise QueryFailed("A statement has no NUL characters.", "invalid")
 
 
-def for_sqlite(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Values that SQLite takes: lists and objects are JSON text."""
+def with_json_text(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Values for databases without lists and objects, which are JSON text there."""
     return {
         name: json.dumps(value) if isinstance(value, dict | list) else value
         for name, value in (params or {}).items()

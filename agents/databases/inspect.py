@@ -12,7 +12,7 @@ from sqlalchemy.engine.reflection import ObjectKind, ObjectScope
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.types import NullType, TypeEngine
 
-from agents.databases import inspect_duckdb
+from agents.databases import inspect_duckdb, inspect_mysql
 from agents.databases.errors import QueryFailed
 from agents.databases.execute import told
 from agents.databases.hidden import is_hidden
@@ -107,6 +107,8 @@ def list_tables(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) 
 
     if dialect_of(target) == "duckdb":
         return _told(target, lambda: inspect_duckdb.list_tables(target, own, cancel))
+    if dialect_of(target) == "mysql":
+        return _told(target, lambda: inspect_mysql.list_tables(target, cancel))
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
@@ -132,6 +134,8 @@ def get_schema(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -
 
     if dialect_of(target) == "duckdb":
         return _told(target, lambda: inspect_duckdb.get_schema(target, own, cancel))
+    if dialect_of(target) == "mysql":
+        return _told(target, lambda: inspect_mysql.get_schema(target, cancel))
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:
@@ -149,6 +153,8 @@ def describe_table(
 
     if dialect_of(target) == "duckdb":
         return _told(target, lambda: inspect_duckdb.describe_table(target, table, own, cancel))
+    if dialect_of(target) == "mysql":
+        return _told(target, lambda: inspect_mysql.describe_table(target, table, cancel))
 
     def work() -> QueryResult:
         with _schema(target, own, cancel) as known:

@@ -31,3 +31,27 @@ def numbered(query: str, params: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
     text = _PARTS.sub(place, query)
     return text, [params[name] for name in places]
+
+
+_MYSQL_PARTS = re.compile(
+    r"""
+    '(?:[^'\\]|''|\\.)*' | "(?:[^"\\]|""|\\.)*" | `[^`]*`
+    | (?:\#|--(?=\s))[^\n]* | /\*.*?\*/
+    | :(?P<name>[A-Za-z_]\w*)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def marked(query: str, params: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """The statement with `?` for each use of a name in `params`, and a value for each of them."""
+    values: list[Any] = []
+
+    def place(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name is None or name not in params:
+            return found[0]
+        values.append(params[name])
+        return "?"
+
+    return _MYSQL_PARTS.sub(place, query), values

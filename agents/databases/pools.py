@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL servers: few for each target, reused when clean, closed when idle."""
+"""Connections to database servers: few for each target, reused when clean, closed when idle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import psycopg
 
@@ -23,23 +23,35 @@ _LOOK_EVERY = 5.0
 Connection = psycopg.Connection[Any]
 
 
-class Pool:
+class Session(Protocol):
+    """What a pool needs to know of a connection."""
+
+    @property
+    def closed(self) -> bool: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+
+S = TypeVar("S", bound=Session)
+
+
+class Pool(Generic[S]):
     """At most `size` connections; one that is not handed back clean is closed."""
 
     def __init__(
-        self, connect: Callable[[], Connection], reset: Callable[[Connection], None],
+        self, connect: Callable[[], S], reset: Callable[[S], None],
         size: int = MAX_CONNECTIONS,
     ) -> None:  # fmt: skip
         self._connect = connect
         self._reset = reset
         self._size = size
-        self._idle: list[tuple[float, Connection]] = []
+        self._idle: list[tuple[float, S]] = []
         self._taken = 0
         self._retired = False
         self._free = threading.Condition()
 
     @contextmanager
-    def connection(self, wait_seconds: float, cancel: Cancellation) -> Iterator[Connection]:
+    def connection(self, wait_seconds: float, cancel: Cancellation) -> Iterator[S]:
         """A clean connection. QueryFailed when none is free in time."""
         connection = self._take(wait_seconds, cancel)
         clean = False
@@ -47,7 +59,7 @@ class Pool:
             if connection is None:
                 connection = self._connect()
             yield connection
-            if not cancel.cancelled:
+            if not cancel.cancelled and not connection.closed:
                 self._reset(connection)
                 clean = True
         finally:
@@ -61,7 +73,7 @@ class Pool:
             if connection is not None and not kept:
                 connection.close()
 
-    def _take(self, wait_seconds: float, cancel: Cancellation) -> Connection | None:
+    def _take(self, wait_seconds: float, cancel: Cancellation) -> S | None:
         def wake() -> None:
             with self._free:
                 self._free.notify_all()
@@ -100,20 +112,20 @@ class Pool:
         return self._retired
 
 
-def _has_something_to_say(connection: Connection) -> bool:
+def _has_something_to_say(connection: Session) -> bool:
     """Whether the server sent an idle session anything: mostly that it has ended it."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
 
 
-_pools: dict[tuple[str, ...], Pool] = {}
+_pools: dict[tuple[str, ...], Pool[Any]] = {}
 _lock = threading.Lock()
 _closer: threading.Thread | None = None
 
 
-def pool_for(key: tuple[str, ...], make: Callable[[], Pool]) -> Pool:
-    """The pool of a target, made at first use."""
+def pool_for(key: tuple[str, ...], make: Callable[[], Pool[S]]) -> Pool[S]:
+    """The pool of a target, made at first use. The key holds its URL, so the kind is the same."""
     global _closer
     with _lock:
         pool = _pools.get(key)
@@ -122,7 +134,7 @@ def pool_for(key: tuple[str, ...], make: Callable[[], Pool]) -> Pool:
         if _closer is None:
             _closer = threading.Thread(target=_close_idle_pools, name="vel-databases", daemon=True)
             _closer.start()
-        return pool
+        return cast("Pool[S]", pool)
 
 
 def close_idle(older_than: float = IDLE_SECONDS) -> None:
@@ -154,7 +166,7 @@ def _forget_after_fork() -> None:
     _closer = None
 
 
-_kept_open: list[Pool] = []
+_kept_open: list[Pool[Any]] = []
 """Never used: only so that a child does not end the parent's connections by collecting them."""
 
 os.register_at_fork(after_in_child=_forget_after_fork)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import psycopg
@@ -14,14 +12,12 @@ from psycopg.conninfo import make_conninfo
 
 from agents.databases.errors import QueryFailed
 from agents.databases.pools import Connection, Pool, pool_for
+from agents.databases.stopping import CANCEL_SECONDS, ended_in_time
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import parsed
 from sandbox.cancellation import Cancellation
 
 _CONNECT_SECONDS = 10
-_LATER = 1.0
-"""Seconds that the server's own time-out is given before Vel cancels."""
-_CANCEL_SECONDS = 5.0
 
 _NETWORK = {
     "connect_timeout": _CONNECT_SECONDS,
@@ -32,7 +28,7 @@ _NETWORK = {
 }
 
 
-def pool_of(target: DatabaseTarget) -> Pool:
+def pool_of(target: DatabaseTarget) -> Pool[Connection]:
     """The pool of the target. Whoever may use a name may use its URL: both make the key."""
     return pool_for(
         (target.name, target.url, str(target.statement_seconds)),
@@ -80,48 +76,19 @@ def _clean(connection: Connection, target: DatabaseTarget) -> None:
     _settle(connection, target)
 
 
-@contextmanager
 def stoppable(
     connection: Connection, target: DatabaseTarget, cancel: Cancellation
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Cancel what runs on the connection when the call is cancelled or the time is over.
 
     Cancels on the server; if that does not help, the connection is cut.
     """
-    ended, late = threading.Event(), threading.Event()
-    using = threading.Lock()
 
-    def stop() -> None:
+    def ask() -> None:
         with suppress(psycopg.Error):
-            connection.cancel_safe(timeout=_CANCEL_SECONDS)
-        if not ended.wait(_CANCEL_SECONDS):
-            with using:
-                if not ended.is_set():
-                    _cut(connection)
+            connection.cancel_safe(timeout=CANCEL_SECONDS)
 
-    def stop_aside() -> None:
-        # Cancelling talks to the server: not in the engine's loop, which calls this.
-        threading.Thread(target=stop, name="vel-cancel", daemon=True).start()
-
-    def time_is_over() -> None:
-        late.set()
-        stop()
-
-    timer = threading.Timer(target.statement_seconds + _LATER, time_is_over)
-    timer.daemon = True
-    forget = cancel.on_cancel(stop_aside)
-    timer.start()
-    try:
-        yield
-        if late.is_set():
-            raise QueryFailed(
-                f"The statement took longer than {target.statement_seconds:g} s.", "timeout"
-            )
-    finally:
-        timer.cancel()
-        forget()
-        with using:
-            ended.set()
+    return ended_in_time(target, cancel, ask, lambda: _cut(connection))
 
 
 def _cut(connection: Connection) -> None:

@@ -19,6 +19,10 @@ _DIALECTS = {
     "postgresql": "postgresql",
     "postgresql+psycopg": "postgresql",
     "duckdb": "duckdb",
+    "mysql": "mysql",
+    "mysql+pymysql": "mysql",
+    "mariadb": "mysql",
+    "mariadb+pymysql": "mysql",
 }
 
 
@@ -35,12 +39,12 @@ def parsed(target: DatabaseTarget) -> URL:
 
 
 def dialect_of(target: DatabaseTarget) -> str:
-    """`sqlite`, `postgresql` or `duckdb`; QueryFailed for any other."""
+    """`sqlite`, `postgresql`, `duckdb` or `mysql` (MariaDB too); QueryFailed for any other."""
     driver = parsed(target).drivername
     if driver not in _DIALECTS:
         raise QueryFailed(
-            f"{target.name} is a {driver} database: only PostgreSQL, SQLite and DuckDB can "
-            "be queried.",
+            f"{target.name} is a {driver} database: only PostgreSQL, SQLite, DuckDB and "
+            "MySQL can be queried.",
             "configuration",
         )
     return _DIALECTS[driver]

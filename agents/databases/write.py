@@ -15,7 +15,7 @@ from django.utils.crypto import salted_hmac
 
 from agents.databases.changes import Changes, digest_of, summary, unstable_columns, unstable_of
 from agents.databases.errors import QueryFailed
-from agents.databases.execute import for_sqlite, refuse_nul, told
+from agents.databases.execute import refuse_nul, told, with_json_text
 from agents.databases.own_database import OwnDatabase
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import dialect_of
@@ -89,10 +89,14 @@ def _write(
         raise QueryFailed(f"{target.name} can only be read.", "read_only")
     if dialect_of(target) == "duckdb":
         raise QueryFailed("DuckDB databases can only be read.", "read_only")
+    if dialect_of(target) == "mysql":
+        raise QueryFailed("MySQL and MariaDB databases can only be read.", "read_only")
     refuse_nul(query)
     if dialect_of(target) == "postgresql":
         return told(target, lambda: write_postgresql(target, query, params, own, cancel, keep))
-    return told(target, lambda: write_sqlite(target, query, for_sqlite(params), own, cancel, keep))
+    return told(
+        target, lambda: write_sqlite(target, query, with_json_text(params), own, cancel, keep)
+    )
 
 
 def _bound(target: DatabaseTarget, digest: str) -> str:

@@ -337,4 +337,9 @@ def test_what_has_no_write_mode_says_so(tmp_path: Path):
     typed = form(new_url=f"duckdb:///{tmp_path}/x.duckdb", hidden_columns="[]", allow_writes="on")
     page = text_of(client.post(reverse(ADD), typed))
     assert "Only PostgreSQL and SQLite databases can be written." in page
+    typed = form(new_url=f"duckdb:///{tmp_path}/x.duckdb", hidden_columns='["users.email"]')
+    assert "DuckDB has no way to hide columns." in text_of(client.post(reverse(ADD), typed))
+    typed = form(new_url="mysql://r@db.example.org/shop", hidden_columns="[]", allow_writes="on")
+    page = text_of(client.post(reverse(ADD), typed))
+    assert "Only PostgreSQL and SQLite databases can be written." in page
     assert not DatabaseConnection.objects.exists()

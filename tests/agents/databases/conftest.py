@@ -12,7 +12,9 @@ import pytest
 
 from agents.databases.pools import close_idle
 from agents.databases.target import DatabaseTarget
+from tests.agents.databases.mariadb_shop import make_shop
 from tests.agents.databases.shop import PASSWORD, PASSWORD_IN_URL, TABLES, admin_of, make_sqlite
+from tests.support.mariadb import MariaDB, mariadb_server
 from tests.support.site import new_database
 
 
@@ -70,3 +72,12 @@ def writer_shop(postgres_shop: DatabaseTarget, postgres_url: str, reader: str) -
         )
         admin.execute(f"GRANT SELECT ON trap TO {reader}")
     return replace(postgres_shop, name="writer")
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    """A MariaDB server that has the shop."""
+    with mariadb_server() as server:
+        make_shop(server)
+        yield server
+        close_idle(older_than=0)

@@ -110,7 +110,7 @@ def test_parameters_that_weaken_or_redirect_are_refused(query):
         "postgresql://u:hunter2@host:hunter2/shop",
         "postgresql://u:hunter2@host:99999999/shop",
         "postgresql://u:hunter2@ho\nst/shop",
-        "mysql://u:hunter2@host/shop",
+        "mysql+mysqldb://u:hunter2@host/shop",
         "postgresql+psycopg2://u:hunter2@host/shop",
         "postgresql+asyncpg://u:hunter2@host/shop",
         "oracle:////tmp/x",

@@ -168,7 +168,7 @@ def test_addresses(shop: DatabaseTarget) -> None:
         url = f"duckdb://{path}"
         with pytest.raises(AddressRefused):
             checked_url(url)
-    with pytest.raises(AddressRefused, match=r"PostgreSQL.*SQLite.*DuckDB"):
-        checked_url("mysql://user@host/name")
+    with pytest.raises(AddressRefused, match=r"PostgreSQL.*MySQL.*SQLite.*DuckDB"):
+        checked_url("oracle://user@host/name")
     with pytest.raises(QueryFailed, match="own database"):
         ask(shop, "SELECT 1", own=OwnDatabase(path=str(place_of(shop))))

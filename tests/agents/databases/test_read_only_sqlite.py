@@ -174,7 +174,7 @@ def test_each_statement_begins_anew(sqlite_shop: DatabaseTarget) -> None:
     "url",
     ["sqlite://", "sqlite:///:memory:", "sqlite:///gone.sqlite3", "sqlite:///{shop}?mode=rwc",
      "sqlite:///file:{shop}?mode=rwc&uri=true", "sqlite:////dev/null", "sqlite:////tmp",
-     "mysql://root@localhost/x", "not a url"],
+     "oracle://root@localhost/x", "not a url"],
 )  # fmt: skip
 def test_only_a_plain_file_that_is_there_is_opened(
     url: str, sqlite_shop: DatabaseTarget, tmp_path: Path

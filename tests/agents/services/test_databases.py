@@ -153,7 +153,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
         ({"name": "shop\n"}, "name: "),
         ({"name": "a b"}, "name: "),
         ({"url": ""}, "url: Give"),
-        ({"url": "mysql://u:hunter2@h/n"}, "url: There is no driver for mysql"),
+        ({"url": "oracle://u:hunter2@h/n"}, "url: There is no driver for oracle"),
         ({"url": URL + "?options=-c%20x"}, "url: Its parameters"),
         ({"hidden_columns": "email"}, "hidden_columns: "),
         ({"hidden_columns": ["a.b.c.d"]}, "hidden_columns: "),
