@@ -261,18 +261,19 @@ class _Runs:
         def one(number: int, attack: Attack) -> None:
             slug = f"b-{secrets.token_hex(6)}"
             values = f"slug = {slug!r}; SECONDS = {bombs.SECONDS}\n"
-            source = PRELUDE + values + attack.source
+            held = f"{PRELUDE}{values}HOLD = {bombs.HOLD}\n{attack.source}"
+            at_once = f"{PRELUDE}{values}HOLD = 0\n{attack.source}"
             workspace = self._workspace(f"bombs-{number}")
             sandbox = BubblewrapSandbox(
                 workspace.policy(timeout=bombs.SECONDS, limits=bombs.LIMITS)
             )
             began = time.monotonic()
-            result = sandbox.start([PYTHON, "-c", source]).wait()
+            result = sandbox.start([PYTHON, "-c", held]).wait()
             if time.monotonic() - began > bombs.SECONDS + 5:
                 self.harm.append(f"{attack.name}: took {time.monotonic() - began:.1f} s")
             place = self.world.directory(slug, 0o700)
             bare = subprocess.run(
-                [*self.world.prefix, PYTHON, "-c", source],
+                [*self.world.prefix, PYTHON, "-c", at_once],
                 capture_output=True,
                 cwd=place,
                 timeout=30,
