@@ -1,0 +1,1 @@
+"""Slack's Web API, as far as agents use it."""
