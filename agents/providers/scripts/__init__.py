@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from agents.providers.scripts import demo, echo
+from collections.abc import Collection
+
+from agents.providers.scripts import builder, demo, echo
 from agents.providers.scripts.base import ScriptFunction
 
-SCRIPTS: dict[str, ScriptFunction] = {"demo": demo.script, "echo": echo.script}
+SCRIPTS: dict[str, ScriptFunction] = {
+    "builder": builder.script,
+    "demo": demo.script,
+    "echo": echo.script,
+}
+
+
+def script_name(model: str, tools: Collection[str]) -> str:
+    """Which script a model's name means: the default one plays what its tools are for."""
+    return "builder" if model == "demo" and "create_agent" in tools else model

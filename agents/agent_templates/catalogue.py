@@ -1,0 +1,49 @@
+"""The templates, read from their files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from agents.agent_files.reading import read_document
+from agents.agent_files.writing import write_document
+from agents.agent_templates.behaviour import BEHAVIOUR
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class AgentTemplate:
+    """`slug` names it. `needs` says what an operator should give the agent, empty for nothing."""
+
+    slug: str
+    name: str
+    description: str
+    needs: str
+    data: dict[str, Any]
+    """An agent's file, with the behaviour patterns in its prompt."""
+
+    def file(self, *, name: str, slug: str) -> str:
+        """The file of an agent of this name, as `vel agents import` takes it."""
+        return write_document({**self.data, "name": name, "slug": slug})
+
+
+@lru_cache(maxsize=1)
+def agent_templates() -> dict[str, AgentTemplate]:
+    """All by slug, in the order of their names."""
+    found = [_read(path) for path in sorted(_HERE.glob("*.yaml"))]
+    return {template.slug: template for template in found}
+
+
+def builder_prompt() -> str:
+    """What the agent is told that builds agents with people."""
+    return (_HERE / "builder.md").read_text(encoding="utf-8").strip()
+
+
+def _read(path: Path) -> AgentTemplate:
+    data = read_document(path.read_text(encoding="utf-8")).data
+    needs = data.pop("needs", "")
+    data["system_prompt"] = f"{data['system_prompt'].strip()}\n\n{BEHAVIOUR}"
+    return AgentTemplate(data["slug"], data["name"], data["description"], needs, data)

@@ -1,0 +1,53 @@
+"""What an agent can begin with: docs/agent-templates.md."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.agent_templates.catalogue import AgentTemplate, agent_templates
+from agents.api.base import ApiView
+from agents.api.operations import operation
+from agents.api.serializers.strict import StrictSerializer, Text, read_query
+from agents.models import TokenScope
+
+
+class NewAgentBody(StrictSerializer):
+    """`name` empty for the template's own."""
+
+    template = Text(max_length=100)
+    name = Text(max_length=100, default="", allow_blank=True)
+
+
+class TemplateShape(serializers.Serializer[AgentTemplate]):
+    """`needs` says what an operator should give the agent, empty for nothing."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    needs = serializers.CharField(allow_blank=True)
+
+
+class TemplatesShape(serializers.Serializer[object]):
+    results = TemplateShape(many=True)
+
+
+class AgentTemplates(ApiView):
+    """`GET /agent-templates`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_agent_templates",
+        "What an agent can begin with",
+        query=StrictSerializer,
+        answer=TemplatesShape,
+    )
+    def get(self, request: Request) -> Response:
+        read_query(StrictSerializer, request)
+        return Response(
+            {"results": [TemplateShape(each).data for each in agent_templates().values()]}
+        )

@@ -1,0 +1,141 @@
+"""Building agents: list_agent_parts, check_agent and create_agent, which waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from pydantic import BaseModel, Field
+
+from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult, error
+from agents.models import CredentialProvider, Effect
+from agents.selectors.databases import shared_names
+from agents.services.databases import may_configure
+from agents.services.errors import Conflict, NotAllowed, ServiceError
+from agents.spec import AgentSpec
+
+AGENTS = "agents"
+"""The name of the integration."""
+MAX_DEFINITION = 100_000
+_AS_YAML = "An agent's file as YAML: name, slug, description, system_prompt, …"
+
+
+def _agent_files() -> ModuleType:
+    # Imported at first use: files of agents cost 40 ms, and few agents build others.
+    from agents.services import agent_files  # noqa: PLC0415
+
+    return agent_files
+
+
+class NoInput(BaseModel):
+    pass
+
+
+class DefinitionInput(BaseModel):
+    definition: str = Field(min_length=1, max_length=MAX_DEFINITION, description=_AS_YAML)
+
+
+class BuilderMiddleware(Middleware):
+    """For agents that build agents. `known_tools` tells all tools by name, with what they do."""
+
+    name = "builder"
+
+    def __init__(self, known_tools: Callable[[], Mapping[str, str]]) -> None:
+        self._known_tools = known_tools
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        if AGENTS not in spec.integrations:
+            return []
+        return [
+            Tool(
+                "list_agent_parts",
+                "What agents can be made of: templates, tools, databases, services.",
+                NoInput,
+                self._list,
+                Effect.READ,
+            ),
+            Tool(
+                "check_agent",
+                "Say what is wrong with the definition of a new agent; makes nothing.",
+                DefinitionInput,
+                self._check,
+                Effect.READ,
+            ),
+            Tool(
+                "create_agent",
+                "Make a new agent. A person sees the definition first and decides.",
+                DefinitionInput,
+                self._create,
+                Effect.EXTERNAL,
+            ),
+        ]
+
+    async def _list(self, context: ToolContext, given: NoInput) -> ToolResult:
+        from agents.agent_templates.catalogue import agent_templates  # noqa: PLC0415  # as above
+
+        databases = await context.in_database(_databases, context.owner_id)
+        return ToolResult(
+            {
+                "templates": [
+                    {"slug": template.slug, "does": template.description, "file": template.data}
+                    for template in agent_templates().values()
+                ],
+                "tools": dict(self._known_tools()),
+                "databases": databases,
+                "integrations": [str(name) for name in CredentialProvider.values],
+            }
+        )
+
+    async def _check(self, context: ToolContext, given: DefinitionInput) -> ToolResult:
+        try:
+            after = await context.in_database(self._plan, context.owner_id, given.definition)
+        except ServiceError as problem:
+            return _told(problem)
+        return ToolResult(f"It can be made as it is. It would be:\n\n{after}")
+
+    async def _create(self, context: ToolContext, given: DefinitionInput) -> ToolResult:
+        try:
+            made = await context.in_database(self._make, context.owner_id, given.definition)
+        except ServiceError as problem:
+            return _told(problem)
+        return ToolResult({"created": True, **made})
+
+    def _plan(self, owner_id: int, text: str) -> str:
+        plan = _agent_files().plan_import(text, by=_user(owner_id), known_tools=self._known_tools().keys())
+        if not plan.is_new:
+            raise _taken(plan.slug)
+        return str(plan.after)
+
+    def _make(self, owner_id: int, text: str) -> dict[str, str]:
+        by, known_tools = _user(owner_id), self._known_tools().keys()
+        # Refused before anything is stored: `in_database` commits what a refusal leaves.
+        files = _agent_files()
+        plan = files.plan_import(text, by=by, known_tools=known_tools)
+        if not plan.is_new:
+            raise _taken(plan.slug)
+        agent, _ = files.carry_out_import(text, by=by, known_tools=known_tools, base=plan.base)
+        return {"name": agent.name, "slug": agent.slug}
+
+
+def _databases(owner_id: int) -> list[str]:
+    """Their names, for who may give them to agents."""
+    return shared_names() if may_configure(_user(owner_id)) else []
+
+
+def _user(owner_id: int) -> Any:
+    return get_user_model().objects.get(pk=owner_id)
+
+
+def _taken(slug: str) -> Conflict:
+    return Conflict(f"slug: there is an agent {slug!r} already: choose another slug.")
+
+
+def _told(problem: ServiceError) -> ToolResult:
+    if isinstance(problem, NotAllowed):
+        return error(
+            f"{problem.message} The user can give the definition to an operator, who imports it.",
+            problem.code,
+        )
+    return error(problem.message, problem.code)

@@ -1,0 +1,89 @@
+"""Templates: each is a whole agent that can be made and run, and names only what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from agents.agent_templates.catalogue import agent_templates, builder_prompt
+from agents.middleware.registry import build_toolset, known_tool_names
+from agents.models import Agent, Run, ToolCall
+from agents.services.agent_templates import create_from_template
+from agents.services.agents import build_spec, save_agent
+from agents.services.errors import NotAllowed, NotFound
+from tests.support.runs import drive_to_end, make_user, script_file, start_run
+
+NAMES = ["data-analyst", "decision-desk", "report-writer", "research-assistant"]
+
+
+def may_add(name: str = "ada") -> User:
+    user = make_user(name)
+    user.user_permissions.add(Permission.objects.get(codename="add_agent"))
+    return User.objects.get(pk=user.pk)
+
+
+def make(template: str, by: User, name: str = "") -> Agent:
+    return create_from_template(template, name=name, by=by, known_tools=known_tool_names())
+
+
+def test_these_are_the_templates() -> None:
+    assert list(agent_templates()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_names_registered_tools_and_the_behaviour_patterns(name: str) -> None:
+    prompt = agent_templates()[name].data["system_prompt"]
+    quoted = set(re.findall(r"`([a-z]+_[a-z_]+|ls|grep)`", prompt))
+    assert quoted
+    assert quoted <= known_tool_names()
+    for pattern in ("✅", "A), B), C)", "numbered list", "write_memory", "skill"):
+        assert pattern in prompt
+
+
+def test_the_builder_names_registered_tools() -> None:
+    quoted = set(re.findall(r"`([a-z]+_[a-z_]+)`", builder_prompt()))
+    assert quoted - {"system_prompt"} <= known_tool_names()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_becomes_an_agent_that_runs(name: str, tmp_path: Path) -> None:
+    user = may_add()
+    agent = make(name, user, name="Ours")
+    assert (agent.slug, agent.owner, agent.everyone) == ("ours", user, False)
+    # Each tool that its prompt names is there for it.
+    tools = build_toolset(build_spec(agent)).tools
+    prompt = agent.system_prompt
+    assert {tool for tool in re.findall(r"`([a-z]+_[a-z_]+)`", prompt)} <= set(tools)
+    # The agent as it is, but for the model that plays a script.
+    todos = {"todos": [{"content": "Read", "status": "in_progress"}]}
+    turns = [{"tool_calls": [{"name": "write_todos", "input": todos}]}, {"text": "Done."}]
+    agent.provider, agent.model, agent.sandbox = "scripted", script_file(tmp_path, turns), False
+    save_agent(agent)
+    run = drive_to_end(start_run(user, "Go", agent="ours"))
+    assert run.status == "completed"
+    assert ToolCall.objects.get(run=run).status == "succeeded"
+
+
+@pytest.mark.django_db
+def test_two_of_a_name_have_slugs_of_their_own() -> None:
+    user = may_add()
+    assert [make("data-analyst", user).slug for _ in range(3)] == [
+        "data-analyst",
+        "data-analyst-2",
+        "data-analyst-3",
+    ]
+    assert make("data-analyst", user, name="Ж").slug == "agent"
+
+
+@pytest.mark.django_db
+def test_who_may_not_add_agents_makes_none() -> None:
+    with pytest.raises(NotAllowed, match="add_agent"):
+        make("data-analyst", make_user())
+    with pytest.raises(NotFound, match="research-assistant"):
+        make("nothing", may_add("bob"))
+    assert not Agent.objects.exists()
+    assert not Run.objects.exists()
