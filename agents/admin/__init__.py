@@ -7,7 +7,9 @@ One file per aggregate. Pages read rows; whatever changes them is a function of 
 from agents.admin import (
     agents,
     approvals,
+    audit,
     budgets,
+    credentials,
     databases,
     grants,
     memory,
@@ -21,7 +23,9 @@ from agents.admin import (
 __all__ = [
     "agents",
     "approvals",
+    "audit",
     "budgets",
+    "credentials",
     "databases",
     "grants",
     "memory",

@@ -18,7 +18,7 @@ from agents.admin.approval_fields import (
 from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
-from agents.models import Agent, DatabaseConnection
+from agents.models import Agent, CredentialProvider, DatabaseConnection
 from agents.services.agents import build_spec
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
@@ -99,6 +99,15 @@ class AgentForm(forms.ModelForm):
         empty=None,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "vel-json"}),
         help_text=Agent._meta.get_field("output_schema").help_text,
+    )
+    integrations = forms.MultipleChoiceField(
+        required=False,
+        choices=[
+            *CredentialProvider.choices,
+            ("agents", "Vel: it builds agents, each approved first"),
+        ],
+        widget=forms.CheckboxSelectMultiple,
+        help_text=Agent._meta.get_field("integrations").help_text,
     )
     tool_retries = JsonText(empty=[], help_text=Agent._meta.get_field("tool_retries").help_text)
     allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)

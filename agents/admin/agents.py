@@ -6,46 +6,37 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db import transaction
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import path, reverse
-from django.utils.text import get_text_list, slugify
 
+from agents.admin.agent_actions import AgentActions, not_to_change
+from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
 from agents.admin.agent_skills import skills_page, summary
-from agents.admin.approval_fields import APPROVAL_FIELDS, CONFIGURE_APPROVAL
+from agents.admin.approval_fields import APPROVAL_FIELDS
 from agents.admin.guard_fields import GUARD_FIELDS
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.subagents import (
     SUBAGENT_FIELDS,
     SubagentFormSet,
     SubagentInline,
-    copies_of,
     rows_of,
 )
 from agents.admin.text import shown_input
+from agents.admin.try_agent import try_page
 from agents.admin.version_diff import changes
 from agents.hidden_text import visible
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
-from agents.services.agents import build_spec, save_agent
-from agents.services.databases import CONFIGURE_DATABASE
-from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.agent_rights import SANDBOX_FIELDS
+from agents.services.agents import build_spec, delete_agent, save_agent
+from agents.services.errors import InvalidRequest
 from sandbox.probe import check_host
 
-SANDBOX_FIELDS = ["sandbox", "network", "allowed_hosts", "toolbox", "command_timeout"]
-GUARDED = {
-    "sandbox": ("agents.configure_sandbox", SANDBOX_FIELDS),
-    "approval": (CONFIGURE_APPROVAL, APPROVAL_FIELDS),
-    "databases": (CONFIGURE_DATABASE, ["databases"]),
-    "guardrails": (CONFIGURE_APPROVAL, ["guardrails"]),
-}
-"""Parts of an agent that need a permission of their own to be changed."""
 VERSIONS_SHOWN = 30
 BRACES_NAMED = 10
-_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
 
 
 class VersionInline(admin.TabularInline):
@@ -95,7 +86,7 @@ class VersionInline(admin.TabularInline):
 
 
 @admin.register(Agent)
-class AgentAdmin(admin.ModelAdmin):
+class AgentAdmin(AgentActions, admin.ModelAdmin):
     """Saves go through `save_agent`, so that each change is a version with a name to it."""
 
     form = AgentForm
@@ -127,7 +118,8 @@ class AgentAdmin(admin.ModelAdmin):
     ]
     save_on_top = True
     show_full_result_count = False
-    actions = ["duplicate_selected"]
+    change_list_template = "admin/agents/agent/list.html"
+    actions = ["duplicate_selected", "activate_selected", "deactivate_selected", "export_selected"]
     fieldsets = [
         (None, {"fields": ["name", "slug", "description", "is_active"]}),
         ("Prompt", {"fields": ["system_prompt"]}),
@@ -137,6 +129,7 @@ class AgentAdmin(admin.ModelAdmin):
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Databases", {"fields": ["databases"]}),
+        ("Other services", {"fields": ["integrations"]}),
         ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
         ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
         ("Guards", {"fields": [*GUARD_FIELDS]}),
@@ -173,7 +166,7 @@ class AgentAdmin(admin.ModelAdmin):
         return summary(agent) if agent.version else "once it is saved"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
-        return [*super().get_readonly_fields(request, obj), *_not_to_change(request)]
+        return [*super().get_readonly_fields(request, obj), *not_to_change(request)]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
@@ -187,7 +180,14 @@ class AgentAdmin(admin.ModelAdmin):
         """The agent with its databases and subagents."""
         databases = form.cleaned_data.get("databases")  # None: the person may not change them
         rows = rows_of(formsets)
-        save_agent(form.instance, by_id=request.user.pk, databases=databases, subagents=rows)
+        save_agent(
+            form.instance,
+            by_id=request.user.pk,
+            databases=databases,
+            subagents=rows,
+            groups=form.cleaned_data.get("groups"),
+            approver_groups=form.cleaned_data.get("approver_groups"),
+        )
         warn_of_braces(request, form)
         super().save_related(request, form, formsets, change)
 
@@ -196,6 +196,13 @@ class AgentAdmin(admin.ModelAdmin):
     ) -> None:
         """Subagents are saved already: this only notes for the history what has changed."""
         formset.save(commit=not isinstance(formset, SubagentFormSet))
+
+    def delete_model(self, request: HttpRequest, obj: Agent) -> None:
+        delete_agent(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+        for agent in queryset:
+            delete_agent(agent)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).prefetch_related("databases", "subagents")
@@ -213,52 +220,6 @@ class AgentAdmin(admin.ModelAdmin):
             return [], {}, set(), used
         return super().get_deleted_objects(objs, request)
 
-    @admin.action(description="Duplicate the selected agents", permissions=["add"])
-    def duplicate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
-        for agent in queryset:
-            try:
-                copy = self._duplicate(request, agent)
-            except ServiceError as error:
-                self.message_user(request, f"{visible(agent.name)}: {error}", messages.ERROR)
-                continue
-            self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
-            left_out = [
-                name
-                for name, (needed, _) in GUARDED.items()
-                if not request.user.has_perm(needed)
-                if name != "databases" or agent.databases.exists()
-            ]
-            taken = get_text_list(left_out, "and")
-            note = f" The defaults were taken for its {taken}." if left_out else ""
-            self.message_user(
-                request,
-                f"{visible(agent.name)} was duplicated as {copy.slug}; only you may use it.{note}",
-                messages.SUCCESS,
-            )
-
-    @transaction.atomic
-    def _duplicate(self, request: HttpRequest, agent: Agent) -> Agent:
-        """A copy that belongs to the person and is shared with nobody.
-
-        What the person could not have typed is not copied: sandbox, approval and databases, each
-        without the permission to configure it.
-        """
-        left_out = {*_OWN_TO_A_ROW, *_not_to_change(request)}
-        copied = {
-            field.name: getattr(agent, field.name)
-            for field in Agent._meta.concrete_fields
-            if field.name not in left_out
-        }
-        name = f"{agent.name[:90]} (copy)"
-        slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
-        copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
-        shared = None if "databases" in left_out else list(agent.databases.filter(agent=None))
-        rows = copies_of(agent)
-        save_agent(copy, by_id=request.user.pk, databases=shared, subagents=rows)
-        if "approver_groups" not in left_out:
-            copy.approver_groups.set(agent.approver_groups.all())
-        return copy
-
     def change_view(
         self,
         request: HttpRequest,
@@ -275,7 +236,13 @@ class AgentAdmin(admin.ModelAdmin):
     def get_urls(self) -> list[Any]:
         rehearse = self.admin_site.admin_view(partial(rehearsal_page, self))
         skills = self.admin_site.admin_view(partial(skills_page, self))
+        tried = self.admin_site.admin_view(partial(try_page, self))
+        export = self.admin_site.admin_view(partial(export_file, self))
+        importing = self.admin_site.admin_view(partial(import_page, self))
         own = [
+            path("import/", importing, name="agents_agent_import"),
+            path("<str:object_id>/try/", tried, name="agents_agent_try"),
+            path("<str:object_id>/export/", export, name="agents_agent_export"),
             path("<str:object_id>/rehearse/", rehearse, name="agents_agent_rehearse"),
             path("<str:object_id>/skills/", skills, name="agents_agent_skills"),
         ]
@@ -290,16 +257,6 @@ def warn_of_braces(request: HttpRequest, form: AgentForm) -> None:
         messages.warning(request, f"These stay in the prompt as they are, as text: {named}.")
 
 
-def _not_to_change(request: HttpRequest) -> list[str]:
-    """The fields that the person may only look at."""
-    return [
-        field
-        for needed, fields in GUARDED.values()
-        if not request.user.has_perm(needed)
-        for field in fields
-    ]
-
-
 def _in_force(agent: Agent, field: str) -> str:
     """The agent's own, or what the settings give it."""
     try:
@@ -310,11 +267,3 @@ def _in_force(agent: Agent, field: str) -> str:
 
 def _uses(agent: Agent) -> tuple[int, int]:
     return Run.objects.filter(agent_version__agent=agent).count(), agent.threads.count()
-
-
-def _free_slug(wanted: str) -> str:
-    taken = set(Agent.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
-    number, slug = 2, wanted
-    while slug in taken:
-        number, slug = number + 1, f"{wanted}-{number}"
-    return slug

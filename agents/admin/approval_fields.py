@@ -8,19 +8,18 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agents.services.agent_rights import APPROVAL_FIELDS, CONFIGURE_APPROVAL
 from agents.spec import InterruptRule, PolicyRule
 from agents.states import Decision
 
-APPROVAL_FIELDS = [
-    "interrupt_on",
-    "approval_rules",
-    "approvals_needed",
-    "self_approval",
-    "approval_expiry",
-    "approver_groups",
+__all__ = [
+    "APPROVAL_FIELDS",
+    "CONFIGURE_APPROVAL",
+    "at_its_field",
+    "check_interrupt_on",
+    "check_rules",
+    "check_tool_name",
 ]
-CONFIGURE_APPROVAL = "agents.configure_approval"
-"""Who lacks it could otherwise let an agent do unasked what others have to approve."""
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _KEYS = tuple(InterruptRule.model_fields)

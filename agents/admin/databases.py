@@ -45,8 +45,9 @@ class ConnectionForm(forms.ModelForm):
         widget=forms.PasswordInput(
             render_value=False, attrs={"autocomplete": "new-password", "size": 80}
         ),
-        help_text="postgresql://user:password@host:5432/name or sqlite:////absolute/path. It is "
-        "stored encrypted and not shown again. Empty: the one that is stored stays.",
+        help_text="postgresql://user:password@host:5432/name, mysql://user:password@host/name or "
+        "sqlite:////absolute/path. It is stored encrypted and not shown again. Empty: "
+        "the one that is stored stays.",
     )
     hidden_columns = JsonText(
         empty=[], help_text=DatabaseConnection._meta.get_field("hidden_columns").help_text

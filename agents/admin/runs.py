@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from agents.admin.bulk import Bulk, carry_out
 from agents.admin.journal import JournalAdmin, person, tag
 from agents.admin.log import events_page, whole_text_response
 from agents.admin.numbers import cost, run_duration, span
@@ -116,9 +117,15 @@ class RunAdmin(JournalAdmin):
         return run_duration(run)
 
     @admin.action(description="Cancel the selected runs", permissions=["operate"])
-    def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
-        for run in self.chosen(request, queryset):
-            self._operate(request, run, self._cancel)
+    def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> Any:
+        """Asks first. Who may cancel which run is looked at run by run, by the service."""
+
+        def cancel(run: Run) -> str:
+            outcome = self._cancel(request, run)
+            self.log_change(request, run, outcome)
+            return outcome
+
+        return carry_out(self, request, self.chosen(request, queryset), _CANCEL, cancel, _name)
 
     @admin.action(description="Resume the selected runs", permissions=["operate"])
     def resume_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
@@ -221,6 +228,19 @@ class RunAdmin(JournalAdmin):
         if run is None:
             raise Http404
         return whole_text_response(run, part, pk)
+
+
+_CANCEL = Bulk(
+    "cancel_selected",
+    "Cancel",
+    "cancelled",
+    "Each ends with what it has delegated and what it asked. This cannot be taken back.",
+    is_dangerous=True,
+)
+
+
+def _name(run: Run) -> str:
+    return f"Run {run.pk}"
 
 
 def _tokens(clock: RunClock) -> str:

@@ -67,7 +67,9 @@ class SkillAdmin(JournalAdmin):
         )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who may change something here may look."""
+        """Who may change something here may look. Nobody is signed in where the login page asks."""
+        if not request.user.is_authenticated:
+            return False
         user = person(request)
         return (
             super().has_view_permission(request, obj)

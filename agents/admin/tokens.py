@@ -14,7 +14,8 @@ from django.utils.safestring import SafeString
 
 from agents.admin.journal import SealedAdmin, person, tag
 from agents.models import ApiToken, TokenScope
-from agents.services.tokens import create_token, revoke_token
+from agents.services.errors import InvalidRequest
+from agents.services.tokens import check_name, create_token, revoke_token
 
 
 class TokenForm(forms.ModelForm):
@@ -36,6 +37,14 @@ class TokenForm(forms.ModelForm):
     class Meta:
         model = ApiToken
         fields = ["user", "name", "scopes"]
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        try:
+            check_name(name)
+        except InvalidRequest as error:
+            raise forms.ValidationError(error.message) from None
+        return name
 
 
 @admin.register(ApiToken)

@@ -269,13 +269,18 @@ def test_cancelling_several_runs_reports_each():
     RunClock.objects.filter(run=driven).update(lease_until=time.time() + 3_600)
     ended = rows.put(rows.run(owner), RunStatus.COMPLETED)
 
-    said = messages_of(act(client_of(rows.superuser()), "cancel_selected", queued, driven, ended))
+    client = client_of(rows.superuser())
+    asked = text_of(act(client, "cancel_selected", queued, driven, ended))
+    queued.refresh_from_db()
+    assert ("Cancel 3 runs?" in asked, queued.status) == (True, RunStatus.QUEUED)
+    confirmed = {"confirmed": "cancel_selected"}
+    said = messages_of(act(client, "cancel_selected", queued, driven, ended, **confirmed))
 
     assert sorted(said) == sorted(
         [
-            f"Run {queued.pk}: cancelled.",
-            f"Run {driven.pk}: its worker was told to stop.",
-            f"Run {ended.pk}: had ended already (completed).",
+            f"1 of 3: cancelled (Run {queued.pk}).",
+            f"1 of 3: its worker was told to stop (Run {driven.pk}).",
+            f"1 of 3: had ended already (completed) (Run {ended.pk}).",
         ]
     )
     queued.refresh_from_db()
@@ -301,13 +306,18 @@ def test_resuming_reports_each_and_one_refusal_does_not_keep_the_others():
 
 def test_a_ticked_run_that_has_left_the_filtered_list_is_reported_too():
     run = rows.put(rows.run(rows.user()), RunStatus.COMPLETED)
-    data = {"action": "cancel_selected", "_selected_action": [run.pk], "index": 0}
+    data = {
+        "action": "cancel_selected",
+        "_selected_action": [run.pk],
+        "index": 0,
+        "confirmed": "cancel_selected",
+    }
 
     response = client_of(rows.superuser()).post(
         f"{list_url(Run)}?status__exact=running", data, follow=True
     )
 
-    assert messages_of(response) == [f"Run {run.pk}: had ended already (completed)."]
+    assert messages_of(response) == [f"1 of 1: had ended already (completed) (Run {run.pk})."]
 
 
 def test_the_buttons_of_the_page_cancel_and_resume():
@@ -379,7 +389,7 @@ def test_who_may_only_view_reads_and_does_nothing():
 
     text = text_of(client.get(page_url(run)))
     posted = client.post(page_url(run), {"operation": "cancel"})
-    act(client, "cancel_selected", run)
+    act(client, "cancel_selected", run, confirmed="cancel_selected")
 
     assert "Do it." in text
     assert "Cancel the run" not in text
@@ -400,7 +410,7 @@ def test_who_may_not_view_all_runs_sees_the_own_ones():
     assert foreign.pk not in text_of(client.get(page_url(foreign), follow=True)).replace(
         f"There is no run {foreign.pk}", ""
     )
-    act(client, "cancel_selected", foreign)
+    act(client, "cancel_selected", foreign, confirmed="cancel_selected")
     foreign.refresh_from_db()
     assert foreign.status == RunStatus.QUEUED
 

@@ -1,0 +1,169 @@
+"""What can be done to agents from their list: duplicate, activate, deactivate, export."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import get_text_list, slugify
+
+from agents.admin.bulk import Bulk, carry_out
+from agents.admin.journal import person
+from agents.admin.subagents import copies_of
+from agents.hidden_text import visible
+from agents.models import Agent
+from agents.services.agent_files import export_agent
+from agents.services.agent_rights import GUARDED_FIELDS
+from agents.services.agents import save_agent, set_active
+from agents.services.errors import ServiceError
+
+if TYPE_CHECKING:
+    _Base = admin.ModelAdmin[Agent]
+else:
+    _Base = object
+
+_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
+_PARTS = {
+    "sandbox": "sandbox",
+    "approval": "interrupt_on",
+    "databases": "databases",
+    "guardrails": "guardrails",
+}
+"""What a person is told was left out, by one of its fields."""
+MOST_EXPORTED = 500
+
+
+def not_to_change(request: HttpRequest) -> list[str]:
+    """The fields of an agent that the person may only look at."""
+    user = request.user
+    return [name for name, needed in GUARDED_FIELDS.items() if not user.has_perm(needed)]
+
+
+class AgentActions(_Base):
+    """The actions of the agents' admin."""
+
+    @admin.action(description="Duplicate the selected agents", permissions=["add"])
+    def duplicate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+        for agent in queryset:
+            try:
+                copy = _duplicate(request, agent)
+            except ServiceError as error:
+                self.message_user(request, f"{visible(agent.name)}: {error}", messages.ERROR)
+                continue
+            self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
+            left_out_fields = not_to_change(request)
+            left_out = [
+                part
+                for part, field in _PARTS.items()
+                if field in left_out_fields
+                if part != "databases" or agent.databases.exists()
+            ]
+            taken = get_text_list(left_out, "and")
+            note = f" The defaults were taken for its {taken}." if left_out else ""
+            self.message_user(
+                request,
+                f"{visible(agent.name)} was duplicated as {copy.slug}; only you may use it.{note}",
+                messages.SUCCESS,
+            )
+
+    @admin.action(description="Activate the selected agents", permissions=["change"])
+    def activate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
+        bulk = Bulk("activate_selected", "Activate", "activated")
+        return self._set_active(request, queryset, bulk, active=True)
+
+    @admin.action(description="Deactivate the selected agents", permissions=["change"])
+    def deactivate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
+        warning = "Nobody can start runs with them then. Runs under way go on; their history stays."
+        bulk = Bulk("deactivate_selected", "Deactivate", "deactivated", warning)
+        return self._set_active(request, queryset, bulk, active=False)
+
+    def _set_active(
+        self, request: HttpRequest, queryset: QuerySet[Agent], bulk: Bulk, *, active: bool
+    ) -> HttpResponse | None:
+        # By what was ticked: the filter of the list may be the very field that changes.
+        if request.POST.get("select_across", "0") == "0":
+            ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)
+            queryset = self.get_queryset(request).filter(pk__in=ticked)
+        do = partial(self._activate, request, active=active)
+        return carry_out(self, request, queryset, bulk, do, lambda agent: visible(agent.slug))
+
+    def _activate(self, request: HttpRequest, agent: Agent, *, active: bool) -> str:
+        word = "activated" if active else "deactivated"
+        if not set_active(agent.pk, active, by=person(request)):
+            return f"{word} already"
+        self.log_change(request, agent, f"{word.capitalize()}.")
+        return word
+
+    @admin.action(description="Export the selected agents as YAML", permissions=["view"])
+    def export_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
+        agents = list(queryset[: MOST_EXPORTED + 1])
+        if len(agents) > MOST_EXPORTED:
+            text = f"There are more than {MOST_EXPORTED}: filter for fewer."
+            self.message_user(request, text, messages.ERROR)
+            return None
+        texts = {agent.slug: export_agent(agent, by=person(request)) for agent in agents}
+        if len(texts) == 1:
+            [(slug, text)] = texts.items()
+            return download(f"{slug}.yaml", text.encode(), "application/yaml; charset=utf-8")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for slug, text in texts.items():
+                # A fixed time: the same agents are the same bytes.
+                archive.writestr(zipfile.ZipInfo(f"{slug}.yaml"), text)
+        return download("agents.zip", packed.getvalue(), "application/zip")
+
+
+def download(name: str, data: bytes, content_type: str) -> HttpResponse:
+    """A file that no browser shows as a page."""
+    return HttpResponse(
+        data,
+        headers={
+            "Content-Type": content_type,
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Security-Policy": "default-src 'none'; sandbox",
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+@transaction.atomic
+def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
+    """A copy that belongs to the person and is shared with nobody.
+
+    What the person could not have typed is not copied: sandbox, approval and databases, each
+    without the permission to configure it.
+    """
+    left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
+    copied = {
+        field.name: getattr(agent, field.name)
+        for field in Agent._meta.concrete_fields
+        if field.name not in left_out
+    }
+    name = f"{agent.name[:90]} (copy)"
+    slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
+    copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
+    shared = None if "databases" in left_out else list(agent.databases.filter(agent=None))
+    guarded = "approver_groups" in left_out
+    return save_agent(
+        copy,
+        by_id=request.user.pk,
+        databases=shared,
+        subagents=copies_of(agent),
+        approver_groups=None if guarded else list(agent.approver_groups.all()),
+        note=f"Duplicated from {agent.slug}.",
+    )
+
+
+def _free_slug(wanted: str) -> str:
+    taken = set(Agent.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
+    number, slug = 2, wanted
+    while slug in taken:
+        number, slug = number + 1, f"{wanted}-{number}"
+    return slug

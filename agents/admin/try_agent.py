@@ -1,0 +1,69 @@
+"""Trying an agent: a run of one's own, in a new thread, with the version that is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
+
+from agents.admin.journal import person
+from agents.admin.skill_views import STYLES, strict
+from agents.hidden_text import visible
+from agents.selectors.visible import agents_for
+from agents.services.errors import ServiceError
+from agents.services.runs import RunRequest, create_run
+
+if TYPE_CHECKING:
+    from agents.admin.agents import AgentAdmin
+    from agents.models import Agent, Run
+
+
+def try_page(page: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Ask for a message; start the run; go and watch it."""
+    agent = page.get_queryset(request).filter(pk=object_id).first()
+    if agent is None:
+        raise Http404("There is no such agent.")
+    if not page.has_view_permission(request, agent):
+        raise PermissionDenied
+    user = person(request)
+    message, problem = request.POST.get("message", ""), ""
+    may_use = agents_for(user).filter(pk=agent.pk).exists()
+    if request.method == "POST":
+        try:
+            run = create_run(RunRequest(agent.slug, message, source="admin"), owner=user).run
+            return HttpResponseRedirect(_page_of(run))
+        except ServiceError as error:
+            problem = visible(error.message)
+    elif not may_use:
+        problem = _why_not(agent)
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "media": STYLES,
+        "title": f"Try {visible(agent.name)}",
+        "agent": agent,
+        "message": message,
+        "problem": problem,
+        "may_use": may_use,
+    }
+    request.current_app = page.admin_site.name
+    status = 400 if request.method == "POST" else 200
+    template = "admin/agents/agent/try.html"
+    return strict(TemplateResponse(request, template, context, status=status))
+
+
+def _page_of(run: Run) -> str:
+    """Where it can be watched; in a project without Vel's pages, the admin's."""
+    try:
+        return reverse("web:run", args=[run.pk])
+    except NoReverseMatch:
+        return reverse("admin:agents_run_change", args=[run.pk])
+
+
+def _why_not(agent: Agent) -> str:
+    if not agent.is_active:
+        return "The agent is not active: nobody can start runs with it."
+    return "You are not among those who may start runs with this agent: see its sharing."

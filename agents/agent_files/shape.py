@@ -1,0 +1,148 @@
+"""What may stand in an agent's file, and its JSON schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.alias_generators import to_camel
+
+from agents.agent_files.reading import Path
+from agents.spec import InterruptRule, PolicyRule, RetryRule
+
+SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
+Name = Annotated[str, Field(min_length=1, max_length=300)]
+Cost = Annotated[float, Field(ge=0, lt=1_000_000, multiple_of=0.000001)]
+Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
+Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
+Tokens = Annotated[int, Field(ge=0, le=9_223_372_036_854_775_807)]
+
+
+class _Part(BaseModel):
+    """Fields in snake_case; `in_snake_case` takes the same in camelCase, too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SubagentFile(_Part):
+    """Somebody the agent can delegate to. What is left out is as the agent has it."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    description: str = Field(min_length=1, max_length=300)
+    system_prompt: str = ""
+    provider: str = Field(default="", max_length=50)
+    model: str = Field(default="", max_length=200)
+    tools: list[Name] | None = None
+    skills: list[Name] = []
+    read_only: bool = False
+    max_turns: Positive = 50
+    max_tokens: Tokens | None = None
+    max_cost: Cost | None = None
+    max_seconds: Count | None = None
+
+
+class AgentFile(_Part):
+    """An agent of Vel. A field that is left out has its default.
+
+    Times are seconds, costs US dollars. Databases and groups are named; what they are, and all
+    secrets, stay where they are. The owner is not part of it.
+    """
+
+    name: str = Field(min_length=1, max_length=100)
+    slug: str = Field(pattern=r"^[-a-zA-Z0-9_]{1,100}$")
+    description: str = ""
+    is_active: bool = True
+    system_prompt: str = ""
+    provider: str = Field(default="", max_length=50)
+    model: str = Field(default="", max_length=200)
+    max_output_tokens: Count = 16_000
+    thinking: Literal["", "adaptive", "disabled"] = ""
+    effort: Literal["", "low", "medium", "high", "max"] = ""
+    profile: Literal["full", "sandbox_only"] = "full"
+    tools: list[Name] | None = Field(default=None, description="Left out: all of its profile.")
+    builtin_skills: bool = True
+    skill_mode: Literal["tool_result", "system_prompt"] = "tool_result"
+    interrupt_on: dict[str, bool | InterruptRule] = {}
+    approval_rules: list[PolicyRule] = []
+    approvals_needed: Literal[1, 2] = 1
+    self_approval: bool = True
+    approval_expiry: Positive | None = None
+    approver_groups: list[Name] = []
+    guardrails: list[Name] = []
+    on_stuck: Literal["note", "end"] = "note"
+    tool_retries: list[RetryRule] = []
+    sandbox: bool = True
+    network: Literal["none", "allowlist", "full"] = "none"
+    allowed_hosts: list[Name] = []
+    toolbox: str = Field(default="", max_length=100)
+    command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
+    databases: list[Name] = []
+    integrations: list[Literal["slack", "agents"]] = []
+    general_subagent: bool = True
+    background_subagents: bool = False
+    max_concurrent_subagents: int = Field(default=5, ge=1, le=100)
+    subagent_depth: int = Field(default=1, ge=0, le=5)
+    subagents: list[SubagentFile] = []
+    output_schema: dict[str, JsonValue] | None = None
+    output_repairs: int = Field(default=2, ge=0, le=5)
+    max_turns: Positive = 500
+    max_tokens: Tokens | None = None
+    max_cost: Cost | None = None
+    max_seconds: Count | None = None
+    everyone: bool = False
+    groups: list[Name] = []
+
+
+def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path]]:
+    """`data` with the names that a file may also use put into those of `AgentFile`.
+
+    `systemPrompt` is system_prompt, of subagents as well; `model` may be an object with provider
+    and model; `customAgents` (or `subagents`) may be an object of subagents by name, each with a
+    `systemPromptAddition`. Names that are neither stay, for `AgentFile` to refuse. Also returned
+    is where in `data` each renamed part stands.
+    """
+    found, origin = _renamed(data, AgentFile, {"customAgents": "subagents"})
+    model = found.get("model")
+    if isinstance(model, dict) and set(model) <= {"provider", "model"} and "provider" not in found:
+        del found["model"]
+        found.update(model)
+        origin |= {(name,): ("model", name) for name in model}
+    subagents = found.get("subagents")
+    place = origin.get(("subagents",), ("subagents",))
+    keys: list[str | int] = []
+    if isinstance(subagents, dict) and all(isinstance(each, dict) for each in subagents.values()):
+        keys = list(subagents)
+        subagents = [{"name": name, **each} for name, each in subagents.items()]
+    elif isinstance(subagents, list):
+        keys = list(range(len(subagents)))
+    if keys:
+        found["subagents"] = [*subagents]  # type: ignore[misc]  # a list by now
+        for at, each in enumerate(found["subagents"]):
+            origin["subagents", at] = (*place, keys[at])
+            if isinstance(each, dict):
+                also = {"systemPromptAddition": "system_prompt"}
+                found["subagents"][at], names = _renamed(each, SubagentFile, also)
+                for new, old in names.items():
+                    origin[("subagents", at, *new)] = (*place, keys[at], *old)
+    return found, origin
+
+
+def _renamed(
+    data: dict[str, Any], kind: type[_Part], also: dict[str, str]
+) -> tuple[dict[str, Any], dict[Path, Path]]:
+    names = {to_camel(name): name for name in kind.model_fields} | also
+    found: dict[str, Any] = {}
+    origin: dict[Path, Path] = {}
+    for key, value in data.items():
+        name = names.get(key, key)
+        # Twice under two names: the second stays as it is, and is refused by it.
+        name = key if name in found or (name != key and name in data) else name
+        found[name] = value
+        origin[(name,)] = (key,)
+    return found, origin
+
+
+def agent_schema() -> dict[str, Any]:
+    """The JSON schema of an agent's file, with the names in snake_case."""
+    schema = AgentFile.model_json_schema()
+    return {"$schema": SCHEMA_URL, **schema, "title": "An agent of Vel"}

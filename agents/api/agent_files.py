@@ -1,0 +1,96 @@
+"""Agents as YAML files: docs/agent-files.md."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.agent_files.reading import MAX_BYTES
+from agents.api.base import ApiView, person
+from agents.api.operations import operation
+from agents.api.serializers.strict import Flag, StrictSerializer, Text, read_body
+from agents.middleware.registry import known_tool_names
+from agents.models import Agent, TokenScope
+from agents.selectors.visible import agents_for
+from agents.services.agent_files import carry_out_import, export_agent, plan_import
+from agents.services.agent_rights import may_read_definition
+from agents.services.errors import NotFound
+
+
+class AgentFileShape(serializers.Serializer[object]):
+    """A file, as the one of an export."""
+
+    slug = serializers.CharField()
+    yaml = serializers.CharField()
+
+
+class ImportBody(StrictSerializer):
+    """A file. With `dry_run` nothing is stored; `base`, of a dry run, binds to what it showed."""
+
+    yaml = Text(max_length=MAX_BYTES)
+    dry_run = Flag(default=False)
+    base = Text(required=False, max_length=64)
+
+
+class ImportShape(serializers.Serializer[object]):
+    """What was imported, or would be. `id` and `version` are null for a dry run."""
+
+    slug = serializers.CharField()
+    id = serializers.CharField(allow_null=True)
+    version = serializers.IntegerField(allow_null=True)
+    is_new = serializers.BooleanField()
+    diff = serializers.ListField(child=serializers.CharField())
+    base = serializers.CharField()
+
+
+class ExportAgent(ApiView):
+    """`GET /agents/{id}/export`: for the agent's owner, and people who may view agents."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation("export_agent", "An agent as a YAML file", answer=AgentFileShape)
+    def get(self, request: Request, agent_id: str) -> Response:
+        user = person(request)
+        agent = Agent.objects.filter(pk=agent_id).first()
+        may_see = agent is not None and (
+            may_read_definition(user, agent) or agents_for(user).filter(pk=agent.pk).exists()
+        )
+        if agent is None or not may_see:
+            raise NotFound(f"There is no agent {agent_id!r} that you may see.")
+        return Response({"slug": agent.slug, "yaml": export_agent(agent, by=user)})
+
+
+class ImportAgent(ApiView):
+    """`POST /agents/import`: new, or as one new version of the agent with this slug."""
+
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
+
+    @operation(
+        "import_agent",
+        "Make a YAML file an agent",
+        body=ImportBody,
+        answer=ImportShape,
+        errors=(409,),
+    )
+    def post(self, request: Request) -> Response:
+        body, user = read_body(ImportBody, request), person(request)
+        tools = known_tool_names()
+        if body["dry_run"]:
+            plan, agent = plan_import(body["yaml"], by=user, known_tools=tools), None
+        else:
+            agent, plan = carry_out_import(
+                body["yaml"], by=user, known_tools=tools, base=body.get("base")
+            )
+        return Response(
+            {
+                "slug": plan.slug,
+                "id": agent.pk if agent else None,
+                "version": agent.version if agent else None,
+                "is_new": plan.is_new,
+                "diff": plan.diff,
+                "base": plan.base,
+            }
+        )

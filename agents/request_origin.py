@@ -1,0 +1,48 @@
+"""Middleware: what a request changes is written in the audit log with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+from agents.models import ApiToken, Door
+from agents.services.audit import Origin, acting
+
+
+@sync_and_async_middleware
+def request_origin(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Belongs behind Django's AuthenticationMiddleware."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_async(request: HttpRequest) -> HttpResponseBase:
+            with acting(partial(_origin, request)):
+                response: HttpResponseBase = await get_response(request)
+                return response
+
+        return answer_async
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        with acting(partial(_origin, request)):
+            response: HttpResponseBase = get_response(request)
+            return response
+
+    return answer
+
+
+def _origin(request: HttpRequest) -> Origin:
+    match = request.resolver_match
+    place = match.app_names[0] if match is not None and match.app_names else ""
+    # REST framework puts the user of a token, and the token, here as well.
+    token = getattr(request, "auth", None)
+    return Origin(
+        door={"admin": Door.ADMIN, "api": Door.API}.get(place, Door.WEB),
+        # The host that connects: headers such as X-Forwarded-For anybody can send.
+        address=str(request.META.get("REMOTE_ADDR", "")),
+        person=getattr(request, "user", None),
+        credential=f"token {token.prefix}…" if isinstance(token, ApiToken) else "",
+    )

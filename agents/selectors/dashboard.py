@@ -1,0 +1,131 @@
+"""What an operator looks at first: runs by day and status, agents that fail, what workers do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+from django_q.models import OrmQ
+
+from agents.models import POOL, Run, RunClock
+from agents.models.database_clock import DatabaseNow
+from agents.selectors.visible import Person, runs_for
+from agents.states import RunStatus
+
+LATE_SECONDS = 20
+"""Work that has been due for longer, and that nobody takes, means that workers are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """Runs that people began, by status. `by_day` has every day, the earliest first."""
+
+    today: dict[str, int]
+    in_all: dict[str, int]
+    by_day: list[tuple[date, int, int]]
+    """(day, runs, failed ones)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingAgent:
+    """An agent with runs that failed. `last` is when the latest of them ended."""
+
+    slug: str
+    agent_id: str
+    failed: int
+    runs: int
+    last: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkState:
+    """What there is for workers to do. `oldest_seconds`: how long the oldest task has been due."""
+
+    tasks: int
+    oldest_seconds: int | None
+    queued: int
+    driven: int
+    lost: int
+    """Runs whose driver is gone: somebody will take them over."""
+
+    @property
+    def is_late(self) -> bool:
+        return self.oldest_seconds is not None and self.oldest_seconds > LATE_SECONDS
+
+
+def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
+    """Of those that `person` may read and that were begun in so many days up to now."""
+    today = timezone.now().astimezone(zone).date()
+    rows = (
+        _begun_by_people(person, today, days, zone)
+        .annotate(day=TruncDate("created_at", tzinfo=zone))
+        .values_list("day", "status")
+        .annotate(runs=Count("id"))
+        .order_by()
+    )
+    of_today: Counter[str] = Counter()
+    in_all: Counter[str] = Counter()
+    by_day: Counter[date] = Counter()
+    failed: Counter[date] = Counter()
+    for day, status, runs in rows:
+        in_all[status] += runs
+        by_day[day] += runs
+        if day == today:
+            of_today[status] += runs
+        if status == RunStatus.FAILED:
+            failed[day] += runs
+    dates = [today - timedelta(days=ago) for ago in reversed(range(days))]
+    return RunCounts(
+        dict(of_today), dict(in_all), [(day, by_day[day], failed[day]) for day in dates]
+    )
+
+
+def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> list[FailingAgent]:
+    """Those with the most failed runs, of the runs that `person` may read."""
+    today = timezone.now().astimezone(zone).date()
+    failed = Q(status=RunStatus.FAILED)
+    rows = (
+        _begun_by_people(person, today, days, zone)
+        .values_list("agent_version__agent__slug", "agent_version__agent")
+        .annotate(
+            failed=Count("id", filter=failed),
+            runs=Count("id"),
+            last=Max("ended_at", filter=failed),
+        )
+        .filter(failed__gt=0)
+        .order_by("-failed", "agent_version__agent__slug")[:most]
+    )
+    return [FailingAgent(*row) for row in rows]
+
+
+def work_state() -> WorkState:
+    """Of all runs: for people who may see all of them."""
+    now = timezone.now()
+    # A task that a worker holds has its lock in the future.
+    due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)
+    found = due.aggregate(tasks=Count("id"), oldest=Min("lock"))
+    oldest = found["oldest"]
+    clocks = RunClock.objects.filter(run__executor=POOL, run__status=RunStatus.RUNNING)
+    leases = clocks.aggregate(
+        driven=Count("run_id", filter=Q(lease_until__gt=DatabaseNow())),
+        lost=Count("run_id", filter=Q(lease_until__lt=DatabaseNow() - 5.0)),
+    )
+    return WorkState(
+        tasks=found["tasks"],
+        oldest_seconds=None if oldest is None else max(0, int((now - oldest).total_seconds())),
+        queued=Run.objects.filter(executor=POOL, status=RunStatus.QUEUED).count(),
+        driven=leases["driven"],
+        lost=leases["lost"],
+    )
+
+
+def _begun_by_people(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
+    first = today - timedelta(days=days - 1)
+    start = datetime.combine(first, datetime.min.time(), tzinfo=zone)
+    return runs_for(person).filter(parent=None, created_at__gte=start)

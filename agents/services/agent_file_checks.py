@@ -1,0 +1,155 @@
+"""What can be wrong with an agent's file, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from agents.agent_files.reading import BadFile, Document, FileProblem, Path, read_document
+from agents.agent_files.shape import AgentFile, SubagentFile, in_snake_case
+from agents.providers.registry import PROVIDERS
+
+MOST_PROBLEMS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file. `data` has the names of `AgentFile`; `origin` says where they stand in the file."""
+
+    document: Document
+    data: dict[str, Any]
+    origin: dict[Path, Path]
+
+    def problem(self, path: Path, message: str) -> FileProblem:
+        """`path` is in the names of `AgentFile`."""
+        written = path
+        for end in range(len(path), 0, -1):
+            if path[:end] in self.origin:
+                written = (*self.origin[path[:end]], *path[end:])
+                break
+        return self.document.problem(written, message)
+
+
+def read_agent_file(text: str) -> ReadFile:
+    """Raises `BadFile` for what has not the form of an agent's file."""
+    document = read_document(text)
+    data, origin = in_snake_case(document.data)
+    file = ReadFile(document, data, origin)
+    try:
+        AgentFile.model_validate(data)
+    except ValidationError as error:
+        problems = [
+            file.problem(_path_of(each), _told(each))
+            for each in error.errors(include_url=False)[:MOST_PROBLEMS]
+            if not _is_of_other_kind(each)
+        ]
+        raise BadFile(_in_order(problems)) from None
+    return file
+
+
+def check_names_in_file(
+    file: ReadFile,
+    present: dict[str, Any],
+    *,
+    known_tools: Collection[str],
+    known_toolboxes: Collection[str],
+) -> None:
+    """Names must be of something, or be what the agent has already. Raises `BadFile`."""
+    data = file.data
+    problems: list[FileProblem] = []
+
+    def require(path: Path, name: str, known: Collection[str], what: str) -> None:
+        if name not in known:
+            told = f"{name!r} is no {what}{_near(name, known)}"
+            problems.append(file.problem(path, told))
+
+    tools = {*known_tools, *_tools_in(present)}
+    for at, name in enumerate(data.get("tools") or ()):
+        require(("tools", at), name, tools, "tool")
+    for name in data.get("interrupt_on", ()):
+        require(("interrupt_on", name), name, tools, "tool")
+    for at, rule in enumerate(data.get("approval_rules", ())):
+        if "*" not in rule["tool"]:
+            require(("approval_rules", at, "tool"), rule["tool"], tools, "tool")
+    for at, rule in enumerate(data.get("tool_retries", ())):
+        if "*" not in rule["tool"]:
+            require(("tool_retries", at, "tool"), rule["tool"], tools, "tool")
+    providers = {"", *PROVIDERS, present.get("provider", "")}
+    require(("provider",), data.get("provider", ""), providers, "provider")
+    toolboxes = {"", *known_toolboxes, present.get("toolbox", "")}
+    require(("toolbox",), data.get("toolbox", ""), toolboxes, "toolbox of this host")
+    providers |= {each.get("provider", "") for each in present.get("subagents", ())}
+    for at, each in enumerate(data.get("subagents", ())):
+        for position, name in enumerate(each.get("tools") or ()):
+            require(("subagents", at, "tools", position), name, tools, "tool")
+        require(("subagents", at, "provider"), each.get("provider", ""), providers, "provider")
+    if problems:
+        raise BadFile(_in_order(problems[:MOST_PROBLEMS]))
+
+
+def at_its_line(file: ReadFile, message: str) -> FileProblem:
+    """A message of a service, as `approval_rules.2.when.command: …`, with its line."""
+    place, _, reason = message.partition(": ")
+    field, *parts = place.split(".")
+    if not reason or field not in AgentFile.model_fields:
+        return file.problem((), message)
+    path: Path = (field, *(int(part) if part.isdecimal() else part for part in parts))
+    if field == "subagents":  # these are named, not counted
+        name, _, rest = reason.partition(": ")
+        names = [each["name"] for each in file.data.get("subagents", ())]
+        inner = parts[1:] if parts else []
+        if not parts and name in names:
+            reason = rest
+        name = parts[0] if parts else name
+        if name in names:
+            path = ("subagents", names.index(name), *inner)
+    return file.problem(path, reason)
+
+
+def _is_of_other_kind(error: Any) -> bool:
+    """Of how a tool asks, which is a boolean or an object, only what fits what was written."""
+    loc = error["loc"]
+    return loc[0] == "interrupt_on" and loc[2:3] == ("bool",) and isinstance(error["input"], dict)
+
+
+def _path_of(error: Any) -> Path:
+    loc: Path = error["loc"]
+    return (*loc[:2], *loc[3:]) if loc[0] == "interrupt_on" else loc
+
+
+def _told(error: Any) -> str:
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        fields = SubagentFile if error["loc"][0] == "subagents" else AgentFile
+        nested = len(error["loc"]) > (3 if fields is SubagentFile else 1)
+        near = "" if nested else _near(str(error["loc"][-1]), fields.model_fields)
+        return f"there is no such field{near or '.'}"
+    if kind == "missing":
+        return "this must be given."
+    given = error.get("input")
+    shown = f" (it is {given!r})" if isinstance(given, str | int | float | bool | None) else ""
+    return f"{error['msg']}{shown[:200]}."
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """Which one may be meant, and which there are."""
+    near = get_close_matches(name, [each for each in known if each], n=1, cutoff=0.6)
+    meant = f"; did you mean {near[0]}?" if near else "."
+    return f"{meant} There are: {', '.join(sorted(each for each in known if each)) or 'none'}."
+
+
+def _tools_in(data: dict[str, Any]) -> set[str]:
+    found = {*(data.get("tools") or ()), *data.get("interrupt_on", ())}
+    for rules in ("approval_rules", "tool_retries"):
+        found |= {rule["tool"] for rule in data.get(rules, ())}
+    for each in data.get("subagents", ()):
+        found |= set(each.get("tools") or ())
+    return found
+
+
+def _in_order(problems: list[FileProblem]) -> list[FileProblem]:
+    return sorted(problems, key=lambda problem: problem.line)

@@ -1,0 +1,102 @@
+"""Between an agent's rows and the data of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import Group
+
+from agents.agent_files.shape import AgentFile, SubagentFile
+from agents.models import Agent, DatabaseConnection, Subagent
+from agents.services.errors import InvalidRequest
+
+NAMED = ("databases", "groups", "approver_groups")
+"""Fields of the file that name other rows."""
+PLAIN = tuple(name for name in AgentFile.model_fields if name not in (*NAMED, "subagents"))
+"""Fields of the file that are a column of the agent."""
+
+
+def file_data(agent: Agent) -> dict[str, Any]:
+    """The agent as its file has it: in the order of `AgentFile`, without what is default."""
+    stored = not agent._state.adding
+    data: dict[str, Any] = {}
+    for name in AgentFile.model_fields:
+        if name == "subagents":
+            rows = agent.subagents.order_by("name") if stored else ()
+            value: Any = [_without_defaults(row, SubagentFile) for row in rows]
+        elif name in NAMED:
+            value = _names(agent, name) if stored else []
+        else:
+            value = _plain(getattr(agent, name))
+        if value != default_of(name):
+            data[name] = value
+    return data
+
+
+def default_of(name: str) -> Any:
+    """What a field is that stands not in a file; None for those that must."""
+    field = AgentFile.model_fields[name]
+    return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def fill_columns(agent: Agent, data: Mapping[str, Any]) -> None:
+    """Set the agent's own fields from a file's checked data. Nothing is stored."""
+    for name in PLAIN:
+        setattr(agent, name, _column(name, data.get(name, default_of(name))))
+
+
+def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
+    """The subagents of a file's checked data, not stored."""
+    return [
+        Subagent(**{name: _column(name, value) for name, value in each.items()})
+        for each in data.get("subagents", ())
+    ]
+
+
+def connections_named(agent: Agent, names: list[str]) -> list[DatabaseConnection]:
+    """Those the agent has, else shared ones. Raises `InvalidRequest` for a name of none."""
+    own = {} if agent._state.adding else {row.name: row for row in agent.databases.all()}
+    shared = {row.name: row for row in DatabaseConnection.objects.filter(agent=None)}
+    there = shared | own
+    _require("databases", names, there)
+    return [there[name] for name in names]
+
+
+def groups_named(field: str, names: list[str]) -> list[Group]:
+    """Raises `InvalidRequest` for a name of no group."""
+    there = {group.name: group for group in Group.objects.all()}
+    _require(field, names, there)
+    return [there[name] for name in names]
+
+
+def _require(field: str, names: list[str], there: Mapping[str, Any]) -> None:
+    for at, name in enumerate(names):
+        if name not in there:
+            known = ", ".join(sorted(there)) or "none"
+            raise InvalidRequest(f"{field}.{at}: there is no {name!r} here; there are: {known}.")
+
+
+def _names(agent: Agent, field: str) -> list[str]:
+    return sorted(getattr(agent, field).values_list("name", flat=True))
+
+
+def _without_defaults(row: Subagent, kind: type[SubagentFile]) -> dict[str, Any]:
+    found = {}
+    for name, field in kind.model_fields.items():
+        value = _plain(getattr(row, name))
+        if field.is_required() or value != field.get_default(call_default_factory=True):
+            found[name] = value
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        # Whole dollars without a point; the six digits of the column fit a float.
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value
+
+
+def _column(name: str, value: Any) -> Any:
+    return Decimal(str(value)) if name == "max_cost" and value is not None else value

@@ -1,0 +1,63 @@
+"""What of an agent needs a permission of its own to be changed, at every door."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import PermissionsMixin
+
+from agents.models import Agent
+from agents.selectors.visible import Person
+from agents.services.databases import CONFIGURE_DATABASE
+from agents.services.errors import NotAllowed
+
+CONFIGURE_SANDBOX = "agents.configure_sandbox"
+CONFIGURE_APPROVAL = "agents.configure_approval"
+"""Who lacks it could otherwise let an agent do unasked what others have to approve."""
+
+SANDBOX_FIELDS = ("sandbox", "network", "allowed_hosts", "toolbox", "command_timeout")
+APPROVAL_FIELDS = (
+    "interrupt_on",
+    "approval_rules",
+    "approvals_needed",
+    "self_approval",
+    "approval_expiry",
+    "approver_groups",
+)
+GUARDED_FIELDS: dict[str, str] = {
+    **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
+    **dict.fromkeys((*APPROVAL_FIELDS, "guardrails"), CONFIGURE_APPROVAL),
+    "databases": CONFIGURE_DATABASE,
+}
+"""The permission that each of these fields needs, beside the one to add or change agents."""
+
+
+def has_permission(user: Person, permission: str) -> bool:
+    return isinstance(user, PermissionsMixin) and user.has_perm(permission)
+
+
+def check_may_define(user: Person, *, is_new: bool) -> None:
+    """Raise `NotAllowed` unless `user` may define agents."""
+    needed = "agents.add_agent" if is_new else "agents.change_agent"
+    if not has_permission(user, needed):
+        raise NotAllowed(f"This needs the permission {needed}.")
+
+
+def check_may_set(user: Person, fields: Collection[str]) -> None:
+    """Raise `NotAllowed` that names those of `fields` which `user` may only look at."""
+    refused: dict[str, list[str]] = {}
+    for name in fields:
+        needed = GUARDED_FIELDS.get(name)
+        if needed is not None and not has_permission(user, needed):
+            refused.setdefault(needed, []).append(name)
+    if refused:
+        told = "; ".join(f"{', '.join(names)} needs {needed}" for needed, names in refused.items())
+        raise NotAllowed(f"You may not change all of this: {told}.")
+
+
+def may_read_definition(user: Person, agent: Agent) -> bool:
+    """Whether `user` may read all that an agent is told, not only use it."""
+    if not user.is_authenticated:
+        return False
+    may = ("agents.view_agent", "agents.change_agent")
+    return agent.owner_id == user.pk or any(has_permission(user, name) for name in may)

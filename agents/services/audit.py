@@ -1,0 +1,164 @@
+"""The audit log: one entry in the transaction of each change or decision of a person.
+
+Services call `record`. Where a request came in, its door says once with `acting`, so that no
+service has to hand that on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import ImproperlyConfigured
+from django.db import models, transaction
+
+from agents.models import AuditEntry, Door
+from agents.secret_text import HIDDEN, SecretText
+from agents.selectors.visible import Person
+
+LONGEST_TEXT = 4_000
+"""Characters of one value. Of a longer one its beginning is kept, with its length and SHA-256."""
+
+_NOTHING: tuple[object, ...] = (None, "", [], {})
+
+Change = tuple[object, object]
+"""A field's value before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change comes from.
+
+    `credential` is no secret: the first characters of a token, an account of this machine. `name`
+    says who it is where no user of Vel's acts.
+    """
+
+    door: str = Door.CODE
+    address: str = ""
+    person: Person | None = None
+    credential: str = ""
+    name: str = ""
+
+
+FindOrigin = Callable[[], Origin]
+"""Asked when an entry is written: whose a request is may only be known once its view has begun."""
+
+_origin: ContextVar[FindOrigin] = ContextVar("origin", default=Origin)
+
+
+@contextmanager
+def acting(find_origin: FindOrigin) -> Iterator[None]:
+    """Until the end of the block, entries say that they come from there."""
+    token = _origin.set(find_origin)
+    try:
+        yield
+    finally:
+        _origin.reset(token)
+
+
+def record(
+    action: str,
+    target: models.Model,
+    *,
+    name: str = "",
+    by: Person | int | None = None,
+    changes: Mapping[str, Change] | None = None,
+    note: str = "",
+) -> AuditEntry:
+    """Write that `action` was done to `target`, which `name` names for people.
+
+    `by` is the user or the user's key; without it the one at the door. Of `changes` only fields
+    that differ are kept. Must be called in the transaction of the change itself, so that there is
+    neither without the other.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise ImproperlyConfigured("An audit entry belongs into the transaction of its change.")
+    origin = _origin.get()()
+    actor_id, actor = _actor(by, origin)
+    return AuditEntry.objects.create(
+        actor=actor[:200],
+        actor_id=actor_id,
+        door=origin.door,
+        address=origin.address[:100],
+        credential=origin.credential[:100],
+        action=action,
+        kind=target._meta.model_name or "",
+        target_id=str(target.pk or ""),
+        target=(name or str(target))[:300],
+        changes={
+            field: [_plain(before), _plain(after)]
+            for field, (before, after) in (changes or {}).items()
+            if before != after
+        },
+        note=_short(note),
+    )
+
+
+def fields_of(row: models.Model, *names: str) -> dict[str, object]:
+    """The values of these fields of `row`, to be compared with `changes_between`."""
+    return {name: getattr(row, name) for name in names}
+
+
+def changes_between(
+    before: Mapping[str, object] | None, after: Mapping[str, object]
+) -> dict[str, Change]:
+    """What differs, as `record` takes it. `before` None: there was nothing.
+
+    Of what is new, fields that hold nothing are left out.
+    """
+    if before is None:
+        return {name: (None, value) for name, value in after.items() if value not in _NOTHING}
+    names = [*after, *(name for name in before if name not in after)]
+    return {
+        name: (before.get(name), after.get(name))
+        for name in names
+        if before.get(name) != after.get(name)
+    }
+
+
+def _actor(by: Person | int | None, origin: Origin) -> tuple[str, str]:
+    """(key, name)."""
+    person = origin.person
+    if person is not None and (isinstance(person, AnonymousUser) or not person.is_authenticated):
+        person = None
+    if isinstance(by, int):
+        if person is None or person.pk != by:
+            person = get_user_model().objects.filter(pk=by).first()
+    elif by is not None:
+        person = by
+    if person is None or person.pk is None:
+        return "", origin.name
+    return str(person.pk), person.get_username()
+
+
+def _plain(value: object) -> Any:
+    """`value` as JSON can hold it, long texts shortened, secrets left out."""
+    if isinstance(value, SecretText):
+        return HIDDEN if value else ""
+    if isinstance(value, str):
+        return _short(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping | list | tuple):
+        text = json.dumps(value, ensure_ascii=False, default=_stand_in)
+        return json.loads(text) if len(text) <= LONGEST_TEXT else _short(text)
+    return _short(str(value))
+
+
+def _stand_in(value: object) -> str:
+    return HIDDEN if isinstance(value, SecretText) else str(value)
+
+
+def _short(text: str) -> str:
+    text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    if len(text) <= LONGEST_TEXT:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[:LONGEST_TEXT]}… ({len(text):,} characters, sha256 {digest})"

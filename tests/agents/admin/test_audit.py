@@ -1,0 +1,378 @@
+"""The audit log in the admin: what is written from there, and that nobody can change it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission, User
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from agents.models import (
+    Agent,
+    AuditEntry,
+    Budget,
+    DatabaseConnection,
+    Door,
+    NotificationTarget,
+)
+from agents.models.audit import AuditIsSealed
+from agents.secret_text import SecretText
+from agents.services.audit import LONGEST_TEXT, Origin, acting, record
+from agents.services.tokens import create_token
+from agents.states import RunStatus
+from tests.agents.admin import rows
+from tests.agents.admin.pages import act, client_of, list_url, page_url, text_of
+from tests.agents.admin.test_agents import form
+
+pytestmark = pytest.mark.django_db
+
+CSV = "admin:agents_auditentry_csv"
+SECRET = "postgresql://me:hunter2@192.0.2.1/x"
+TARGET = {"kind": "webhook", "address": "https://example.org/hook/s3cret", "is_active": "on"}
+BUDGET = {"period": "day", "max_tokens": 5}
+OTHERS = {
+    "django_q.Schedule": "django-q2's own",
+    "django_q.Success": "django-q2's own",
+    "django_q.Failure": "django-q2's own",
+    "django_q.OrmQ": "django-q2's own",
+    "agents.Credential add": "tests/agents/slack",
+    "agents.Credential delete": "tests/agents/slack",
+    "agents.Agent export_selected": "changes nothing",
+    "agents.ApprovalRequest approve_selected": "the service of the API, tested there",
+    "agents.ApprovalRequest reject_selected": "the service of the API, tested there",
+    "agents.DatabaseConnection test_selected": "changes nothing",
+    "agents.ApprovalGrant revoke_selected": "the service of the API, tested there",
+    "agents.NotificationTarget send_test_message": "changes nothing",
+    "agents.Notification try_again": "sends once more what was to be sent",
+}
+
+
+def errors_of(response: Any) -> Any:
+    form = response.context and response.context.get("adminform")
+    return form and form.form.errors
+
+
+def _add(model: str, **data: Any) -> Any:
+    return lambda client: client.post(reverse(f"admin:{model}_add"), data)
+
+
+def _change(row: Any, **data: Any) -> Any:
+    def send(client: Client) -> Any:
+        made = row()
+        label = made._meta.label_lower.replace(".", "_")
+        return client.post(reverse(f"admin:{label}_change", args=[made.pk]), data)
+
+    return send
+
+
+def _delete(row: Any) -> Any:
+    def send(client: Client) -> Any:
+        made = row()
+        label = made._meta.label_lower.replace(".", "_")
+        return client.post(reverse(f"admin:{label}_delete", args=[made.pk]), {"post": "yes"})
+
+    return send
+
+
+def _act(action: str, row: Any, **more: Any) -> Any:
+    return lambda client: act(client, action, row(), **more)
+
+
+def _agent() -> Agent:
+    return rows.agent("helper", name="Helper")
+
+
+def _inactive() -> Agent:
+    return rows.agent("helper", name="Helper", is_active=False)
+
+
+def _budget() -> Budget:
+    return Budget.objects.create(agent=rows.agent(), period="day", max_tokens=9)
+
+
+def _database() -> DatabaseConnection:
+    return DatabaseConnection.objects.create(name="shop", url=SecretText.seal(SECRET))
+
+
+def _target() -> NotificationTarget:
+    return NotificationTarget.objects.create(kind="webhook", address=TARGET["address"], secret="x")
+
+
+def _failed() -> Any:
+    return rows.put(rows.run(rows.user()), RunStatus.FAILED)
+
+
+def _user(**more: Any) -> dict[str, Any]:
+    joined = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    return {"username": "ada", "is_active": "on", **joined, **more}
+
+
+DATABASE = {
+    "name": "shop",
+    "new_url": SECRET,
+    "statement_seconds": 30,
+    "max_rows": 10,
+    "max_bytes": 10_000,
+    "hidden_columns": "",
+}
+
+DONE: dict[str, tuple[Any, str]] = {
+    "agents.Agent add": (_add("agents_agent", **form()), "agent.created"),
+    "agents.Agent change": (_change(_agent, **form(max_turns=3)), "agent.changed"),
+    "agents.Agent delete": (_delete(_agent), "agent.deleted"),
+    "agents.Agent duplicate_selected": (_act("duplicate_selected", _agent), "agent.created"),
+    "agents.Agent activate_selected": (
+        _act("activate_selected", _inactive, confirmed="activate_selected"),
+        "agent.changed",
+    ),
+    "agents.Agent deactivate_selected": (
+        _act("deactivate_selected", _agent, confirmed="deactivate_selected"),
+        "agent.changed",
+    ),
+    "agents.Budget add": (
+        lambda client: _add("agents_budget", agent=rows.agent().pk, **BUDGET)(client),
+        "budget.created",
+    ),
+    "agents.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
+    "agents.Budget delete": (_delete(_budget), "budget.removed"),
+    "agents.DatabaseConnection add": (
+        _add("agents_databaseconnection", **DATABASE),
+        "database.created",
+    ),
+    "agents.DatabaseConnection change": (_change(_database, **DATABASE), "database.changed"),
+    "agents.DatabaseConnection delete": (_delete(_database), "database.removed"),
+    "agents.NotificationTarget add": (
+        _add("agents_notificationtarget", **TARGET),
+        "notification_target.created",
+    ),
+    "agents.NotificationTarget change": (
+        _change(_target, **{**TARGET, "is_active": ""}),
+        "notification_target.changed",
+    ),
+    "agents.NotificationTarget delete": (_delete(_target), "notification_target.removed"),
+    "agents.NotificationTarget make_new_secret": (
+        _act("make_new_secret", _target),
+        "notification_target.secret_renewed",
+    ),
+    "agents.Run cancel_selected": (
+        _act("cancel_selected", lambda: rows.run(rows.user()), confirmed="cancel_selected"),
+        "run.cancelled",
+    ),
+    "agents.Run resume_selected": (_act("resume_selected", _failed), "run.resumed"),
+    "agents.ApiToken add": (
+        lambda client: _add("agents_apitoken", user=rows.user().pk, scopes=["read"], days=1)(
+            client
+        ),
+        "token.created",
+    ),
+    "agents.ApiToken revoke_selected": (
+        _act("revoke_selected", lambda: create_token(rows.user())[0]),
+        "token.revoked",
+    ),
+    "auth.User add": (
+        _add(
+            "auth_user",
+            username="ada",
+            usable_password="true",
+            password1="a long enough one",
+            password2="a long enough one",
+        ),
+        "user.created",
+    ),
+    "auth.User change": (_change(rows.user, **_user(is_staff="on")), "user.changed"),
+    "auth.User delete": (_delete(rows.user), "user.deleted"),
+    "auth.Group add": (_add("auth_group", name="team"), "group.created"),
+    "auth.Group change": (
+        _change(lambda: Group.objects.create(name="team"), name="crew"),
+        "group.changed",
+    ),
+    "auth.Group delete": (_delete(lambda: Group.objects.create(name="team")), "group.deleted"),
+}
+
+
+def test_nothing_in_the_admin_is_forgotten():
+    """What is new in the admin must be added to one of the tables above."""
+    request = RequestFactory().get("/")
+    request.user = rows.superuser()
+    there = set()
+    for model, page in admin.site._registry.items():
+        label = model._meta.label
+        if label in OTHERS:
+            continue
+        for word in ("add", "change", "delete"):
+            if getattr(page, f"has_{word}_permission")(request):
+                there.add(f"{label} {word}")
+        there |= {f"{label} {name}" for name in page.get_actions(request)}
+    there = {name for name in there if not name.endswith(" delete_selected")}
+
+    assert there == set(DONE) | {name for name in OTHERS if " " in name}
+
+
+@pytest.mark.parametrize("what", sorted(DONE))
+def test_it_is_in_the_audit_log(what: str):
+    root = rows.superuser()
+    send, action = DONE[what]
+
+    response = send(client_of(root))
+
+    found = AuditEntry.objects.filter(action=action, door=Door.ADMIN)
+    assert found.count() == 1, errors_of(response)
+    entry = found.get()
+    assert (entry.actor, entry.actor_id, entry.address) == ("root", str(root.pk), "127.0.0.1")
+    told = str(list(AuditEntry.objects.values()))
+    assert [secret for secret in ("hunter2", "s3cret", "md5$") if secret in told] == []
+
+
+def test_several_are_deleted_with_an_entry_each():
+    first, second = rows.agent("one"), rows.agent("two")
+
+    act(client_of(rows.superuser()), "delete_selected", first, second, post="yes")
+
+    deleted = AuditEntry.objects.filter(action="agent.deleted").values_list("target", flat=True)
+    assert sorted(deleted) == ["one", "two"]
+
+
+def test_what_changed_is_told_before_and_after():
+    ada = rows.user()
+    team = Group.objects.create(name="team")
+    may = Permission.objects.get(codename="approve_toolcall")
+    client = client_of(rows.superuser())
+
+    page = reverse("admin:auth_user_change", args=[ada.pk])
+    client.post(page, _user(groups=[team.pk], user_permissions=[may.pk], is_superuser="on"))
+    client.post(
+        reverse("admin:auth_user_password_change", args=[ada.pk]),
+        {"usable_password": "true", "password1": "quite another 1", "password2": "quite another 1"},
+    )
+
+    password, change = AuditEntry.objects.filter(kind="user")
+    assert change.changes == {
+        "is_superuser": [False, True],
+        "groups": [[], ["team"]],
+        "permissions": [[], ["agents.approve_toolcall"]],
+    }
+    assert (password.action, password.changes) == ("user.password_changed", {})
+    text = text_of(client.get(page_url(change)))
+    assert "agents.approve_toolcall" in text
+
+
+def test_nobody_changes_or_deletes_an_entry():
+    root = rows.superuser()
+    rows.agent("helper")
+    entry = AuditEntry.objects.get()
+    client = client_of(root)
+
+    posts = [
+        client.post(page_url(entry), {"actor": "eve"}),
+        client.post(reverse("admin:agents_auditentry_delete", args=[entry.pk]), {"post": "yes"}),
+        client.get(reverse("admin:agents_auditentry_add")),
+        client.post(reverse("admin:agents_auditentry_add"), {"actor": "eve"}),
+    ]
+    client.post(
+        list_url(AuditEntry),
+        {"action": "delete_selected", "_selected_action": [entry.pk], "post": "yes"},
+    )
+    for attempt in (
+        entry.delete,
+        AuditEntry.objects.all().delete,
+        lambda: AuditEntry.objects.update(actor="eve"),
+        lambda: AuditEntry._base_manager.update(actor="eve"),
+        lambda: AuditEntry.objects.bulk_update([entry], ["actor"]),
+        lambda: AuditEntry.objects.update_or_create(pk=entry.pk, defaults={"actor": "eve"}),
+        entry.save,
+    ):
+        with pytest.raises(AuditIsSealed):
+            attempt()
+
+    assert [response.status_code for response in posts] == [403] * 4
+    assert AuditEntry.objects.get().created_at == entry.created_at
+
+
+def test_entries_outlast_who_wrote_them():
+    ada = rows.user()
+    record("x.y", ada, by=ada)
+    client_of(rows.superuser()).post(
+        reverse("admin:auth_user_delete", args=[ada.pk]), {"post": "yes"}
+    )
+
+    assert not User.objects.filter(username="ada").exists()
+    found = AuditEntry.objects.values_list("action", "actor", "target_id")
+    assert list(found) == [("user.deleted", "root", str(ada.pk)), ("x.y", "ada", str(ada.pk))]
+
+
+def test_an_entry_outside_of_the_transaction_of_its_change_is_refused(transactional_db: None):
+    with pytest.raises(ImproperlyConfigured):
+        record("agent.changed", rows.user())
+    with transaction.atomic():
+        record("agent.changed", rows.user("eve"))
+        transaction.set_rollback(True)
+    assert not AuditEntry.objects.exists()
+
+
+def test_secrets_and_long_texts_are_left_out():
+    ada = rows.user()
+    sealed = SecretText.seal("hunter2")
+    entry = record(
+        "x.y",
+        ada,
+        changes={
+            "url": (None, sealed),
+            "deep": (None, {"a": [sealed]}),
+            "long": ("", "x" * 10_000),
+            "same": (1, 1),
+            "nul": ("", "a\x00b"),
+        },
+    )
+
+    stored = AuditEntry.objects.get(pk=entry.pk).changes
+    assert set(stored) == {"url", "deep", "long", "nul"}
+    assert stored["url"] == [None, "(secret)"]
+    assert stored["deep"] == [None, {"a": ["(secret)"]}]
+    assert len(stored["long"][1]) < LONGEST_TEXT + 200
+    assert "10,000 characters" in stored["long"][1]
+
+
+def test_a_door_that_names_another_person_than_the_service_is_not_believed():
+    ada, eve = rows.user(), rows.user("eve")
+    with acting(lambda: Origin(Door.API, person=eve)):
+        assert record("x.y", ada, by=ada).actor == "ada"
+        assert record("x.y", ada, by=ada.pk).actor == "ada"
+        assert record("x.y", ada).actor == "eve"
+    assert record("x.y", ada).actor == ""
+
+
+def test_the_list_is_filtered_searched_and_exported():
+    root = rows.superuser()
+    for name in ("=cmd|' /C calc'!A0", "helper", "\u202eother"):
+        record("agent.changed", root, name=name, note="-1+2")
+    rows.agent("helper2")
+    client = client_of(rows.staff("auditor", "view_auditentry"))
+
+    text = text_of(client.get(f"{list_url(AuditEntry)}?q=other"))
+    assert "⟨U+202E⟩other" in text
+    assert "helper" not in text
+    assert "agent.created" in text_of(client.get(f"{list_url(AuditEntry)}?action=agent.created"))
+
+    answer = client.get(f"{reverse(CSV)}?action=agent.changed")
+    table = list(csv.DictReader(io.StringIO(text_of(answer))))
+    assert answer["Content-Disposition"] == 'attachment; filename="audit.csv"'
+    told = {row["target"] for row in table}
+    assert told == {"\u202eother", "helper", "'=cmd|' /C calc'!A0"}
+    assert {row["note"] for row in table} == {"'-1+2"}
+    assert client_of(root).get(reverse(CSV)).status_code == 200
+
+
+def test_who_lacks_the_permission_sees_nothing():
+    rows.agent("helper")
+    entry = AuditEntry.objects.get()
+    client = client_of(rows.staff("ed", "view_agent", "change_agent", "view_all_runs"))
+
+    for url in (list_url(AuditEntry), page_url(entry), reverse(CSV)):
+        assert client.get(url).status_code == 403

@@ -1,0 +1,309 @@
+"""Every endpoint that changes something writes an entry of the audit log, or says here why not.
+
+An endpoint that is neither in `SCENARIOS` nor in `WITHOUT` fails `test_no_endpoint_is_forgotten`:
+add it to one of them with the change that brings it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.db.models.signals import post_save
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from agents.api.urls import urlpatterns
+from agents.models import AuditEntry, Door, Run
+from agents.services.credentials import save_slack_token
+from agents.services.memory_changes import write_file
+from agents.services.own_skills import create_own_skill
+from agents.services.runs import RunRequest, create_run
+from agents.services.tokens import create_token
+from agents.states import RunStatus
+from tests.agents.api.rows import (
+    ask_approval,
+    client_with,
+    make_agent,
+    make_run,
+    make_user,
+)
+from tests.support.skill_zips import zipped
+from tests.support.skills import package, store_skill
+from tests.support.slack_server import TOKEN, SlackServer, slack_server
+
+pytestmark = pytest.mark.django_db
+
+WITHOUT = {
+    ("runs", "post"): "a run's own rows say who began it, when and with what",
+    ("chat", "post"): "begins a run",
+    ("run-fork", "post"): "begins a run in a new thread",
+    ("run-resume", "post"): "begins a run of the same thread",
+    ("policy-rehearse", "post"): "changes nothing",
+    ("thread", "patch"): "the title of a conversation of one's own",
+    ("files", "post"): "a file for one's own conversation; its snapshots tell of it",
+    ("uploads", "post"): "a file for one's own conversation",
+    ("upload", "delete"): "a file of one's own conversation",
+}
+
+
+@pytest.fixture
+def _each_in_a_transaction() -> Iterator[None]:
+    """Beside the one that these tests run in themselves."""
+    own = len(connection.atomic_blocks)
+
+    def check(**kwargs: Any) -> None:
+        assert len(connection.atomic_blocks) > own
+
+    post_save.connect(check, sender=AuditEntry)
+    yield
+    post_save.disconnect(check, sender=AuditEntry)
+
+
+@pytest.fixture
+def slack(settings: Any) -> Iterator[SlackServer]:
+    with slack_server() as server:
+        settings.VEL = {**settings.VEL, "SLACK_URL": server.url}
+        yield server
+
+
+class World:
+    """root, who may do everything, an agent of root's and what is asked for."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.root = make_user("root", superuser=True)
+        self.agent = make_agent("writer", owner=self.root)
+        self.client = APIClient()
+        self.client.force_login(self.root)
+
+    def run(self) -> Run:
+        return make_run(self.root)
+
+    def own_skill(self) -> Any:
+        text = {"name": "own", "description": "d", "instructions": "i"}
+        return create_own_skill(self.agent, by=self.root, **text)
+
+    def library_skill(self) -> Any:
+        return store_skill(package(self.directory, "beans")).skill
+
+
+Sent = tuple[dict[str, Any], Any, str]
+"""Arguments of the path, the body, and the action that is written."""
+
+
+def _import(world: World) -> Sent:
+    return {}, {"yaml": "name: N\nslug: n\n"}, "agent.created"
+
+
+def _from_template(world: World) -> Sent:
+    return {}, {"template": "data-analyst", "name": "Mine"}, "agent.created"
+
+
+def _put_memory(world: World) -> Sent:
+    path = {"agent_id": world.agent.pk, "path": "knowledge/a.md"}
+    return path, {"content": "x"}, "memory.changed"
+
+
+def _delete_memory(world: World) -> Sent:
+    write_file(world.agent, "knowledge/a.md", "x", by=world.root, source="api")
+    return {"agent_id": world.agent.pk, "path": "knowledge/a.md"}, None, "memory.changed"
+
+
+def _restore_memory(world: World) -> Sent:
+    for text in ("x", "y"):
+        write_file(world.agent, "knowledge/a.md", text, by=world.root, source="api")
+    body = {"path": "knowledge/a.md", "revision": 1}
+    return {"agent_id": world.agent.pk}, body, "memory.changed"
+
+
+def _make_skill(world: World) -> Sent:
+    body = {"name": "own", "description": "d", "instructions": "i"}
+    return {"agent_id": world.agent.pk}, body, "skill.stored"
+
+
+def _change_skill(world: World) -> Sent:
+    path = {"agent_id": world.agent.pk, "skill_id": world.own_skill().pk}
+    return path, {"instructions": "j"}, "skill.stored"
+
+
+def _remove_skill(world: World) -> Sent:
+    path = {"agent_id": world.agent.pk, "skill_id": world.own_skill().pk}
+    return path, None, "skill.deleted"
+
+
+def _import_skill(world: World) -> Sent:
+    files = zipped({"SKILL.md": "---\nname: beans\ndescription: d\n---\nx\n"})
+    return {}, {"file": SimpleUploadedFile("beans.zip", files)}, "skill.imported"
+
+
+def _delete_skill(world: World) -> Sent:
+    return {"skill_id": world.library_skill().pk}, None, "skill.deleted"
+
+
+def _review(world: World) -> Sent:
+    version = world.library_skill().versions.get()
+    path = {"skill_id": version.skill_id, "number": version.number}
+    return path, {"content_hash": version.content_hash}, "skill.reviewed"
+
+
+def _quarantine(world: World) -> Sent:
+    version = world.library_skill().versions.get()
+    path = {"skill_id": version.skill_id, "number": version.number}
+    return path, {"reason": "odd"}, "skill.quarantined"
+
+
+def _cancel(world: World) -> Sent:
+    return {"run_id": world.run().pk}, {}, "run.cancelled"
+
+
+def _cancel_chat(world: World) -> Sent:
+    create_run(RunRequest(agent="writer", message="x", key="chat-1"), owner=world.root)
+    return {"agent": world.agent.slug, "chat_id": "chat-1"}, {}, "run.cancelled"
+
+
+def _decide(world: World) -> Sent:
+    asked = ask_approval(world.run())
+    body = {"decision": "reject", "digest": asked.digest}
+    return {"approval_id": asked.pk}, body, "approval.decided"
+
+
+def _revoke_grant(world: World) -> Sent:
+    asked = ask_approval(world.run())
+    body = {"decision": "approve", "digest": asked.digest, "always": {}}
+    decided = world.client.post(
+        reverse("api:approval-decide", args=[asked.pk]), body, format="json"
+    )
+    assert decided.status_code == 200, decided.content
+    return {"grant_id": asked.grants.get().pk}, {}, "grant.revoked"
+
+
+def _make_token(world: World) -> Sent:
+    return {}, {"name": "t", "scopes": ["read"], "days": 1}, "token.created"
+
+
+def _end_token(world: World) -> Sent:
+    return {"token_id": create_token(world.root)[0].pk}, None, "token.revoked"
+
+
+def _store_credential(world: World) -> Sent:
+    return {}, {"token": TOKEN}, "credential.stored"
+
+
+def _forget_credential(world: World) -> Sent:
+    save_slack_token(TOKEN, by=world.root)
+    return {}, None, "credential.removed"
+
+
+SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
+    ("agent-import", "post"): _import,
+    ("agents", "post"): _from_template,
+    ("memory-file", "put"): _put_memory,
+    ("memory-file", "delete"): _delete_memory,
+    ("memory-restore", "post"): _restore_memory,
+    ("agent-skills", "post"): _make_skill,
+    ("agent-skill", "put"): _change_skill,
+    ("agent-skill", "patch"): _change_skill,
+    ("agent-skill", "delete"): _remove_skill,
+    ("skills", "post"): _import_skill,
+    ("skill", "delete"): _delete_skill,
+    ("skill-review", "post"): _review,
+    ("skill-quarantine", "post"): _quarantine,
+    ("run-cancel", "post"): _cancel,
+    ("chat-cancel", "post"): _cancel_chat,
+    ("approval-decide", "post"): _decide,
+    ("grant-revoke", "post"): _revoke_grant,
+    ("tokens", "post"): _make_token,
+    ("token", "delete"): _end_token,
+    ("credential-slack", "post"): _store_credential,
+    ("credential-slack", "delete"): _forget_credential,
+}
+ELSEWHERE = {("restore", "post"): "tests/agents/admin/test_workspace_restore.py"}
+"""Tested beside what they need: a workspace."""
+
+
+def test_no_endpoint_is_forgotten():
+    there = {
+        (pattern.name, method)
+        for pattern in urlpatterns
+        if (view := getattr(pattern.callback, "view_class", getattr(pattern.callback, "cls", None)))
+        for method in ("post", "put", "patch", "delete")
+        if hasattr(view, method)
+    }
+
+    assert there == set(SCENARIOS) | set(WITHOUT) | set(ELSEWHERE)
+
+
+@pytest.mark.usefixtures("_each_in_a_transaction")
+@pytest.mark.parametrize("endpoint", sorted(SCENARIOS), ids=" ".join)
+def test_it_is_in_the_audit_log(endpoint: tuple[str, str], tmp_path: Path, slack: SlackServer):
+    world = World(tmp_path)
+    name, method = endpoint
+    path, body, action = SCENARIOS[endpoint](world)
+    before = set(AuditEntry.objects.values_list("pk", flat=True))
+    is_upload = isinstance(body, dict) and "file" in body
+
+    answer = getattr(world.client, method)(
+        reverse(f"api:{name}", kwargs=path), body, format="multipart" if is_upload else "json"
+    )
+
+    assert answer.status_code in (200, 201, 202, 204), answer.content
+    entries = AuditEntry.objects.exclude(pk__in=before)
+    entry = entries.get(action=action)
+    assert (entry.actor, entry.actor_id) == ("root", str(world.root.pk))
+    assert (entry.door, entry.address) == (Door.API, "127.0.0.1")
+    assert TOKEN not in str(list(entries.values()))
+
+
+def test_what_is_refused_writes_nothing(tmp_path: Path):
+    world = World(tmp_path)
+    asked = ask_approval(world.run())
+    before = AuditEntry.objects.count()
+    stranger = APIClient()
+    stranger.force_login(make_user("eve"))
+    url = reverse("api:approval-decide", args=[asked.pk])
+
+    stranger.post(url, {"decision": "approve", "digest": asked.digest}, format="json")
+    world.client.post(url, {"decision": "approve", "digest": "0" * 64}, format="json")
+    stranger.post(reverse("api:run-cancel", args=[asked.run_id]), {}, format="json")
+
+    assert AuditEntry.objects.count() == before
+
+
+def test_a_token_is_named_by_its_first_characters(tmp_path: Path):
+    world = World(tmp_path)
+    token, secret = create_token(make_user("ann"), scopes=["read", "run"])
+    run = make_run(token.user)
+
+    client_with(secret).post(reverse("api:run-cancel", args=[run.pk]), {}, format="json")
+
+    entry = AuditEntry.objects.get(action="run.cancelled")
+    assert (entry.actor, entry.credential) == ("ann", f"token {token.prefix}…")
+    assert secret not in str(entry.__dict__)
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.CANCELLED)
+    world.client.post(reverse("api:run-cancel", args=[run.pk]), {}, format="json")
+    assert AuditEntry.objects.filter(action="run.cancelled").count() == 1
+
+
+def test_operators_read_the_log_and_nobody_else(tmp_path: Path):
+    world = World(tmp_path)
+    create_token(world.root)
+    ann, operator = make_user("ann"), make_user("olga", "view_auditentry")
+    clients = {}
+    for user in (ann, operator):
+        clients[user] = APIClient()
+        clients[user].force_login(user)
+
+    assert clients[ann].get("/api/v1/audit").status_code == 403
+    page = clients[operator].get("/api/v1/audit?limit=1").json()
+    assert [entry["action"] for entry in page["results"]] == ["token.created"]
+    rest = clients[operator].get(f"/api/v1/audit?cursor={page['next_cursor']}").json()
+    assert [entry["action"] for entry in rest["results"]] == ["agent.created"]
+    found = clients[operator].get("/api/v1/audit?q=writer&kind=agent&door=code").json()
+    assert [entry["target"] for entry in found["results"]] == ["writer"]
+    for method in ("post", "put", "patch", "delete"):
+        assert getattr(clients[operator], method)("/api/v1/audit").status_code == 405

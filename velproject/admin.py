@@ -1,0 +1,93 @@
+"""Users and groups in the admin, with what is changed of them in the audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db import models, transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from agents.services.audit import changes_between, record
+
+
+class Audited(admin.ModelAdmin):
+    """Writes an entry in the transaction of each save and removal."""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        request._vel_before = _state(obj) if change else None  # type: ignore[attr-defined]
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        before = request._vel_before  # type: ignore[attr-defined]
+        changes = changes_between(before, _state(form.instance) or {})
+        word = "created" if before is None else "changed"
+        if changes:
+            record(f"{form.instance._meta.model_name}.{word}", form.instance, changes=changes)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        with transaction.atomic():
+            self._record_removal(obj)
+            super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        with transaction.atomic():
+            for row in queryset:
+                self._record_removal(row)
+            super().delete_queryset(request, queryset)
+
+    def _record_removal(self, row: models.Model) -> None:
+        changes = {name: (value, None) for name, value in (_state(row) or {}).items()}
+        record(f"{row._meta.model_name}.deleted", row, changes=changes)
+
+
+def _state(row: models.Model) -> dict[str, object] | None:
+    """What is stored of a user or group. Of a password only whether it is another one."""
+    stored = type(row)._default_manager.filter(pk=row.pk).first()
+    if isinstance(stored, User):
+        return {
+            "username": stored.username,
+            "email": stored.email,
+            "is_active": stored.is_active,
+            "is_staff": stored.is_staff,
+            "is_superuser": stored.is_superuser,
+            "password": "(secret)" if stored.has_usable_password() else "none",
+            "groups": sorted(stored.groups.values_list("name", flat=True)),
+            "permissions": _names(stored.user_permissions.all()),
+        }
+    if isinstance(stored, Group):
+        return {"name": stored.name, "permissions": _names(stored.permissions.all())}
+    return None
+
+
+def _names(permissions: QuerySet[Any]) -> list[str]:
+    names = permissions.values_list("content_type__app_label", "codename")
+    return sorted(f"{app}.{codename}" for app, codename in names)
+
+
+class AuditedUserAdmin(Audited, UserAdmin):
+    """Django's own, and the audit log."""
+
+    @transaction.atomic
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> Any:
+        return super().user_change_password(request, id, form_url)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        # The page of a password saves by itself and calls only this.
+        match = request.resolver_match
+        if match is not None and match.url_name == "auth_user_password_change":
+            record("user.password_changed", obj)
+        return super().log_change(request, obj, message)
+
+
+class AuditedGroupAdmin(Audited, GroupAdmin):
+    """Django's own, and the audit log."""
+
+
+admin.site.unregister([User, Group])
+admin.site.register(User, AuditedUserAdmin)
+admin.site.register(Group, AuditedGroupAdmin)
