@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from agents.providers import anthropic_errors as errors
 from agents.providers.anthropic_conversation import AnthropicConversation, CacheBreakpoint
-from agents.providers.anthropic_output import output_format, supports_output_format
+from agents.providers.anthropic_output import output_format, supports, supports_output_format
 from agents.providers.anthropic_stream import EventDecoder, ReplyBuilder
 from agents.providers.base import (
     Block,
@@ -23,7 +23,7 @@ from agents.providers.base import (
     PromptHead,
     ProviderError,
 )
-from agents.providers.prices import known_limits
+from agents.providers.prices import is_known, known_limits
 
 if TYPE_CHECKING:
     import httpx2
@@ -81,6 +81,7 @@ class AnthropicProvider:
         self._clients: dict[asyncio.AbstractEventLoop, AsyncAnthropic] = {}
         self._limits: dict[str, ModelLimits] = {}
         self._takes_format: dict[str, bool] = {}
+        self._takes_images: dict[str, bool] = {}
 
     def conversation(self, head: PromptHead) -> AnthropicConversation:
         """See `Provider.conversation`."""
@@ -148,6 +149,22 @@ class AnthropicProvider:
                 return ""
             self._takes_format[model] = supports_output_format(info)
         return wanted if self._takes_format[model] else ""
+
+    async def takes_images(self, model: str) -> bool:
+        """See `Provider.takes_images`. Asks the server once per model that the data file lacks."""
+        import anthropic  # noqa: PLC0415 -- see `preload`
+
+        if is_known(model):
+            return True
+        if model not in self._takes_images:
+            try:
+                info = await self._model_info(model)
+            except anthropic.NotFoundError:
+                info = None
+            except anthropic.APIError:  # may tell the next time
+                return False
+            self._takes_images[model] = supports(info, "image_input")
+        return self._takes_images[model]
 
     async def _model_info(self, model: str) -> object:
         return await self._client().get(

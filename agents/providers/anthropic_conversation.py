@@ -11,6 +11,7 @@ import json
 from typing import Literal
 
 from agents.providers.base import Block, PromptHead, Role
+from agents.providers.pictures import excess_bytes
 
 CacheBreakpoint = Literal["top_level", "block", "none"]
 """Who places the moving cache breakpoint: the server (a `cache_control` field beside the
@@ -33,13 +34,14 @@ class AnthropicConversation:
         self._cache_breakpoint = cache_breakpoint
         self._head = _serialise_head(head, cache_breakpoint)
         self._messages = bytearray()
+        self._excess = 0
         self._open_role: Role | None = None
         self._previous_end = 0
 
     @property
     def size(self) -> int:
         """See `Conversation.size`."""
-        return len(self._head) + len(self._messages)
+        return len(self._head) + len(self._messages) - self._excess
 
     def append(self, role: Role, blocks_json: str) -> None:
         """See `Conversation.append`. The text is trusted to be JSON: it is not parsed again."""
@@ -59,6 +61,8 @@ class AnthropicConversation:
             self._messages += b'{"role":"%b","content":[' % role.encode()
             self._open_role = role
         self._messages += encoded
+        if role == "user":  # what a model writes is text, whatever it looks like
+            self._excess += excess_bytes(inner)
 
     def body(self) -> bytes:
         """The request as it goes to the server: the same bytes as often as it is asked.

@@ -36,9 +36,14 @@ def output_format(schema: Block) -> str:
 
 
 def supports_output_format(model_info: object) -> bool:
+    """Whether the server itself keeps answers in a form, as `GET /v1/models/{id}` tells."""
+    return supports(model_info, "structured_outputs")
+
+
+def supports(model_info: object, capability: str) -> bool:
     """Whether what `GET /v1/models/{id}` answers says so."""
     told: object = model_info
-    for name in ("capabilities", "structured_outputs", "supported"):
+    for name in ("capabilities", capability, "supported"):
         told = told.get(name) if isinstance(told, Mapping) else None
     return told is True
 

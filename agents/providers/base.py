@@ -126,7 +126,10 @@ class Conversation(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes of the next request, prompt and tools included: no fewer than its tokens."""
+        """Bytes of the next request, prompt and tools included: no fewer than its tokens.
+
+        Of a picture only so many count as no picture has tokens.
+        """
 
     def append(self, role: Role, blocks_json: str) -> None:
         """Add canonical blocks: a JSON array of objects as text, not empty.
@@ -159,6 +162,9 @@ class Provider(Protocol):
         Empty: it cannot be asked so, and the prompt has to say it. `schema` is one that
         `agents.structured_output` takes.
         """
+
+    async def takes_images(self, model: str) -> bool:
+        """Whether this model can be shown pictures. False where nobody says so."""
 
     async def limits(self, model: str) -> ModelLimits:
         """What the model takes, asked of the server where it tells, else from `prices.json`."""

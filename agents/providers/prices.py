@@ -96,6 +96,11 @@ def known_limits(model: str) -> ModelLimits:
     return entry.limits if entry else ModelLimits()
 
 
+def is_known(model: str) -> bool:
+    """Whether the data file has the model. All that it has can be shown pictures."""
+    return _entry(model) is not None
+
+
 def compact_at(model: str) -> int | None:
     """The longest prompt that is sent to a model, in tokens, if the data file names one."""
     entry = _entry(model)

@@ -26,7 +26,7 @@ from agents.providers.base import (
     Usage,
 )
 from agents.providers.prices import SCRIPTED_PREFIX
-from agents.providers.scripts import SCRIPTS
+from agents.providers.scripts import SCRIPTS, script_name
 from agents.providers.scripts.base import Message, Script, ScriptFunction, ScriptTurn
 
 FILE_PREFIX = "file:"
@@ -73,7 +73,8 @@ class ScriptedProvider:
         """See `Provider.conversation`. Raises `ProviderError` (not_found) for unknown scripts."""
         if head.model.startswith(FILE_PREFIX):
             return ScriptedConversation(head, read_script(head.model.removeprefix(FILE_PREFIX)))
-        script = self.scripts.get(head.model)
+        name = script_name(head.model, [tool["name"] for tool in head.tools])
+        script = self.scripts.get(name)
         if script is None:
             raise ProviderError(
                 f"no script is called {head.model!r}; there are "
@@ -103,6 +104,10 @@ class ScriptedProvider:
     async def output_format(self, model: str, schema: Block) -> str:
         """See `Provider.output_format`. A script says what it says."""
         return ""
+
+    async def takes_images(self, model: str) -> bool:
+        """See `Provider.takes_images`. A script looks at nothing."""
+        return False
 
     async def limits(self, model: str) -> ModelLimits:
         """See `Provider.limits`. The same for every script."""

@@ -2,63 +2,49 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from django.core.files.uploadedfile import UploadedFile
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.files import File
 from django.db import transaction
 from django.db.models import F
 
 from agents.conf import vel_settings
-from agents.models import Thread
-from agents.services.errors import Conflict, InvalidRequest
-from agents.services.state_files import DatabaseFileStore
+from agents.documents.kinds import Kind, NotTaken, kind_of
+from agents.documents.names import RENDITION, free_name, original_name, safe_name, same_name
+from agents.ids import new_id
+from agents.models import Run, Thread, Upload
+from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.runs import CreatedRun, RunRequest, create_run
 from agents.services.thread_files import has_workspace, in_transaction
-from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
-from sandbox.backends import FileBackend, StateFilesystemBackend, TreeBackend
-from sandbox.backends.budget import Budget, FileLimits
-from sandbox.backends.protocol import ABSENT
-from sandbox.errors import FileChanged, FileError, FileMissing
-from sandbox.paths import SANDBOX_ROOT
+from agents.services.upload_files import UPLOADS, UploadFiles, directory_uploads, row_uploads
+from agents.services.workspaces import assign_sandbox_uid, workspace_location
+from agents.states import ACTIVE_RUNS, RunStatus
+from sandbox.errors import FileChanged, FileError
 
-UPLOADS = f"{SANDBOX_ROOT}/user_uploads"
-NAME_BYTES = 180
-"""Room is left for a number: file systems end at 255."""
-TRIES = 1_000
+__all__ = [
+    "UPLOADS",
+    "check_uploads",
+    "create_run_with",
+    "delete_upload",
+    "safe_name",
+    "store_uploads",
+]
+
+RACES = 5
+"""How often another name is looked for because somebody took the last one meanwhile."""
+
+Files = Sequence["File[Any]"]
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A stored file: its path as the agent sees it, and its size in bytes."""
+def check_uploads(files: Files) -> list[Kind]:
+    """What can be refused before anything is stored: number, size and kind of the files.
 
-    path: str
-    size: int
-
-
-def safe_name(given: str) -> str:
-    """The last part of a name that somebody's computer gave, without what may hurt anybody.
-
-    No slashes of either kind, no control, direction or zero-width characters, no leading dot or
-    dash, at most 180 bytes with the suffix kept.
+    Returns their kinds. Raises `InvalidRequest` (upload_too_large, upload_type).
     """
-    last = given.replace("\\", "/").rpartition("/")[2]
-    clean = "".join(
-        "_" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else char
-        for char in unicodedata.normalize("NFC", last.encode("utf-8", "replace").decode())
-    ).strip()
-    clean = clean.lstrip(".- ") or "upload"
-    stem, dot, suffix = clean.rpartition(".")
-    if not dot or len(suffix.encode()) > 20:
-        stem, suffix = clean, ""
-    ending = f".{suffix}" if suffix else ""
-    room = NAME_BYTES - len(ending.encode())
-    return stem.encode()[:room].decode(errors="ignore") + ending
-
-
-def check_uploads(files: Sequence[UploadedFile[Any]]) -> None:
-    """What can be refused before anything is stored. Raises `InvalidRequest`."""
     settings = vel_settings()
     total = sum(file.size or 0 for file in files)
     if len(files) > settings.UPLOAD_FILES or total > settings.UPLOAD_BYTES:
@@ -67,88 +53,185 @@ def check_uploads(files: Sequence[UploadedFile[Any]]) -> None:
             f"{settings.UPLOAD_FILES} files with {settings.UPLOAD_BYTES:,} bytes in all.",
             code="upload_too_large",
         )
+    return [_kind(file) for file in files]
+
+
+def _kind(file: File[Any]) -> Kind:
+    name = safe_name(file.name or "")
+    try:
+        return kind_of(name, file, vel_settings().UPLOAD_TYPES)
+    except NotTaken as refusal:
+        raise InvalidRequest(
+            f"{name!r} {refusal}. Taken are {', '.join(vel_settings().UPLOAD_TYPES)}; "
+            "name the file as what it is, or ask the operator.",
+            code="upload_type",
+        ) from None
+
+
+def create_run_with(
+    request: RunRequest,
+    files: Files,
+    *,
+    owner: AbstractBaseUser,
+    idempotency_key: str | None = None,
+) -> CreatedRun:
+    """`create_run` for a message with files: both are there, or neither.
+
+    Raises what `create_run` and `store_uploads` raise.
+    """
+    if not files:
+        return create_run(request, owner=owner, idempotency_key=idempotency_key)
+    check_uploads(files)
+    if idempotency_key is not None:
+        request = replace(request, attached=tuple(_fingerprint(file) for file in files))
+    with transaction.atomic():
+        made = create_run(request, owner=owner, idempotency_key=idempotency_key)
+        if made.created:
+            store_uploads(made.run.thread, files, run=made.run)
+    return made
 
 
 @transaction.atomic
-def store_uploads(thread: Thread, files: Sequence[UploadedFile[Any]]) -> list[Upload]:
+def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> list[Upload]:
     """Put files into the thread's user_uploads, each under a name of its own.
 
-    Nothing that is there is replaced. Raises `InvalidRequest` (too many, too large) and
-    `Conflict` (the workspace cannot take them); some may then be stored. Raises `SandboxError`
-    where the workspace cannot be made.
+    Nothing that is there is replaced. The model is told of them with the message of `run`, or
+    with the next one. All of them are stored or none. Raises `InvalidRequest` (too many, too
+    large, of a kind that is not taken) and `Conflict` (the workspace cannot take them), and
+    `SandboxError` where the workspace cannot be made.
     """
-    check_uploads(files)
+    kinds = check_uploads(files)
     # One at a time for the thread, so that the limits hold.
     thread = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
-    backend, top = _uploads_of(thread)
-    _check_room(backend, top, files)
+    there = _uploads_of(thread)
+    rows = [_row(thread, run, file, kind) for file, kind in zip(files, kinds, strict=True)]
+    for row, new in zip(rows, sorted(new_id() for _ in rows), strict=True):
+        row.id = new  # in the order in which they were sent
     try:
-        stored = [_store(backend, top, file) for file in files]
+        taken = _check_room(there, thread, files)
+        with _undone(there) as stored:
+            for row, file in zip(rows, files, strict=True):
+                _put(there, row, file, taken)
+                stored.append(row.name)
+            Upload.objects.bulk_create(rows)
     except FileError as error:
         raise Conflict(f"The upload could not be stored: {error}", code="upload_failed") from error
-    # What was approved until now was approved over other files.
-    Thread.objects.filter(pk=thread.pk).update(workspace_generation=F("workspace_generation") + 1)
-    return stored
+    if run is not None:
+        Run.objects.filter(pk=run.pk).update(has_uploads=True)
+    _count_change(thread)
+    return rows
 
 
-def message_with_uploads(message: str, names: Iterable[str]) -> str:
-    """The message, with the uploads named as the agent finds them."""
-    lines = "\n".join(f"- {UPLOADS}/{name}" for name in names)
-    return f"{message.rstrip()}\n\nAttached files:\n{lines}" if lines else message
+@transaction.atomic
+def delete_upload(thread: Thread, upload_id: str) -> None:
+    """Take a file of the thread away, and the Markdown of it.
+
+    What the model has been told of it stays in the conversation. Raises `NotFound`, and
+    `Conflict` while a run of the thread has not ended.
+    """
+    thread = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+    upload = Upload.objects.filter(thread=thread, pk=upload_id).first()
+    if upload is None:
+        raise NotFound("This thread has no such upload.", code="unknown_upload")
+    open_runs = Run.objects.filter(thread=thread, status__in=[*ACTIVE_RUNS, RunStatus.PENDING])
+    if open_runs.exists():
+        raise Conflict(
+            "A run of this thread is at work or waits: cancel it, or wait for its end.",
+            code="thread_busy",
+        )
+    there = _uploads_of(thread)
+    upload.delete()
+    _count_change(thread)
+    try:
+        for name in filter(None, (upload.rendition, upload.name)):
+            there.remove(name)
+    except FileError as error:
+        raise Conflict(f"The file could not be deleted: {error}", code="upload_failed") from error
 
 
-def distinct_names(files: Sequence[UploadedFile[Any]]) -> list[str]:
-    """The names that `files` will have in an empty user_uploads."""
-    taken: list[str] = []
-    for file in files:
-        name = safe_name(file.name or "")
-        taken.append(next(other for other in _numbered(name) if other not in taken))
-    return taken
+class _undone:
+    """Takes away what was stored when the rest of it fails."""
+
+    def __init__(self, there: UploadFiles) -> None:
+        self._there = there
+        self._names: list[str] = []
+
+    def __enter__(self) -> list[str]:
+        return self._names
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            for name in self._names:
+                self._there.remove(name)
 
 
-def _uploads_of(thread: Thread) -> tuple[FileBackend, str]:
+def _uploads_of(thread: Thread) -> UploadFiles:
     if has_workspace(thread):
         assign_sandbox_uid(thread)
-        workspace = open_workspace(workspace_location(thread))
-        root = workspace.directories["user_uploads"]
-        return TreeBackend(root, uid=workspace.uid, gid=workspace.gid), ""
-    store = DatabaseFileStore(thread.pk, in_transaction, lambda: None)
-    return StateFilesystemBackend(store), "/user_uploads"
+        return directory_uploads(workspace_location(thread))
+    return row_uploads(thread.pk, in_transaction, lambda: None)
 
 
-def _check_room(backend: FileBackend, top: str, files: Sequence[UploadedFile[Any]]) -> None:
+def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
+    """The names that are taken already, as `same_name` gives them."""
     settings = vel_settings()
-    count, size = len(files), sum(file.size or 0 for file in files)
-    try:
-        for entry in backend.walk(top or "/", Budget(FileLimits()), depth=1):
-            found = backend.stat(entry.path)
-            count += 1
-            size += found.size if found else 0
-    except FileMissing:
-        pass  # the first upload
+    made = set(Upload.objects.filter(thread=thread).values_list("rendition", flat=True)) - {""}
+    found = [entry for entry in there.entries() if entry.name not in made]
+    count = len(files) + len(found)
+    size = sum(file.size or 0 for file in files) + sum(entry.size or 0 for entry in found)
     if count > settings.UPLOAD_FILES or size > settings.UPLOAD_BYTES:
         raise InvalidRequest(
             f"With these the thread would have {count} uploads with {size:,} bytes; it takes "
             f"{settings.UPLOAD_FILES} with {settings.UPLOAD_BYTES:,}.",
             code="upload_too_large",
         )
+    return {same_name(name) for name in (*made, *(e.name for e in found if e.type != "link"))}
 
 
-def _store(backend: FileBackend, top: str, file: UploadedFile[Any]) -> Upload:
-    data = file.read()
-    for name in _numbered(safe_name(file.name or "")):
+def _row(thread: Thread, run: Run | None, file: File[Any], kind: Kind) -> Upload:
+    return Upload(
+        thread=thread,
+        run=run,
+        original_name=original_name(file.name or ""),
+        reader=kind.reader,
+        media_type=kind.media_type,
+        size=file.size or 0,
+        rendition=RENDITION if kind.reader else "",
+    )
+
+
+def _put(there: UploadFiles, row: Upload, file: File[Any], taken: set[str]) -> None:
+    """Write the file under a name that is free, and keep the name of its Markdown free too."""
+    ending = row.rendition
+    for _ in range(RACES):
         try:
-            backend.write_bytes(f"{top}/{name}", data, if_version=ABSENT)
+            row.name = free_name(safe_name(file.name or ""), taken, ending)
+        except LookupError as error:
+            raise Conflict(f"{error}: use another.", code="upload_failed") from None
+        row.path = there.shown(row.name)
+        row.rendition = row.name + ending if ending else ""
+        taken |= {same_name(name) for name in (row.name, row.rendition) if name}
+        file.seek(0)
+        try:
+            there.put(row.name, _chunks(file))
         except FileChanged:
-            continue  # the name is taken
-        return Upload(f"{top or UPLOADS}/{name}", len(data))
-    raise Conflict(f"There are {TRIES} files of this name: use another.", code="upload_failed")
+            continue
+        return
+    raise Conflict("The names of these files are being taken: try again.", code="upload_failed")
 
 
-def _numbered(name: str) -> Iterable[str]:
-    yield name
-    stem, dot, suffix = name.rpartition(".")
-    if not dot:
-        stem, suffix = name, ""
-    for number in range(2, TRIES):
-        yield f"{stem}-{number}{dot}{suffix}"
+def _chunks(file: File[Any]) -> Iterator[bytes]:
+    yield from file.chunks()
+
+
+def _fingerprint(file: File[Any]) -> str:
+    file.seek(0)
+    digest = hashlib.sha256(safe_name(file.name or "").encode())
+    for chunk in _chunks(file):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _count_change(thread: Thread) -> None:
+    """What was approved until now was approved over other files."""
+    Thread.objects.filter(pk=thread.pk).update(workspace_generation=F("workspace_generation") + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat as modes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -91,6 +91,12 @@ class TreeBackend(FileTools):
         return Listing(sorted(entries, key=lambda entry: entry.name), truncated)
 
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
+        self.write_chunks(path, (data,), if_version=if_version)
+
+    def write_chunks(
+        self, path: str, chunks: Iterable[bytes], *, if_version: str | None = None
+    ) -> None:
+        """`write_bytes` for what is too long to be held at once."""
         path = self.resolve(path)
         parts = _parts(path)
         if not parts:
@@ -100,7 +106,7 @@ class TreeBackend(FileTools):
             with self._make_directories(root, parts[:-1], owner) as parent:
                 target = parts[-1].encode()
                 mode = _require_replaceable(parent, target, path, if_version)
-                temporary = _write_temporary(parent, data, mode, owner)
+                temporary = _write_temporary(parent, chunks, mode, owner)
                 try:
                     # Again, since writing takes a while: what was checked is what is replaced.
                     _require_replaceable(parent, target, path, if_version)
@@ -112,6 +118,16 @@ class TreeBackend(FileTools):
                     with suppress(FileNotFoundError):
                         os.unlink(temporary, dir_fd=parent)
                     raise
+
+    def remove(self, path: str) -> None:
+        """Take a file away, or a link itself, never what it leads to. Nothing there: nothing."""
+        path = self.resolve(path)
+        parts = _parts(path)
+        with self._lock, as_file_errors(path), self._open_root() as root:
+            if not parts:
+                raise IsDirectory("a directory. Give the path of a file.", path)
+            with self._open(root, parts[:-1], DIRECTORY) as parent, suppress(FileNotFoundError):
+                os.unlink(parts[-1].encode(), dir_fd=parent)
 
     @contextmanager
     def _open_root(self) -> Iterator[int]:
@@ -181,9 +197,9 @@ def _parts(path: str) -> list[str]:
 
 
 def _write_temporary(
-    parent: int, data: bytes, mode: int | None, owner: tuple[int, int] | None
+    parent: int, chunks: Iterable[bytes], mode: int | None, owner: tuple[int, int] | None
 ) -> bytes:
-    """The name of a new file in `parent` that holds `data`."""
+    """The name of a new file in `parent` that holds all `chunks`."""
     name = f".vel-{secrets.token_hex(12)}.tmp".encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o644, dir_fd=parent)
@@ -193,7 +209,8 @@ def _write_temporary(
                 os.fchown(descriptor, *owner)
             if mode is not None:
                 os.fchmod(descriptor, mode)
-            stream.write(data)
+            for chunk in chunks:
+                stream.write(chunk)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=parent)

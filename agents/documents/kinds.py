@@ -1,0 +1,183 @@
+"""Which files are taken: the name says what a file is, and its bytes must agree.
+
+This looks at beginnings and marks only, in a web process. What a file really holds is found out
+where it is read: in a sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import IO
+
+from agents.documents.names import split_suffix
+
+FAMILIES = ("text", "data", "office", "pdf", "image", "archive")
+OTHER = "other"
+"""In the setting: whatever is none of the families is taken as well, as bytes."""
+HEAD_BYTES = 4096
+MARK_BYTES = 256 * 1024
+"""Of each end of a zip file so much is searched for the names that make it an office file."""
+CHUNK_BYTES = 1024 * 1024
+
+_CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n\v\f\r\b\x1b"})
+"""Bytes that no text has, whatever its encoding. Terminals' logs have escapes and backspaces."""
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+_ZIP = b"PK\x03\x04"
+_OLE = bytes.fromhex("d0cf11e0a1b11ae1")
+_WORD, _SHEET, _SLIDES = (b"word/",), (b"xl/",), (b"ppt/",)
+_OOXML = "application/vnd.openxmlformats-officedocument."
+_ODF = "application/vnd.oasis.opendocument."
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A sort of file. `heads` are (offset, bytes), one of which it has; none: it is text.
+
+    `marks`: one of them stands in a zip of this kind. `reader` makes Markdown of it: the name of
+    a function of `programs/markdown.py`.
+    """
+
+    family: str
+    media_type: str
+    heads: tuple[tuple[int, bytes], ...] = ()
+    marks: tuple[bytes, ...] = ()
+    reader: str = ""
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether a model may be shown it."""
+        return self.media_type in PICTURES
+
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+PLAIN = Kind("text", "text/plain")
+UNKNOWN = Kind(OTHER, "application/octet-stream")
+
+
+def _zip(media_type: str, *marks: bytes, family: str = "office", reader: str = "") -> Kind:
+    return Kind(family, media_type, ((0, _ZIP),), marks, reader)
+
+
+def _head(family: str, media_type: str, *heads: bytes, at: int = 0, reader: str = "") -> Kind:
+    return Kind(family, media_type, tuple((at, head) for head in heads), reader=reader)
+
+
+_JPEG = _head("image", "image/jpeg", b"\xff\xd8\xff")
+_TIFF = _head("image", "image/tiff", b"II*\0", b"MM\0*")
+_GZIP = _head("archive", "application/gzip", b"\x1f\x8b")
+_DOCX = _zip(f"{_OOXML}wordprocessingml.document", *_WORD, reader="docx")
+_XLSX = _zip(f"{_OOXML}spreadsheetml.sheet", *_SHEET, reader="xlsx")
+_PPTX = _zip(f"{_OOXML}presentationml.presentation", *_SLIDES, reader="pptx")
+_SQLITE = _head("data", "application/vnd.sqlite3", b"SQLite format 3\0")
+_HDF = _head("data", "application/x-hdf5", b"\x89HDF\r\n\x1a\n")
+_HTML = Kind("text", "text/html", reader="html")
+
+BY_SUFFIX: dict[str, Kind] = {
+    **dict.fromkeys(("txt", "log", "text"), PLAIN),
+    **dict.fromkeys(("md", "markdown"), Kind("text", "text/markdown")),
+    "csv": Kind("text", "text/csv"),
+    "tsv": Kind("text", "text/tab-separated-values"),
+    **dict.fromkeys(("json", "geojson", "ipynb"), Kind("text", "application/json")),
+    **dict.fromkeys(("jsonl", "ndjson"), Kind("text", "application/x-ndjson")),
+    **dict.fromkeys(("yaml", "yml"), Kind("text", "application/yaml")),
+    "xml": Kind("text", "application/xml"),
+    **dict.fromkeys(("html", "htm"), _HTML),
+    "svg": Kind("text", "image/svg+xml"),
+    "rtf": Kind("text", "application/rtf", ((0, b"{\\rtf"),), reader="rtf"),
+    "pdf": _head("pdf", "application/pdf", b"%PDF-", reader="pdf"),
+    **dict.fromkeys(("docx", "docm"), _DOCX),
+    **dict.fromkeys(("xlsx", "xlsm"), _XLSX),
+    **dict.fromkeys(("pptx", "pptm"), _PPTX),
+    "odt": _zip(f"{_ODF}text", b"opendocument.text"),
+    "ods": _zip(f"{_ODF}spreadsheet", b"opendocument.spreadsheet"),
+    "odp": _zip(f"{_ODF}presentation", b"opendocument.presentation"),
+    "doc": _head("office", "application/msword", _OLE),
+    "xls": _head("office", "application/vnd.ms-excel", _OLE),
+    "ppt": _head("office", "application/vnd.ms-powerpoint", _OLE),
+    "png": _head("image", "image/png", b"\x89PNG\r\n\x1a\n"),
+    **dict.fromkeys(("jpg", "jpeg"), _JPEG),
+    "gif": _head("image", "image/gif", b"GIF87a", b"GIF89a"),
+    "webp": _head("image", "image/webp", b"WEBP", at=8),
+    "bmp": _head("image", "image/bmp", b"BM"),
+    **dict.fromkeys(("tif", "tiff"), _TIFF),
+    "zip": _head("archive", "application/zip", _ZIP, b"PK\x05\x06"),
+    **dict.fromkeys(("gz", "tgz"), _GZIP),
+    "bz2": _head("archive", "application/x-bzip2", b"BZh"),
+    "xz": _head("archive", "application/x-xz", b"\xfd7zXZ\0"),
+    "zst": _head("archive", "application/zstd", b"\x28\xb5\x2f\xfd"),
+    "7z": _head("archive", "application/x-7z-compressed", b"7z\xbc\xaf\x27\x1c"),
+    "tar": _head("archive", "application/x-tar", b"ustar", at=257),
+    "parquet": _head("data", "application/vnd.apache.parquet", b"PAR1"),
+    **dict.fromkeys(("sqlite", "sqlite3", "db"), _SQLITE),
+    "duckdb": _head("data", "application/vnd.duckdb", b"DUCK", at=8),
+    **dict.fromkeys(("arrow", "feather"), _head("data", "application/vnd.apache.arrow.file",
+                                                b"ARROW1", b"FEA1")),
+    "npy": _head("data", "application/x-npy", b"\x93NUMPY"),
+    "npz": _zip("application/x-npz", b".npy", family="data"),
+    **dict.fromkeys(("h5", "hdf5"), _HDF),
+}  # fmt: skip
+
+
+class NotTaken(Exception):
+    """A file of a kind that is not taken, or that is not what its name says. Says so to people."""
+
+
+def kind_of(name: str, file: IO[bytes], allowed: Collection[str] = FAMILIES) -> Kind:
+    """The kind of `file`, which is called `name`; it is left at its beginning.
+
+    A name without a known suffix claims nothing and is taken for text. Raises `NotTaken`.
+    """
+    suffix = split_suffix(name)[1].removeprefix(".").casefold()
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    kind = BY_SUFFIX.get(suffix, PLAIN)
+    fits = _fits(kind, head, file)
+    file.seek(0)
+    if fits and kind.family in allowed:
+        return kind
+    if OTHER in allowed and suffix not in BY_SUFFIX:
+        return UNKNOWN
+    if not fits:
+        told = f"is not what its name says ({kind.media_type})"
+        raise NotTaken(told if suffix in BY_SUFFIX else "is of a kind that is not taken here")
+    raise NotTaken(f"is of a kind that is not taken here ({kind.family})")
+
+
+def _fits(kind: Kind, head: bytes, file: IO[bytes]) -> bool:
+    if kind.heads:
+        return _has_head(kind, head) and (not kind.marks or _has_mark(kind, file))
+    return not any(_has_head(other, head) for other in _BINARY) and _is_text(file)
+
+
+_BINARY = tuple(
+    {kind for kind in BY_SUFFIX.values() if kind.heads and kind.media_type != "image/bmp"}
+)
+"""Two letters, as a bitmap has, begin many a text."""
+
+
+def _has_head(kind: Kind, head: bytes) -> bool:
+    return any(head[at : at + len(mark)] == mark for at, mark in kind.heads)
+
+
+def _has_mark(kind: Kind, file: IO[bytes]) -> bool:
+    """Names of a zip's members stand at their beginning, and all of them again at its end."""
+    size = file.seek(0, 2)
+    for start in (0, max(0, size - MARK_BYTES)):
+        file.seek(start)
+        part = file.read(MARK_BYTES)
+        if any(mark in part for mark in kind.marks):
+            return True
+    return False
+
+
+def _is_text(file: IO[bytes]) -> bool:
+    file.seek(0)
+    chunk = file.read(CHUNK_BYTES)
+    if chunk.startswith(_WIDE):
+        return True
+    while chunk:
+        if len(chunk.translate(None, _CONTROLS)) != len(chunk):
+            return False
+        chunk = file.read(CHUNK_BYTES)
+    return True

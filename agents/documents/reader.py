@@ -1,0 +1,167 @@
+"""Reading documents and pictures of strangers: each in a sandbox of its own that sees nothing else.
+
+The file goes in by standard input and what was read comes out by standard output: no network, no
+directory of anybody's, limits of time, memory and processes. Whatever a hostile file makes of the
+program that reads it, it can only lie about its own content.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from agents.conf import vel_settings
+from agents.documents.picture_size import picture_size
+from sandbox.bubblewrap import BubblewrapSandbox
+from sandbox.cancellation import Cancellation
+from sandbox.errors import SandboxError
+from sandbox.policy import Limits, SandboxPolicy
+from sandbox.result import ExecutionResult
+from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
+from sandbox.toolbox_find import HeldToolbox, hold_toolbox
+
+logger = logging.getLogger(__name__)
+
+PACKAGES = ("pypdf", "mammoth", "markdownify", "openpyxl", "python-pptx", "striprtf", "pillow")
+"""What the toolbox holds for it: see docs/uploads.md."""
+SECONDS = 30.0
+"""For one file."""
+MARKDOWN_CHARS = 1_000_000
+PICTURE_SIDE = 1568
+"""Pixels. Larger ones are made smaller by the models' servers anyway."""
+PICTURE_BYTES = 1_000_000
+RAW_SIDE = 2000
+"""Pixels of a picture that goes to the model as it is: what servers take of many at once."""
+
+_LIMITS = Limits(
+    processes=64,
+    memory=1024**3,
+    memory_total=1024**3,
+    cpus=1.0,
+    file_size=1024**2,
+    cpu_seconds=int(SECONDS),
+    output=4 * MARKDOWN_CHARS + 100_000,
+    output_flood=8 * MARKDOWN_CHARS,
+    tmp_size=16 * 1024**2,
+)
+_ENDINGS = {
+    3: "it is damaged, or not what its name says",
+    4: "it needs a password",
+    5: "there is no text in it (a scan, perhaps)",
+    6: "it unpacks to more than a file may",
+}
+TOO_MUCH = "reading it took more time or memory than a file may"
+FAILED = "it could not be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a model is shown. Sizes in pixels."""
+
+    media_type: str
+    width: int
+    height: int
+    data: bytes
+
+
+class DocumentReader:
+    """Reads one person's files as one account. Blocks; made where files are to be read.
+
+    `problem` says why nothing can be read here, for people and models; empty when it can.
+    """
+
+    def __init__(self, uid: int | None, gid: int | None, marker: str = "") -> None:
+        self._account = (uid, gid)
+        self._marker = marker
+        self._held: HeldToolbox | None = None
+        self.problem = ""
+        name = vel_settings().DOCUMENTS_TOOLBOX
+        if not name:
+            self.problem = "this installation makes none"
+            return
+        try:
+            self._held = hold_toolbox(vel_settings().toolboxes, name)
+            BubblewrapSandbox(self._policy(()))
+        except SandboxError as error:
+            logger.warning("uploads are not read: %s", error)
+            self.problem = f"the toolbox {name!r} or the sandbox is missing on the server"
+
+    def markdown(self, reader: str, data: bytes, cancel: Cancellation) -> tuple[str, str]:
+        """(the text, ""), or ("", why there is none)."""
+        if self.problem:
+            return "", self.problem
+        told = (("VEL_READER", reader), ("VEL_LIMIT", str(MARKDOWN_CHARS)))
+        result = self._run("markdown.py", told, data, cancel)
+        if isinstance(result, str):
+            return "", result
+        return result.stdout, ""
+
+    def picture(self, data: bytes, cancel: Cancellation) -> Picture | str:
+        """The picture made small, or why there is none.
+
+        Where nothing can be decoded, one that is small already is taken as it is.
+        """
+        if self.problem:
+            return raw_picture(data) or "it is too large to be shown as it is"
+        told = (("VEL_SIDE", str(PICTURE_SIDE)), ("VEL_BYTES", str(PICTURE_BYTES)))
+        result = self._run("picture.py", told, data, cancel)
+        if isinstance(result, str):
+            return result
+        try:
+            made = base64.b64decode(result.stdout, validate=True)
+        except binascii.Error:
+            return FAILED
+        # The program has read a hostile file: what it says is checked like one.
+        return raw_picture(made) or FAILED
+
+    def _run(
+        self, program: str, told: tuple[tuple[str, str], ...], data: bytes, cancel: Cancellation
+    ) -> ExecutionResult | str:
+        """What the program wrote, or in words for people how it failed."""
+        try:
+            sandbox = BubblewrapSandbox(self._policy(told))
+            source = _source(program)
+            execution = sandbox.start_python(source, stdin=data, marker=self._marker, cancel=cancel)
+            result = execution.wait()
+        except SandboxError as error:
+            logger.warning("an upload was not read: %s", error)
+            return FAILED
+        if result.timed_out or result.truncated or result.exit_code >= 128:
+            return TOO_MUCH
+        if result.exit_code == 0:
+            return result
+        logger.info("an upload was not read: %s", result.stderr[-500:])
+        if "MemoryError" in result.stderr:
+            return TOO_MUCH
+        return _ENDINGS.get(result.exit_code, FAILED)
+
+    def _policy(self, told: tuple[tuple[str, str], ...]) -> SandboxPolicy:
+        assert self._held is not None
+        toolbox: Toolbox = self._held.toolbox
+        return SandboxPolicy(
+            mounts=toolbox.mounts,
+            working_dir="/tmp",  # noqa: S108 - the sandbox's own
+            timeout=SECONDS,
+            limits=_LIMITS,
+            environment=(*VARIABLES, *told),
+            uid=self._account[0],
+            gid=self._account[1],
+            python=PYTHON_IN_IT,
+        )
+
+
+def raw_picture(data: bytes) -> Picture | None:
+    """The bytes as they are, if their header is that of a picture of a size that models take."""
+    found = picture_size(data) if len(data) <= PICTURE_BYTES else None
+    if found is None or max(found[1:]) > RAW_SIDE:
+        return None
+    return Picture(*found, data)
+
+
+@cache
+def _source(program: str) -> str:
+    return files("agents.documents").joinpath("programs", program).read_text(encoding="utf-8")

@@ -1,0 +1,74 @@
+"""What people attach to their messages, and the pictures that models were shown."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+from agents.models.run import Run
+from agents.models.thread import Thread
+
+
+class Upload(models.Model):
+    """A file in a thread's user_uploads.
+
+    `rendition` is the name that Markdown of it has or will have beside it; what became of it is
+    known once its run has begun. A file that no message has told of has no run.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="uploads")
+    run = models.ForeignKey(
+        Run,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="uploads",
+        help_text=_("Whose message tells of it. Null: the next one's."),
+    )
+    name = models.CharField(max_length=255, help_text=_("In user_uploads."))
+    path = models.CharField(max_length=300, help_text=_("As the agent sees it."))
+    original_name = models.CharField(max_length=255, help_text=_("As it came."))
+    reader = models.CharField(
+        max_length=20, blank=True, help_text=_("What makes Markdown of it. Empty: nothing.")
+    )
+    media_type = models.CharField(max_length=100, help_text=_("What its name and bytes say."))
+    size = models.PositiveBigIntegerField(help_text=_("Bytes."))
+    rendition = models.CharField(max_length=255, blank=True)
+    has_rendition = models.BooleanField(default=False)
+    note = models.CharField(
+        max_length=300, blank=True, help_text=_("Why there is no Markdown, or it is not shown.")
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "name"], name="upload_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def rendition_path(self) -> str:
+        """Where its Markdown lies, as the agent sees it; empty without one."""
+        return f"{self.path.rpartition('/')[0]}/{self.rendition}" if self.has_rendition else ""
+
+
+class MessageImage(models.Model):
+    """A picture in a message. Blocks name it by its id, so that their rows stay small.
+
+    It stays as long as the conversation, also when the upload that it was made of goes: what a
+    model was shown does not change.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="images")
+    media_type = models.CharField(max_length=100)
+    size = models.PositiveIntegerField(help_text=_("Bytes."))
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return self.id

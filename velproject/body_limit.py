@@ -1,0 +1,74 @@
+"""No body is received that nobody would take: Daphne by itself keeps any on disk, for anybody.
+
+The limits of views come later, when the whole body has arrived. This one is for what is larger
+than all of them, and holds before anybody has signed in.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from typing import Any
+
+import daphne.server
+from daphne.http_protocol import HTTPFactory, WebRequest
+
+from agents.conf import vel_settings
+from skills_app.conf import skill_settings
+
+logger = logging.getLogger(__name__)
+
+FORM_BYTES = 5_000_000
+"""What a form may have beside its files."""
+
+
+def longest_body() -> int:
+    """Bytes of the largest form that a view takes."""
+    return max(vel_settings().UPLOAD_BYTES, skill_settings().ARCHIVE_BYTES) + FORM_BYTES
+
+
+def limit_bodies() -> None:
+    """Let servers that start from now on in this process end what sends more."""
+    daphne.server.HTTPFactory = LimitedFactory
+
+
+class LimitedRequest(WebRequest):
+    """Answers 413 as soon as the body is known to be too long, and hangs up."""
+
+    is_refused = False
+    received = 0
+
+    def gotLength(self, length: int | None) -> None:  # Twisted's name
+        if length is not None and length > longest_body():
+            self._refuse()
+            return
+        super().gotLength(length)
+
+    def handleContentChunk(self, data: bytes) -> None:  # Twisted's name
+        if self.is_refused:
+            return  # it was on its way
+        self.received += len(data)
+        if self.received > longest_body():  # in chunks, without a length
+            self._refuse()
+            return
+        super().handleContentChunk(data)
+
+    def process(self) -> Any:
+        return None if self.is_refused else super().process()
+
+    def _refuse(self) -> None:
+        self.is_refused = True
+        content, self.content = getattr(self, "content", None), io.BytesIO()
+        if content is not None:
+            content.close()
+        self.channel.transport.write(
+            b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        self.channel.loseConnection()
+
+
+class LimitedFactory(HTTPFactory):
+    def buildProtocol(self, addr: Any) -> Any:  # Twisted's name
+        protocol = super().buildProtocol(addr)
+        protocol.requestFactory = LimitedRequest
+        return protocol

@@ -1,0 +1,84 @@
+"""Daphne that waits for slow readers.
+
+Daphne itself takes whatever an application sends and keeps it in memory until the client reads. A
+client that opens streams and never reads would fill the memory of the server. Here sending waits
+while too much is on its way, so that a stream stops reading its events, and a connection that takes
+nothing for a long time is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from daphne.server import Server  # first: it installs Twisted's reactor
+
+# isort: split
+from twisted.internet.interfaces import IPushProducer
+from zope.interface import implementer  # type: ignore[import-untyped]
+
+log = logging.getLogger(__name__)
+
+STALLED_SECONDS = 60.0
+"""A reader that takes nothing for so long is disconnected."""
+
+
+@implementer(IPushProducer)
+class Reader:
+    """What the transport tells of its buffer: paused above 64 KiB, until it is empty again."""
+
+    def __init__(self) -> None:
+        self._takes_more = asyncio.Event()
+        self._takes_more.set()
+
+    def pauseProducing(self) -> None:  # Twisted's name
+        self._takes_more.clear()
+
+    def resumeProducing(self) -> None:
+        self._takes_more.set()
+
+    def stopProducing(self) -> None:
+        self._takes_more.set()  # gone: whoever waits learns it by itself
+
+    async def ready(self) -> bool:
+        """Wait until it takes more. False if it has stalled."""
+        if self._takes_more.is_set():
+            return True
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await self._takes_more.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class PatientServer(Server):
+    """Sending to a connection waits until its reader has taken what was sent before."""
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """See Daphne's. Waits after a part of a stream or a frame, not after a whole answer."""
+        reader = self._reader_of(protocol, message)
+        await super().handle_reply(protocol, message)
+        if reader is not None and not await reader.ready():
+            log.warning("a client has taken nothing for %g s and is cut off", STALLED_SECONDS)
+            protocol.transport.abortConnection()
+
+    def _reader_of(self, protocol: Any, message: dict[str, Any]) -> Reader | None:
+        details = self.connections.get(protocol)
+        if details is None or "disconnected" in details:
+            return None
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            if details.pop("reader", None) is not None:
+                protocol.unregisterProducer()
+            return None
+        if message["type"] not in ("http.response.body", "websocket.send"):
+            return None
+        found: Reader | None = details.get("reader")
+        if found is None:
+            found = details["reader"] = Reader()
+            if message["type"] == "websocket.send":
+                # The HTTP channel that the connection began with is still there.
+                protocol.unregisterProducer()
+            protocol.registerProducer(found, True)
+        return found
