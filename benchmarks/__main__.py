@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import concurrency, memory, overhead, wake
+from benchmarks import concurrency, memory, overhead, wake, watchers
 from benchmarks.options import Options
 from benchmarks.processes import HarnessFailed
 from benchmarks.report import Report, machine, machine_line
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[Options], Report]] = {
     "concurrency": concurrency.measure,
     "wake": wake.measure,
     "memory": memory.measure,
+    "watchers": watchers.measure,
 }
 
 

@@ -21,6 +21,9 @@ from agents.services.tokens import authenticate_token
 class Credentials(Protocol):
     """What a handshake brought along."""
 
+    name: str
+    """What the audit log calls it; empty for a session."""
+
     async def person(self, scope: TokenScope) -> Person:
         """The user as the database knows them now; AnonymousUser when the right has ended.
 
@@ -33,6 +36,8 @@ class Credentials(Protocol):
 
 class SessionCredentials:
     """A browser with a session cookie. Frames that change something need the page's CSRF token."""
+
+    name = ""
 
     def __init__(self, cookies: dict[str, str]) -> None:
         self._cookies = cookies
@@ -60,6 +65,7 @@ class TokenCredentials:
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
+        self.name = f"token {secret[:10]}…"
 
     async def person(self, scope: TokenScope) -> Person:
         token = await database_sync_to_async(authenticate_token)(self._secret)

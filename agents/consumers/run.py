@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, cast, get_args
 from urllib.parse import parse_qs
 
@@ -21,8 +22,9 @@ from agents.consumers.memory_frames import frames_after, may_need_frames
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import follow_tree
-from agents.models import TokenScope
+from agents.models import Door, TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
+from agents.services.audit import Origin, acting
 from agents.services.errors import InvalidRequest, NotAllowed, ServiceError
 
 log = logging.getLogger(__name__)
@@ -92,11 +94,16 @@ class RunConsumer(AsyncWebsocketConsumer):
             if not user.is_authenticated:
                 await self.close(UNAUTHENTICATED)
                 return
-            result = await database_sync_to_async(carry_out)(self._run_id, frame, user)
+            with acting(partial(self._origin, user)):
+                result = await database_sync_to_async(carry_out)(self._run_id, frame, user)
             answer = accepted(ref, **result)
         except ServiceError as error:
             answer = refused(error.code, error.message, ref)
         await self.send(text_data=answer)
+
+    def _origin(self, user: Person) -> Origin:
+        host, *_ = self.scope.get("client") or ("",)
+        return Origin(Door.SOCKET, str(host), user, self._credentials.name)
 
     def _events(self, wish: _Wish) -> AsyncGenerator[StoredEvent, None]:
         if not wish.tree:

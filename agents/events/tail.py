@@ -19,7 +19,6 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from agents.events.postgres import PostgresSource
 from agents.events.read import Page, RunNotFound, StoredEvent, check_position
 from agents.events.source import EventSource
 from agents.events.sqlite import SqliteSource
@@ -227,6 +226,9 @@ def source_of_default_database() -> EventSource:
     if connection.vendor == "sqlite":
         return SqliteSource(str(connection.settings_dict["NAME"]))
     if connection.vendor == "postgresql":
+        # Imported here: on SQLite psycopg would cost 50 ms for nothing.
+        from agents.events.postgres import PostgresSource  # noqa: PLC0415
+
         parameters = connection.get_connection_params()
         # These belong to Django's own cursors.
         return PostgresSource(

@@ -1,0 +1,249 @@
+"""Chats as clients of the Vercel AI SDK lead them: a message in, the run's stream out."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.chat_acts import answer, chat_of, check_chat_id, own_runs, try_again
+from agents.api.chat_stream import chat_frames
+from agents.api.operations import Content, Header, operation
+from agents.api.serializers.chat import (
+    Answers,
+    ChatBody,
+    ChatQuery,
+    HistoryQuery,
+    UserMessage,
+    last_message,
+)
+from agents.api.serializers.chat_shapes import CancelledChatShape, ChatShape
+from agents.api.serializers.runs import CancelBody
+from agents.api.serializers.strict import read_body, read_query
+from agents.api.streaming import Access, Slot, event_stream, take_slot
+from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS, ui_message
+from agents.events.projections.ui_stream import VERSION_HEADER
+from agents.models import ApiToken, Run, TokenScope
+from agents.selectors.chats import (
+    active_run,
+    chat_thread,
+    messages_of,
+    newest_runs,
+    outcome_events,
+    within_reason,
+)
+from agents.selectors.visible import Person
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed
+from agents.services.run_control import cancel_for
+from agents.services.runs import RunRequest
+from agents.services.uploads import create_run_with
+from sandbox.errors import SandboxError
+
+AI_SDK_HEADER = "AI-SDK-Version"
+"""Says the version where a client cannot put a query behind its addresses."""
+
+VERSION = Header(
+    AI_SDK_HEADER,
+    "The protocol's version, as the parameter `version`.",
+    {"type": "string", "enum": [str(version) for version in sorted(DIALECTS)]},
+)
+
+
+class Chat(ApiView):
+    """`POST /agents/{slug}/chat`: a message, or answers to requests for approval."""
+
+    scopes: ClassVar = {"POST": TokenScope.READ}
+    http_method_names = ["post"]
+
+    @operation(
+        "send_chat_message",
+        "Send a message, or answers to requests, and read what comes of it",
+        query=ChatQuery,
+        body=ChatBody,
+        answer=Content(("text/event-stream",)),
+        errors=(404, 409),
+        headers=(VERSION,),
+        description="Scope `run` for a message, `approve` for answers, besides:",
+    )
+    def post(self, request: Request, agent: str) -> HttpResponseBase:
+        version = _version(request, read_query(ChatQuery, request))
+        body = read_body(ChatBody, request)
+        check_chat_id(body["id"])
+        said = last_message(body["messages"])
+        # What is done needs its own scope beside the one for reading what comes of it.
+        needed = TokenScope.APPROVE if isinstance(said, Answers) else TokenScope.RUN
+        _require_scope(request, needed)
+        slot = take_slot(request)
+        try:
+            run, after = self._carry_out(person(request), agent, body, said, version)
+        except BaseException:
+            slot.release()
+            raise
+        return _response(request, run.pk, version, slot, after)
+
+    def _carry_out(
+        self,
+        user: AbstractBaseUser,
+        agent: str,
+        body: dict[str, Any],
+        said: UserMessage | Answers,
+        version: int,
+    ) -> tuple[Run, int]:
+        """The run to stream, and after which seq."""
+        if isinstance(said, Answers):
+            return answer(user, agent, body["id"], said, version)
+        if body["trigger"] == "regenerate-message":
+            return try_again(user, agent, body["id"]), 0
+        if body.get("messageId"):
+            raise Conflict(
+                "What was said stays in a thread: send a new message instead of a changed one.",
+                code="history_is_fixed",
+            )
+        request = RunRequest(
+            agent=agent,
+            message=said.text,
+            key=body["id"],
+            context=body.get("context"),
+            source="chat",
+        )
+        # A client that lost the answer sends the same message again.
+        key = hashlib.sha256(f"{body['id']}\n{said.id}".encode()).hexdigest()
+        try:
+            made = create_run_with(request, said.files, owner=user, idempotency_key=f"chat:{key}")
+        except SandboxError as error:
+            raise Conflict(str(error), code="upload_failed") from error
+        return made.run, 0
+
+
+class ChatHistory(ApiView):
+    """`GET /agents/{slug}/chat/{id}`: what was said, as UI messages."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation("get_chat", "Read a chat", query=HistoryQuery, answer=ChatShape, headers=(VERSION,))
+    def get(self, request: Request, agent: str, chat_id: str) -> Response:
+        query = read_query(HistoryQuery, request)
+        version = _version(request, query)
+        thread = chat_of(person(request), agent, chat_id)
+        found = newest_runs(thread, before=query.get("before"), limit=query["limit"] + 1)
+        runs = within_reason(found[: query["limit"]])
+        more = len(runs) < len(found)
+        newest = newest_runs(thread, before=None, limit=1)
+        return Response(
+            {
+                "id": chat_id,
+                "thread": thread.pk,
+                "messages": _messages(runs, version),
+                "latest_run": _shown(newest[0]) if newest else None,
+                "next_before": runs[-1].number if more else None,
+            }
+        )
+
+
+class ChatStream(ApiView):
+    """`GET /agents/{slug}/chat/{id}/stream`: the message under way from its beginning, or 204."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+    http_method_names = ["get"]
+
+    @operation(
+        "stream_chat",
+        "Read the message that is under way, from its beginning",
+        query=ChatQuery,
+        answers={200: Content(("text/event-stream",)), 204: None},
+        headers=(VERSION,),
+    )
+    def get(self, request: Request, agent: str, chat_id: str) -> HttpResponseBase:
+        version = _version(request, read_query(ChatQuery, request))
+        check_chat_id(chat_id)
+        thread = chat_thread(person(request), agent, chat_id)
+        # A client asks for a chat that has just been made up, too.
+        run = active_run(thread) if thread else None
+        if run is None:
+            return HttpResponse(status=204)
+        return _response(request, run.pk, version, take_slot(request))
+
+
+class CancelChat(ApiView):
+    """`POST /agents/{slug}/chat/{id}/cancel`: the client's own `stop()` only hangs up."""
+
+    scopes: ClassVar = {"POST": TokenScope.RUN}
+
+    @operation(
+        "cancel_chat",
+        "Cancel the run of the message that is under way",
+        body=CancelBody,
+        answer=CancelledChatShape,
+        errors=(409,),
+    )
+    def post(self, request: Request, agent: str, chat_id: str) -> Response:
+        body = read_body(CancelBody, request)
+        user = person(request)
+        run = active_run(chat_of(user, agent, chat_id))
+        if run is not None:
+            cancel_for(user, run, reason=body["reason"])
+        return Response({"run": run.pk if run else None})
+
+
+def _shown(run: Run) -> dict[str, Any]:
+    error = {"code": run.error_code, "message": run.error_message} if run.error_code else None
+    return {"id": run.pk, "status": run.status, "error": error}
+
+
+def _messages(runs: list[Run], version: int) -> list[dict[str, Any]]:
+    """What was said, oldest first. The message under way is left to its stream."""
+    said = messages_of(runs)
+    ended = [run.pk for run in runs if run.has_ended]
+    events = outcome_events(ended)
+    messages: list[dict[str, Any]] = []
+    for run in reversed(runs):
+        text = said[run.pk].text
+        part = {"type": "text", "text": text, "state": "done"}
+        messages.append({"id": f"{run.pk}-user", "role": "user", "parts": [part]})
+        if run.pk in events:
+            message = ui_message(run.pk, events[run.pk], version)
+            if message.parts:
+                messages.append(message.as_dict())
+    return messages
+
+
+def _response(
+    request: Request, run_id: str, version: int, slot: Slot, after: int = 0
+) -> HttpResponseBase:
+    access = Access(request, partial(_may_read, run_id))
+    frames = chat_frames(run_id, version, access, after=after)
+    return event_stream(frames, slot, {VERSION_HEADER: "v1"})
+
+
+def _may_read(run_id: str, user: Person) -> bool:
+    return own_runs(user).filter(pk=run_id).exists()
+
+
+def _require_scope(request: Request, scope: TokenScope) -> None:
+    """Raise `NotAllowed` for a token without `scope`; a session has all."""
+    if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
+        raise NotAllowed(
+            f"This needs a token with the scope {scope.value!r} beside 'read'.",
+            code="insufficient_scope",
+        )
+
+
+def _version(request: Request, query: dict[str, Any]) -> int:
+    """The protocol's version: the client does not say it by itself."""
+    header = request.headers.get(AI_SDK_HEADER)
+    if header is None:
+        version: int = query.get("version", DEFAULT_VERSION)
+        return version
+    if header not in map(str, DIALECTS):
+        known = ", ".join(map(str, DIALECTS))
+        raise InvalidRequest(f"{AI_SDK_HEADER} is one of {known}.")
+    if query.get("version", int(header)) != int(header):
+        raise InvalidRequest(f"{AI_SDK_HEADER} and the parameter `version` differ.")
+    return int(header)

@@ -1,0 +1,96 @@
+"""A run as the response of a chat: the AI SDK's chunks, made of its events as they come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from channels.db import database_sync_to_async
+
+from agents.api.streaming import Access, RightEnded, free_connection, lasting
+from agents.events.append import dump
+from agents.events.projections.ui import DIALECTS
+from agents.events.projections.ui_dialect import Chunk
+from agents.events.projections.ui_stream import DONE, UiStream
+from agents.events.read import RunNotFound
+from agents.events.tree import follow_tree
+from agents.models import Run
+from agents.selectors.chats import outcome_events
+from agents.states import RunStatus, WaitReason
+
+PING = ": ping\n\n"
+RIGHT_ENDED = "You may not read this any more: sign in again."
+DELETED = "The conversation was deleted."
+
+
+async def chat_frames(
+    run_id: str, version: int, access: Access, *, after: int = 0
+) -> AsyncGenerator[str, None]:
+    """The whole message of a run, or what comes after a seq for who has the rest.
+
+    Ends with the run, or where the client must answer a request for approval.
+    """
+    stream = UiStream(run_id, DIALECTS[version])
+    try:
+        for chunk in await database_sync_to_async(_begin)(stream, after):
+            yield _frame(chunk)
+        if stream.awaits_answer and await database_sync_to_async(_is_parked)(run_id):
+            for chunk in stream.finish_response():
+                yield _frame(chunk)
+        else:
+            async with aclosing(_chunks(stream, access, after)) as chunks:
+                async for found in chunks:
+                    yield PING if found is None else _frame(found)
+    except RightEnded:
+        yield _frame({"type": "error", "errorText": RIGHT_ENDED})
+    except RunNotFound:
+        yield _frame({"type": "error", "errorText": DELETED})
+    yield f"data: {DONE}\n\n"
+
+
+def _begin(stream: UiStream, after: int) -> list[Chunk]:
+    """Bring the projection to where the client is."""
+    try:
+        if not after:
+            return []
+        for event in outcome_events([stream.run_id], upto=after)[stream.run_id]:
+            stream.feed(event)
+        stream.finish_response()
+        return stream.begin_response()
+    finally:
+        free_connection()
+
+
+async def _chunks(
+    stream: UiStream, access: Access, after: int
+) -> AsyncGenerator[Chunk | None, None]:
+    # All of its runs are one person's, who has just been found to be allowed to read the first.
+    events = follow_tree(stream.run_id, positions={stream.run_id: after}, brief=True)
+    async with aclosing(lasting(events, access)) as items:
+        async for event in items:
+            if event is None:
+                yield None
+                continue
+            for chunk in stream.feed(event):
+                yield chunk
+            if not stream.awaits_answer or event.type != "run.suspended":
+                continue
+            # In a log that is read again it may have been decided long ago.
+            if await database_sync_to_async(_is_parked)(stream.run_id):
+                for chunk in stream.finish_response():
+                    yield chunk
+                return
+    for chunk in stream.end():
+        yield chunk
+
+
+def _is_parked(run_id: str) -> bool:
+    try:
+        parked = Run.objects.filter(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
+        return parked.filter(pk=run_id).exists()
+    finally:
+        free_connection()
+
+
+def _frame(chunk: Chunk) -> str:
+    return f"data: {dump(chunk)}\n\n"

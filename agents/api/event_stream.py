@@ -1,0 +1,114 @@
+"""A run's events as server-sent events, from any point and then live."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import ClassVar
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from agents.api.base import ApiView, person
+from agents.api.operations import Content, Header, operation
+from agents.api.runs import run_not_found
+from agents.api.serializers.event_stream import EventStreamQuery
+from agents.api.serializers.strict import read_query
+from agents.api.streaming import Access, RightEnded, event_stream, lasting, take_slot
+from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
+from agents.events.tail import tail
+from agents.events.tree import follow_tree
+from agents.models import RunEvent, TokenScope
+from agents.selectors.visible import Person, watchable_runs_for
+from agents.services.errors import InvalidRequest
+
+BEGINNING = "retry: 2000\n\n"
+PING = ": ping\n\n"
+END = "event: end\ndata: {}\n\n"
+
+LAST_EVENT_ID = Header(
+    "Last-Event-ID", "The seq of the last event that you have; it wins over `after`."
+)
+
+
+class RunEventStream(ApiView):
+    """`GET /runs/{id}/events/stream?after=N`, until the run has ended.
+
+    `id` of each event is its seq, so that an `EventSource` that comes back goes on where it was;
+    after the end it is told by 204 to stay away. With `tree` also the events of subagents.
+    """
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+    http_method_names = ["get"]
+
+    @operation(
+        "stream_events",
+        "Follow a run's events (server-sent)",
+        query=EventStreamQuery,
+        answers={200: Content(("text/event-stream",)), 204: None},
+        headers=(LAST_EVENT_ID,),
+        description="204: the run has ended and you have all of it.",
+    )
+    def get(self, request: Request, run_id: str) -> HttpResponseBase:
+        query = read_query(EventStreamQuery, request)
+        after = _last_event_id(request, query["after"])
+        user = person(request)
+        run = watchable_runs_for(user).filter(pk=run_id).first()
+        if run is None:
+            raise run_not_found(run_id)
+        # The status was read first: the events of a run that has ended are complete.
+        if run.has_ended and not RunEvent.objects.filter(run=run, seq__gt=after).exists():
+            return HttpResponse(status=204)
+        slot = take_slot(request)
+        access = Access(request, partial(may_watch, run_id))
+        if query["tree"]:
+            events = follow_tree(
+                run_id,
+                positions={**query["at"], run_id: after},
+                brief=query["tree"] == "brief",
+                may_follow=lambda child: access.holds_for(partial(may_watch, child)),
+            )
+        else:
+            events = tail.follow_stored(run_id, after=after)
+        return event_stream(_frames(run_id, events, access), slot)
+
+
+def may_watch(run_id: str, user: Person) -> bool:
+    return watchable_runs_for(user).filter(pk=run_id).exists()
+
+
+def _last_event_id(request: Request, after: int) -> int:
+    """What an `EventSource` has already, however it once began; else `after`."""
+    given = request.headers.get("Last-Event-ID")
+    if not given:
+        return after
+    if not (given.isascii() and given.isdigit() and len(given) < 20 and int(given) <= MAX_SEQ):
+        raise InvalidRequest("Last-Event-ID is not the seq of an event: leave it out.")
+    return int(given)
+
+
+async def _frames(
+    run_id: str, events: AsyncGenerator[StoredEvent, None], access: Access
+) -> AsyncGenerator[str, None]:
+    yield BEGINNING
+    try:
+        async with aclosing(lasting(events, access)) as items:
+            async for event in items:
+                yield PING if event is None else _frame(run_id, event)
+        yield END
+    except RightEnded as ended:
+        yield _closed(ended.code)
+    except RunNotFound:
+        yield _closed("not_found")
+
+
+def _frame(run_id: str, event: StoredEvent) -> str:
+    # A subagent's seq would be taken for one of the run's own.
+    known = f"id: {event.seq}\n" if event.run_id == run_id else ""
+    return f"{known}data: {event.frame}\n\n"
+
+
+def _closed(code: str) -> str:
+    return f'event: closed\ndata: {{"code":"{code}"}}\n\n'

@@ -1,0 +1,124 @@
+"""What the client of the Vercel AI SDK posts: the whole history, of which the last message counts.
+
+The history is the client's and may say anything. What is taken of it is the text of the person's
+last message with its files, or the answers to requests for approval; every id is looked up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.files.base import ContentFile
+from rest_framework import serializers
+
+from agents.api.serializers.chat_files import file_in
+from agents.api.serializers.strict import JsonObject, StrictSerializer, Text
+from agents.events.projections.ui import DIALECTS
+from agents.services.errors import InvalidRequest
+
+CHAT_ID_CHARACTERS = 200
+MESSAGE_ID_CHARACTERS = 200
+MAX_ANSWERS = 100
+VERSIONS = sorted(DIALECTS)
+
+
+class ChatQuery(StrictSerializer):
+    version = serializers.ChoiceField(choices=VERSIONS, required=False)
+
+
+class HistoryQuery(ChatQuery):
+    before = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
+    limit = serializers.IntegerField(min_value=1, max_value=100, default=20)
+
+
+class ChatBody(StrictSerializer):
+    """`id, messages, trigger, messageId?` as the client sends them, and Vel's `context`."""
+
+    id = Text(max_length=CHAT_ID_CHARACTERS)
+    messages = serializers.ListField(min_length=1)
+    trigger = serializers.ChoiceField(choices=["submit-message", "regenerate-message"])
+    messageId = Text(  # the client's name
+        max_length=MESSAGE_ID_CHARACTERS, required=False, allow_null=True
+    )
+    # A declared field is taken off the class, so it does not hide `Field.context`.
+    context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to a request for approval, as the client knows it: by its id."""
+
+    approval_id: str
+    approved: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the person wrote. The id is the client's."""
+
+    id: str
+    text: str
+    files: tuple[ContentFile[bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the person decided about calls of an assistant's message, whose id is the run's."""
+
+    run_id: str
+    answers: tuple[Answer, ...]
+
+
+def last_message(messages: list[Any]) -> UserMessage | Answers:
+    """What counts of the history. Raises `InvalidRequest` where it holds nothing to do."""
+    message = messages[-1]
+    if not isinstance(message, dict):
+        raise _unfit("the last one is no object")
+    parts = message.get("parts")
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise _unfit("the last one has no list of parts")
+    message_id = message.get("id")
+    if not isinstance(message_id, str) or not 0 < len(message_id) <= MESSAGE_ID_CHARACTERS:
+        raise _unfit("the last one has no id")
+    if message.get("role") == "user":
+        files = tuple(file_in(part) for part in parts if part.get("type") == "file")
+        return UserMessage(message_id, _text_of(parts), files)
+    if message.get("role") == "assistant":
+        return Answers(message_id, _answers_in(parts))
+    raise _unfit("the last one is neither a person's nor the assistant's")
+
+
+def _text_of(parts: list[dict[str, Any]]) -> str:
+    texts = []
+    for part in parts:
+        if part.get("type") == "file":
+            continue
+        if part.get("type") != "text" or not isinstance(part.get("text"), str):
+            raise _unfit("a person's message has parts of the types text and file alone")
+        texts.append(part["text"])
+    return "\n\n".join(texts)
+
+
+def _answers_in(parts: list[dict[str, Any]]) -> tuple[Answer, ...]:
+    answers = []
+    for part in parts:
+        if part.get("state") != "approval-responded":
+            continue
+        approval = part.get("approval")
+        if not isinstance(approval, dict) or not isinstance(approval.get("id"), str):
+            raise _unfit("an answer to a request for approval has no id")
+        approved, reason = approval.get("approved"), approval.get("reason") or ""
+        if not isinstance(approved, bool) or not isinstance(reason, str):
+            raise _unfit("`approved` is true or false, and `reason` is text")
+        answers.append(Answer(approval["id"], approved, reason))
+    if not answers:
+        raise _unfit("the last one is the assistant's and answers no request for approval")
+    if len(answers) > MAX_ANSWERS:
+        raise _unfit(f"it answers more than {MAX_ANSWERS} requests")
+    return tuple(answers)
+
+
+def _unfit(problem: str) -> InvalidRequest:
+    return InvalidRequest(f"The messages do not fit: {problem}.")

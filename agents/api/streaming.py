@@ -1,0 +1,208 @@
+"""Responses that last: rights looked at again and again, a limit per person, pings.
+
+The view answers in its thread and ends; what follows runs in the server's event loop. A stream
+holds no more than one event: what a slow reader has not taken stays in the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from importlib import import_module
+from typing import Any, TypeVar
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.db import connection
+from django.http import HttpRequest, StreamingHttpResponse
+from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.request import Request
+
+from agents.api.authentication import TokenAuthentication
+from agents.api.base import person
+from agents.conf import vel_settings
+from agents.models import ApiToken, TokenScope
+from agents.selectors.visible import Person
+from agents.services.errors import NotAllowed
+
+RECHECK_SECONDS = 5.0
+"""No event goes out on a right that was last looked at longer ago, and a stream whose right has
+ended ends after so long, also when there is nothing to send."""
+
+Item = TypeVar("Item")
+
+
+class RightEnded(Exception):
+    """Whoever reads may not any more. `code` is a problem's."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class TooManyStreams(APIException):
+    """The person has as many as one may have."""
+
+    status_code = 429
+    default_code = "too_many_streams"
+    default_detail = "You have too many open streams: close one, or wait a moment."
+
+
+class Access:
+    """Whether who opened a stream may still read it. `may_read` asks the database.
+
+    Looked up anew each time, and without the request: that holds a body.
+    """
+
+    def __init__(self, request: Request, may_read: Callable[[Person], bool]) -> None:
+        self._may_read = may_read
+        self._token_header: str | None = None
+        self._session_key: str | None = None
+        if isinstance(request.auth, ApiToken):
+            self._token_header = request.META["HTTP_AUTHORIZATION"]
+        else:
+            self._session_key = request.session.session_key
+        self._user_id = person(request).pk
+        self._looked_at = time.monotonic()
+
+    async def check(self) -> None:
+        """Raise `RightEnded`, unless it was looked at a moment ago or still holds."""
+        if time.monotonic() - self._looked_at < RECHECK_SECONDS:
+            return
+        looked_at = time.monotonic()
+        code = await database_sync_to_async(self._refusal)(self._may_read)
+        if code:
+            raise RightEnded(code)
+        self._looked_at = looked_at
+
+    async def holds_for(self, may_read: Callable[[Person], bool]) -> bool:
+        """Whether who reads may read something else, too, at this moment."""
+        return not await database_sync_to_async(self._refusal)(may_read)
+
+    def _refusal(self, may_read: Callable[[Person], bool]) -> str:
+        try:
+            user = self._person()
+            if not user.is_authenticated or user.pk != self._user_id:
+                return "not_authenticated"
+            return "" if may_read(user) else "not_found"
+        except AuthenticationFailed:
+            return "authentication_failed"
+        except NotAllowed as refused:
+            return refused.code
+        finally:
+            free_connection()
+
+    def _person(self) -> Person:
+        asked = HttpRequest()
+        if self._token_header is None:
+            store = import_module(settings.SESSION_ENGINE).SessionStore
+            asked.session = store(self._session_key)
+            return get_user(asked)
+        asked.META = {"HTTP_AUTHORIZATION": self._token_header}
+        found = TokenAuthentication().authenticate(Request(asked))
+        if found is None:
+            raise AuthenticationFailed()
+        user, token = found
+        if TokenScope.READ not in token.scopes:
+            raise NotAllowed("The token does not read any more.", code="insufficient_scope")
+        return user
+
+
+async def lasting(
+    items: AsyncGenerator[Item, None], access: Access
+) -> AsyncGenerator[Item | None, None]:
+    """`items`, and None where none came for a while. Raises `RightEnded`."""
+    waiting: asyncio.Task[Item] | None = None
+    async with aclosing(items):
+        try:
+            while True:
+                waiting = waiting or asyncio.ensure_future(anext(items))
+                done, _ = await asyncio.wait({waiting}, timeout=RECHECK_SECONDS)
+                await access.check()
+                if not done:
+                    yield None
+                    continue
+                try:
+                    item = waiting.result()
+                except StopAsyncIteration:
+                    return
+                finally:
+                    waiting = None
+                yield item
+        finally:
+            if waiting is not None:
+                waiting.cancel()
+                await asyncio.wait({waiting})
+
+
+class Slot:
+    """One of a person's streams, given back once: when it ends, or was never read."""
+
+    def __init__(self, user_id: Any) -> None:
+        self._user_id = user_id
+        self._is_taken = False
+
+    def take(self) -> None:
+        """Raises `TooManyStreams`."""
+        with _lock:
+            if _open_streams[self._user_id] >= vel_settings().STREAMS_PER_USER:
+                raise TooManyStreams()
+            _open_streams[self._user_id] += 1
+            self._is_taken = True
+
+    def release(self) -> None:
+        with _lock:
+            if not self._is_taken:
+                return
+            self._is_taken = False
+            _open_streams[self._user_id] -= 1
+            if not _open_streams[self._user_id]:
+                del _open_streams[self._user_id]
+
+    def __del__(self) -> None:
+        # Who hangs up before the first byte leaves a generator that was never begun.
+        self.release()
+
+
+_lock = threading.RLock()  # a slot may be collected while one is taken
+_open_streams: Counter[Any] = Counter()
+
+
+def take_slot(request: Request) -> Slot:
+    """A place for one more stream of whoever asks, in this process. Raises `TooManyStreams`."""
+    slot = Slot(person(request).pk)
+    slot.take()
+    return slot
+
+
+def event_stream(
+    frames: AsyncGenerator[str, None], slot: Slot, headers: dict[str, str] | None = None
+) -> StreamingHttpResponse:
+    """`text/event-stream` of whole frames. Frees the view's database connection."""
+    free_connection()
+    return StreamingHttpResponse(
+        _sent(frames, slot),
+        content_type="text/event-stream",
+        # Proxies that buffer would keep events for themselves.
+        headers={"X-Accel-Buffering": "no", **(headers or {})},
+    )
+
+
+async def _sent(frames: AsyncGenerator[str, None], slot: Slot) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(frames):
+            async for frame in frames:
+                yield frame.encode()
+    finally:
+        slot.release()
+
+
+def free_connection() -> None:
+    """Give this thread's connection back: a stream lasts for hours and needs none."""
+    if not connection.in_atomic_block:
+        connection.close()

@@ -1,0 +1,303 @@
+"""The Vercel AI SDK's UI message stream: what its versions share.
+
+One run is one assistant message, whose id is the run's. Chunks hold nothing but what the first
+release of each version knows: its readers refuse a stream for one unknown field or type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.events.projections.ui_dialect import (
+    Approval,
+    Chunk,
+    Dialect,
+    approval_data,
+    call_error,
+)
+from agents.events.read import StoredEvent
+
+VERSION_HEADER = "x-vercel-ai-ui-message-stream"
+DONE = "[DONE]"
+INTERRUPTED = "The model call is made again; this call of it was not made."
+
+
+@dataclass(slots=True)
+class UiStream:
+    """Makes chunks of the events of one run, fed in their order; of its subagents, data parts.
+
+    Feeding the same events gives the same chunks. `end` says how the run has ended: after a failure
+    it may go on, and a reader stops at the word of it. `finish_response` and `begin_response` are
+    for the door that ends a response where the person must answer, and goes on in another.
+    """
+
+    run_id: str
+    dialect: Dialect
+    _ending: list[Chunk] = field(default_factory=list)
+    _begun: bool = False
+    _in_step: bool = False
+    _suspended: bool = False
+    _parts: dict[tuple[str, str], str] = field(default_factory=dict)
+    """What was sent of the parts that are open, by kind (`text`, `reasoning`) and id."""
+    _typed: dict[str, str] = field(default_factory=dict)
+    """Names of tools whose input is on its way, by call."""
+    _open: dict[str, str] = field(default_factory=dict)
+    """Names of tools that were called and have no result, by call."""
+    _approvals: dict[str, Approval] = field(default_factory=dict)
+
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether the run is parked for approvals that the client itself answers."""
+        return (
+            self.dialect.stops_for_approvals
+            and self._suspended
+            and any(not each.decision and each.of_message for each in self._approvals.values())
+        )
+
+    def feed(self, event: StoredEvent) -> list[Chunk]:
+        """The chunks that `event` adds; none for events that the protocol has no word for."""
+        data = json.loads(event.data_json)
+        if event.run_id != self.run_id:
+            return self._of_subagent(event.run_id, event.type, data)
+        translate = _TRANSLATIONS.get(event.type)
+        chunks = [] if translate is None else translate(self, data)
+        return self.begin_response() + chunks
+
+    def begin_response(self) -> list[Chunk]:
+        """`start`, once in each response."""
+        if self._begun:
+            return []
+        self._begun = True
+        return [{"type": "start", "messageId": self.run_id}]
+
+    def finish_response(self) -> list[Chunk]:
+        """What a response ends with after which the run goes on in the next."""
+        self._begun = False
+        return [*self._close_parts(), *self._finish_step(), {"type": "finish"}]
+
+    def end(self) -> list[Chunk]:
+        """What comes last, when nothing more is fed."""
+        return self._ending
+
+    # What the events are, in the order of a run's life.
+
+    def _step_started(self, data: dict[str, Any]) -> list[Chunk]:
+        chunks = [*self._close_parts(), *self._finish_step(), {"type": "start-step"}]
+        self._in_step = True
+        return chunks
+
+    def _step_reset(self, data: dict[str, Any]) -> list[Chunk]:
+        chunks = self._close_parts()
+        for call_id, tool in self._typed.items():
+            chunks.append(_input(call_id, tool, {}))
+            chunks.append(call_error(call_id, INTERRUPTED))
+        self._typed.clear()
+        reset = {"step": data["step"], "reason": data["reason"]}
+        return [*chunks, {"type": "data-step-reset", "data": reset}]
+
+    def _part_started(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        self._parts[kind, data["part_id"]] = ""
+        return [{"type": f"{kind}-start", "id": data["part_id"]}]
+
+    def _part_delta(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        part_id, text = data["part_id"], data["text"]
+        chunks = [] if (kind, part_id) in self._parts else self._part_started(kind, data)
+        self._parts[kind, part_id] += text
+        return [*chunks, {"type": f"{kind}-delta", "id": part_id, "delta": text}]
+
+    def _part_completed(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        part_id, text = data["part_id"], data["text"]
+        chunks = [] if (kind, part_id) in self._parts else self._part_started(kind, data)
+        sent = self._parts.pop((kind, part_id))
+        end = {"type": f"{kind}-end", "id": part_id}
+        if not text.startswith(sent):
+            # What was sent is not what is stored: it stands, and the whole comes after it.
+            chunks += [end, {"type": f"{kind}-start", "id": part_id}]
+            sent = ""
+        if rest := text[len(sent) :]:
+            chunks.append({"type": f"{kind}-delta", "id": part_id, "delta": rest})
+        return [*chunks, end]
+
+    def _input_started(self, data: dict[str, Any]) -> list[Chunk]:
+        self._typed[data["call_id"]] = data["tool"]
+        return [
+            {"type": "tool-input-start", "toolCallId": data["call_id"], "toolName": data["tool"]}
+        ]
+
+    def _input_delta(self, data: dict[str, Any]) -> list[Chunk]:
+        if data["call_id"] not in self._typed:
+            return []
+        call_id, text = data["call_id"], data["text"]
+        return [{"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}]
+
+    def _called(self, data: dict[str, Any]) -> list[Chunk]:
+        self._typed.pop(data["call_id"], None)
+        self._open[data["call_id"]] = data["tool"]
+        return [_input(data["call_id"], data["tool"], data["input"])]
+
+    def _rejected(self, data: dict[str, Any]) -> list[Chunk]:
+        self._typed.pop(data["call_id"], None)
+        called = _input(data["call_id"], data["tool"], data["input"])
+        return [called, call_error(data["call_id"], data["message"])]
+
+    def _completed(self, data: dict[str, Any]) -> list[Chunk]:
+        if self._open.pop(data["call_id"], None) is None:
+            return []
+        output = data["output"]
+        return [{"type": "tool-output-available", "toolCallId": data["call_id"], "output": output}]
+
+    def _failed(self, data: dict[str, Any]) -> list[Chunk]:
+        if self._open.pop(data["call_id"], None) is None:
+            return []
+        return [call_error(data["call_id"], data["message"])]
+
+    def _denied(self, data: dict[str, Any]) -> list[Chunk]:
+        if self._open.pop(data["call_id"], None) is None:
+            return []
+        asked = [
+            each
+            for each in self._approvals.values()
+            if each.of_message and each.call_id == data["call_id"]
+        ]
+        return self.dialect.call_denied(
+            data["call_id"], data["reason"] or "The call was denied.", asked[-1] if asked else None
+        )
+
+    def _requested(self, data: dict[str, Any]) -> list[Chunk]:
+        approval = Approval(self.run_id, data, of_message=data["call_id"] in self._open)
+        self._approvals[approval.id] = approval
+        for earlier in self._approvals.values():
+            # Asked anew: the earlier one takes no answer any more.
+            again = earlier.of_message and approval.of_message
+            if again and earlier is not approval and earlier.call_id == approval.call_id:
+                earlier.decision = earlier.decision or "superseded"
+        if approval.of_message:
+            return self.dialect.approval_requested(approval)
+        return [approval_data(approval)]
+
+    def _decided(self, data: dict[str, Any]) -> list[Chunk]:
+        approval = self._approvals.get(data["approval_id"])
+        if approval is None:
+            return []
+        approval.decision = data.get("decision", "expired")
+        approval.reason, approval.by = data.get("reason", ""), data.get("by", "")
+        if approval.of_message:
+            return self.dialect.approval_decided(approval)
+        return [approval_data(approval)]
+
+    def _run_suspended(self, data: dict[str, Any]) -> list[Chunk]:
+        self._suspended = data["reason"] == "approval"
+        return []
+
+    def _run_resumed(self, data: dict[str, Any]) -> list[Chunk]:
+        self._suspended = False
+        self._ending = []
+        return []
+
+    def _run_completed(self, data: dict[str, Any]) -> list[Chunk]:
+        metadata = {"status": "completed", "finishReason": data["finish_reason"]}
+        known = {name: data.get(name) for name in ("usage", "cost", "structured_output")}
+        metadata |= {name: value for name, value in known.items() if value is not None}
+        self._ending = [{"type": "finish", "messageMetadata": metadata}]
+        return [*self._close_parts(), *self._finish_step()]
+
+    def _run_failed(self, data: dict[str, Any]) -> list[Chunk]:
+        error = {"code": data["code"], "message": data["message"]}
+        self._ending = [
+            _metadata({"status": "failed", "error": error}),
+            {"type": "error", "errorText": data["message"]},
+        ]
+        return self._break_off("The run failed before this call had a result.")
+
+    def _run_cancelled(self, data: dict[str, Any]) -> list[Chunk]:
+        cancelled = {"status": "cancelled", "reason": data["reason"]}
+        self._ending = [_metadata(cancelled), {"type": "abort"}]
+        return self._break_off("The run was cancelled.")
+
+    def _todos(self, data: dict[str, Any]) -> list[Chunk]:
+        return [{"type": "data-todos", "id": "todos", "data": data}]
+
+    def _subagent(self, data: dict[str, Any]) -> list[Chunk]:
+        told = {
+            "runId": data["child_run_id"],
+            "name": data["name"],
+            "toolCallId": data["call_id"],
+            "status": data.get("status", "started"),
+        }
+        return [{"type": "data-subagent", "id": data["child_run_id"], "data": told}]
+
+    def _of_subagent(self, run_id: str, kind: str, data: dict[str, Any]) -> list[Chunk]:
+        """What waits for a person below the run is told as data, to be decided over REST."""
+        if kind == "approval.requested":
+            self._approvals[data["approval_id"]] = Approval(run_id, data, of_message=False)
+        elif kind in ("approval.decided", "approval.expired"):
+            return self.begin_response() + self._decided(data)
+        else:
+            return []
+        return [*self.begin_response(), approval_data(self._approvals[data["approval_id"]])]
+
+    def _break_off(self, why: str) -> list[Chunk]:
+        """Close all that is open at the end of a run that has no answer."""
+        chunks = self._close_parts()
+        chunks += [_input(call_id, tool, {}) for call_id, tool in self._typed.items()]
+        chunks += [call_error(call_id, why) for call_id in [*self._typed, *self._open]]
+        self._typed.clear()
+        self._open.clear()
+        return chunks + self._finish_step()
+
+    def _close_parts(self) -> list[Chunk]:
+        chunks = [{"type": f"{kind}-end", "id": part_id} for kind, part_id in self._parts]
+        self._parts.clear()
+        return chunks
+
+    def _finish_step(self) -> list[Chunk]:
+        # Results of a step's calls come after its end is told, and belong to it.
+        chunks: list[Chunk] = [{"type": "finish-step"}] if self._in_step else []
+        self._in_step = False
+        return chunks
+
+
+def _metadata(metadata: dict[str, Any]) -> Chunk:
+    return {"type": "message-metadata", "messageMetadata": metadata}
+
+
+def _input(call_id: str, tool: str, given: object) -> Chunk:
+    return {
+        "type": "tool-input-available",
+        "toolCallId": call_id,
+        "toolName": tool,
+        "input": given,
+    }
+
+
+_TRANSLATIONS: dict[str, Callable[[UiStream, dict[str, Any]], list[Chunk]]] = {
+    "step.started": UiStream._step_started,
+    "step.reset": UiStream._step_reset,
+    "text.started": lambda stream, data: stream._part_started("text", data),
+    "text.delta": lambda stream, data: stream._part_delta("text", data),
+    "text.completed": lambda stream, data: stream._part_completed("text", data),
+    "reasoning.started": lambda stream, data: stream._part_started("reasoning", data),
+    "reasoning.delta": lambda stream, data: stream._part_delta("reasoning", data),
+    "reasoning.completed": lambda stream, data: stream._part_completed("reasoning", data),
+    "tool.input.started": UiStream._input_started,
+    "tool.input.delta": UiStream._input_delta,
+    "tool.called": UiStream._called,
+    "tool.rejected": UiStream._rejected,
+    "tool.completed": UiStream._completed,
+    "tool.failed": UiStream._failed,
+    "tool.denied": UiStream._denied,
+    "approval.requested": UiStream._requested,
+    "approval.decided": UiStream._decided,
+    "approval.expired": UiStream._decided,
+    "todos.updated": UiStream._todos,
+    "subagent.started": UiStream._subagent,
+    "subagent.finished": UiStream._subagent,
+    "run.suspended": UiStream._run_suspended,
+    "run.resumed": UiStream._run_resumed,
+    "run.completed": UiStream._run_completed,
+    "run.failed": UiStream._run_failed,
+    "run.cancelled": UiStream._run_cancelled,
+}

@@ -1,0 +1,87 @@
+"""Conversations under a key of the caller's own, as the client of a chat names them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from django.db.models import Count
+
+from agents.events.read import StoredEvent, stored_events
+from agents.models import Message, MessageRole, Run, RunEvent, Thread
+from agents.selectors.visible import Person, threads_for
+from agents.states import ACTIVE_RUNS
+
+_DELTAS = ("text.delta", "reasoning.delta", "tool.input.delta")
+"""Not read where only the outcome counts: what completes a part has the whole."""
+
+MAX_EVENTS = 10_000
+"""Of a page of history: each may have a few KB."""
+
+
+def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
+    """The thread of `user` with the agent of the slug `agent` that has this key."""
+    return threads_for(user).filter(key=key, agent__slug=agent).first()
+
+
+def active_run(thread: Thread) -> Run | None:
+    """The run that answers now. Of those that wait behind it nothing can be told yet."""
+    return Run.objects.filter(thread=thread, parent=None, status__in=ACTIVE_RUNS).first()
+
+
+def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
+    """Up to `limit` runs that answer to messages, with a number below `before`, latest first."""
+    runs = Run.objects.filter(thread=thread, parent=None)
+    if before is not None:
+        runs = runs.filter(number__lt=before)
+    return list(runs.order_by("-number")[:limit])
+
+
+def within_reason(runs: Sequence[Run]) -> list[Run]:
+    """The first of `runs` whose outcomes have `MAX_EVENTS` together, and at least one."""
+    rows = RunEvent.objects.filter(run__in=runs).exclude(type__in=_DELTAS)
+    counts = dict(rows.values_list("run").annotate(Count("seq")).order_by())
+    total, kept = 0, list[Run]()
+    for run in runs:
+        total += counts.get(run.pk, 0)
+        if kept and total > MAX_EVENTS:
+            break
+        kept.append(run)
+    return kept
+
+
+def messages_of(runs: Sequence[Run]) -> dict[str, Message]:
+    """The person's message of each run, by the run's id."""
+    rows = Message.objects.filter(run__in=runs, role=MessageRole.USER, turn=0)
+    return {message.run_id: message for message in rows}
+
+
+def outcome_events(
+    run_ids: Collection[str], *, upto: int | None = None
+) -> dict[str, tuple[StoredEvent, ...]]:
+    """The events of runs in order, without the pieces of texts; `upto` is the last seq wanted."""
+    rows = RunEvent.objects.filter(run__in=run_ids).exclude(type__in=_DELTAS)
+    if upto is not None:
+        rows = rows.filter(seq__lte=upto)
+    found = defaultdict(list)
+    columns = ("run_id", "seq", "type", "data", "created_at")
+    for run_id, *row in rows.order_by("run_id", "seq").values_list(*columns):
+        found[run_id].append(tuple(row))
+    return {run_id: stored_events(run_id, found[run_id]) for run_id in run_ids}
+
+
+def asked_at(run: Run, approval_ids: Collection[str]) -> int:
+    """The seq of the event with which `run` was parked for these requests; 0 if it never was.
+
+    Of one that was asked anew meanwhile, the last with which it was parked at all.
+    """
+    parked = RunEvent.objects.filter(run=run, type="run.suspended").order_by("seq")
+    last = fitting = 0
+    for seq, text in parked.values_list("seq", "data"):
+        data = json.loads(text)
+        if data["reason"] == "approval":
+            last = seq
+            if not set(approval_ids).isdisjoint(data["approval_ids"]):
+                fitting = seq
+    return fitting or last

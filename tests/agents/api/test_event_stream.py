@@ -1,0 +1,196 @@
+"""A run's events over HTTP: from any point, live, and only for who may read them."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from agents.api.streaming import RECHECK_SECONDS
+from agents.conf import VelSettings
+from tests.support.site import Site, site
+from tests.support.sse import Stream
+
+__all__ = ["site"]
+
+DELTA = ("text.delta", {"part_id": "1.0", "text": "a"})
+DONE: list[tuple[str, dict[str, Any]]] = [("run.completed", {"finish_reason": "end_turn"})]
+
+
+@pytest.fixture(scope="module")
+def token(site: Site) -> str:
+    return str(site.do("make_token", user="olga", scopes=["read"]))
+
+
+def seqs(events: list[dict[str, Any]]) -> list[int]:
+    return [event["seq"] for event in events]
+
+
+def test_a_watcher_gets_what_was_there_and_what_comes_until_the_end(site: Site, token: str) -> None:
+    run = site.do("make_run", owner="olga")
+    site.do("append", run=run, events=[("run.started", {"agent": "assistant"}), DELTA])
+    with Stream(site, f"runs/{run}/events/stream", token=token) as stream:
+        assert stream.status == 200
+        assert stream.response.headers["content-type"] == "text/event-stream"
+        assert stream.response.headers["x-accel-buffering"] == "no"
+        frames = stream.frames()
+        assert next(frames) == {"retry": "2000"}
+        started, delta = next(frames), next(frames)
+        assert started["id"] == "1"
+        event = json.loads(started["data"])
+        assert (event["run_id"], event["type"]) == (run, "run.started")
+        assert event["data"] == {"agent": "assistant"}
+        assert delta["id"] == "2"
+
+        said = {"part_id": "1.0", "text": "é\n\r\u2028 data: x"}
+        site.do("append", run=run, events=[("text.completed", said)])
+        assert json.loads(next(frames)["data"])["data"] == said
+        site.do("append", run=run, events=DONE, status="completed")
+        assert next(frames)["id"] == "4"
+        assert list(frames) == [{"event": "end", "data": "{}"}]
+
+
+@pytest.mark.parametrize(
+    ("query", "header"), [("after=3", None), ("", "3"), ("after=1", "3"), ("after=0", "3")]
+)
+def test_who_comes_back_gets_what_was_missed_once(
+    site: Site, token: str, query: str, header: str | None
+) -> None:
+    run = site.do("make_run", owner="olga")
+    site.do("append", run=run, events=[DELTA] * 5)
+    headers = {"Last-Event-ID": header} if header else {}
+
+    path = f"runs/{run}/events/stream?{query}"
+    with Stream(site, path, token=token, headers=headers) as stream:
+        assert seqs(stream.take(2)) == [4, 5]
+
+
+def test_who_has_everything_of_an_ended_run_is_told_to_stay_away(site: Site, token: str) -> None:
+    run = site.do("make_run", owner="olga")
+    site.do("append", run=run, events=[DELTA, *DONE], status="completed")
+
+    with Stream(site, f"runs/{run}/events/stream?after=1", token=token) as stream:
+        assert seqs(stream.take(1)) == [2]
+    headers = {"Last-Event-ID": "2"}
+    with Stream(site, f"runs/{run}/events/stream", token=token, headers=headers) as stream:
+        assert stream.status == 204
+
+
+def test_a_tree_has_subagents_whose_events_move_no_position(site: Site, token: str) -> None:
+    run = site.do("make_run", owner="olga")
+    child = site.do("make_child", parent=run)
+    ended = [("text.completed", {"part_id": "1.0", "text": "x"})]
+    site.do("end", run=child, status="completed", events=ended)
+    site.do("append", run=run, events=DONE, status="completed")
+
+    with Stream(site, f"runs/{run}/events/stream?tree=all", token=token) as stream:
+        frames = [frame for frame in stream.frames() if "data" in frame and "event" not in frame]
+    told = [(json.loads(frame["data"])["run_id"], frame.get("id")) for frame in frames]
+    assert (child, None) in told
+    assert [seq for of, seq in told if of == run] == [str(n + 1) for n in range(len(told) - 2)]
+
+    path = f"runs/{run}/events/stream?tree=all&at={child}:1"
+    with Stream(site, path, token=token) as stream:
+        again = [event for event in stream.events() if event["run_id"] == child]
+    assert seqs(again) == [2]
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "code"),
+    [
+        ("after=-1", {}, "invalid"),
+        ("after=x", {}, "invalid"),
+        ("after=1&after=2", {}, "invalid"),
+        ("tree=some", {}, "invalid"),
+        ("at=x", {}, "invalid"),
+        ("at=a:1,", {}, "invalid"),
+        ("at=a:99999999999999999999", {}, "invalid"),
+        ("surprise=1", {}, "invalid"),
+        ("", {"Last-Event-ID": "seven"}, "invalid"),
+        ("", {"Last-Event-ID": "9223372036854775808"}, "invalid"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    site: Site, token: str, query: str, headers: dict[str, str], code: str
+) -> None:
+    run = site.do("make_run", owner="olga")
+    path = f"runs/{run}/events/stream?{query}"
+    with Stream(site, path, token=token, headers=headers) as stream:
+        assert stream.status == 400
+        assert stream.problem()["code"] == code
+
+
+def test_strangers_are_told_that_there_is_nothing(site: Site, token: str) -> None:
+    run = site.do("make_run", owner="peter")
+    path = f"runs/{run}/events/stream"
+    with Stream(site, path, token=token) as stream:
+        assert (stream.status, stream.problem()["code"]) == (404, "not_found")
+    with Stream(site, path) as stream:
+        assert (stream.status, stream.problem()["code"]) == (401, "not_authenticated")
+    narrow = site.do("make_token", user="peter", scopes=["run"])
+    with Stream(site, path, token=narrow) as stream:
+        assert (stream.status, stream.problem()["code"]) == (403, "insufficient_scope")
+
+
+def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
+    site.do("make_user", name="tara")
+    runs = {why: site.do("make_run", owner="tara") for why in ("revoked", "out", "deleted")}
+    for run in runs.values():
+        site.do("append", run=run, events=[DELTA])
+    token = site.do("make_token", user="tara", scopes=["read"])
+    session, other = site.do("sign_in", user="tara"), site.do("sign_in", user="tara")
+    with ExitStack() as closing:
+        streams = {
+            why: closing.enter_context(Stream(site, f"runs/{run}/events/stream", **key))
+            for (why, run), key in zip(
+                runs.items(),
+                ({"token": token}, {"session": session}, {"session": other}),
+                strict=True,
+            )
+        }
+        for stream in streams.values():
+            stream.take(1)
+        began = time.monotonic()
+        site.do("revoke_tokens", user="tara")
+        site.do("sign_out", session=session)
+        site.do("delete_run", run=runs["deleted"])
+
+        codes = {}
+        for why, stream in streams.items():
+            last = stream.last()
+            assert last["event"] == "closed"
+            codes[why] = json.loads(last["data"])["code"]
+        assert time.monotonic() - began < 2 * RECHECK_SECONDS
+    assert codes == {
+        "revoked": "authentication_failed",
+        "out": "not_authenticated",
+        "deleted": "not_found",
+    }
+
+
+def test_silence_is_filled_and_nobody_has_too_many(site: Site) -> None:
+    site.do("make_user", name="greta")
+    greedy = site.do("make_token", user="greta", scopes=["read"])
+    run = site.do("make_run", owner="greta")
+    limit = VelSettings().STREAMS_PER_USER
+    path = f"runs/{run}/events/stream"
+    streams = [Stream(site, path, token=greedy) for _ in range(limit)]
+    with Stream(site, path, token=greedy) as stream:
+        assert (stream.status, stream.problem()["code"]) == (429, "too_many_streams")
+    frames = streams[0].frames()
+    assert next(frames) == {"retry": "2000"}
+    assert next(frames) == {"": "ping"}
+    for stream in streams:
+        stream.__exit__(None, None, None)
+
+    # Who has hung up is noticed.
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with Stream(site, path, token=greedy) as stream:
+            if stream.status == 200:
+                return
+        time.sleep(0.1)
+    raise AssertionError("no stream was given back")
