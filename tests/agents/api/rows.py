@@ -17,7 +17,7 @@ from agents.services.runs import RunRequest, create_run
 from agents.services.tokens import create_token
 from agents.states import Decision, RunStatus, ToolCallStatus, WaitReason
 
-ALL_SCOPES = ("read", "run", "approve")
+ALL_SCOPES = ("read", "run", "approve", "manage")
 INPUT = {"command": "rm -r build"}
 
 

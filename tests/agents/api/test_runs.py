@@ -39,6 +39,7 @@ def test_a_message_becomes_a_queued_run() -> None:
         "id": run.id,
         "thread": run.thread_id,
         "parent": None,
+        "resumed_from": None,
         "depth": 0,
         "subagent": "",
         "children": 0,
@@ -169,7 +170,7 @@ def test_an_idempotency_key_makes_one_run() -> None:
     client = client_for(make_user("ann"))
     first = post(client, RUNS, BODY, **{"Idempotency-Key": "k1"})
     again = post(client, RUNS, BODY, **{"Idempotency-Key": "k1"})
-    assert (first.status_code, again.status_code) == (201, 200)
+    assert (first.status_code, again.status_code) == (201, 201)
     assert first.json() == again.json()
     assert Run.objects.count() == 1
 

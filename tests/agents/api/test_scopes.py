@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.urls import URLPattern
 
 from agents.api.base import ApiView, UnknownUrl
+from agents.api.permissions import SESSION_ONLY
 from agents.api.urls import urlpatterns
 from agents.models import TokenScope
 from tests.agents.api.rows import (
@@ -20,7 +23,7 @@ from tests.agents.api.rows import (
     problem_of,
 )
 
-READ, RUN, APPROVE = "read", "run", "approve"
+READ, RUN, APPROVE, MANAGE = "read", "run", "approve", "manage"
 
 
 def endpoints() -> list[tuple[str, str, str]]:
@@ -34,18 +37,18 @@ def endpoints() -> list[tuple[str, str, str]]:
         ("GET", "/api/v1/agents", READ),
         ("GET", memory, READ),
         ("GET", f"{memory}/AGENTS.md", READ),
-        ("PUT", f"{memory}/knowledge/a.md", APPROVE),
-        ("DELETE", f"{memory}/knowledge/a.md", APPROVE),
+        ("PUT", f"{memory}/knowledge/a.md", MANAGE),
+        ("DELETE", f"{memory}/knowledge/a.md", MANAGE),
         ("GET", f"{memory}-revisions", READ),
-        ("POST", f"{memory}-restore", APPROVE),
+        ("POST", f"{memory}-restore", MANAGE),
         ("GET", f"{agent}/skills", READ),
-        ("POST", f"{agent}/skills", APPROVE),
-        ("PUT", f"{agent}/skills/1", APPROVE),
-        ("PATCH", f"{agent}/skills/1", APPROVE),
-        ("DELETE", f"{agent}/skills/1", APPROVE),
+        ("POST", f"{agent}/skills", MANAGE),
+        ("PUT", f"{agent}/skills/1", MANAGE),
+        ("PATCH", f"{agent}/skills/1", MANAGE),
+        ("DELETE", f"{agent}/skills/1", MANAGE),
         ("GET", "/api/v1/skills", READ),
         ("GET", "/api/v1/skills/1/files/SKILL.md", READ),
-        ("POST", "/api/v1/skills/1/versions/1/review", APPROVE),
+        ("POST", "/api/v1/skills/1/versions/1/review", MANAGE),
         ("GET", "/api/v1/runs", READ),
         ("POST", "/api/v1/runs", RUN),
         ("GET", run, READ),
@@ -66,7 +69,7 @@ def call(client: APIClient, method: str, url: str) -> int:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("scope", [READ, RUN, APPROVE])
+@pytest.mark.parametrize("scope", [READ, RUN, APPROVE, MANAGE])
 def test_a_token_does_what_its_scope_says_and_nothing_else(scope: str) -> None:
     listed = endpoints()
     client = client_for(User.objects.get(username="ann"), scope)
@@ -103,4 +106,37 @@ def test_every_method_of_every_view_names_its_scope(pattern: URLPattern) -> None
         name.upper() for name in ("get", "post", "put", "patch", "delete") if hasattr(view, name)
     }
     assert set(view.scopes) == answered
-    assert set(view.scopes.values()) <= set(TokenScope.values)
+    assert set(view.scopes.values()) <= {*TokenScope.values, SESSION_ONLY}
+
+
+def all_methods() -> list[tuple[str, str, str]]:
+    """Method, an address and needed scope of every method of every endpoint."""
+    found = []
+    for pattern in urlpatterns:
+        view = pattern.callback.view_class
+        address = re.sub(r"<int:\w+>", "1", str(pattern.pattern))
+        address = "/api/v1/" + re.sub(r"<\w+:\w+>", "x", address)
+        found += [(method, address, scope) for method, scope in view.scopes.items()]
+    return found
+
+
+@pytest.mark.django_db
+def test_all_scopes_but_the_needed_one_do_not_suffice() -> None:
+    ann = make_user("ann")
+    clients = {
+        needed: client_for(ann, *sorted(set(TokenScope.values) - {needed}))
+        for needed in (*TokenScope.values, SESSION_ONLY)
+    }
+    for method, address, needed in all_methods():
+        refused = clients[needed].generic(method, address)
+        assert refused.status_code == 403, (method, address)
+        assert problem_of(refused)["code"] == "insufficient_scope"
+
+
+def test_what_only_reads_needs_no_more_than_read() -> None:
+    reading = {scope for method, _, scope in all_methods() if method == "GET"}
+    assert reading == {READ, SESSION_ONLY}
+    writing = {(method, path) for method, path, scope in all_methods() if scope == READ}
+    posts = {path for method, path in writing if method != "GET"}
+    # The first changes nothing; the second needs `run` or `approve`, too, by what is posted.
+    assert posts == {"/api/v1/agents/x/policy/rehearse", "/api/v1/agents/x/chat"}

@@ -1,0 +1,72 @@
+"""A person's threads: listed, read and named."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import Q
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.files import thread_of
+from agents.api.operations import Page, operation
+from agents.api.pages import ordered_page
+from agents.api.serializers.lists import created_between
+from agents.api.serializers.strict import read_body, read_query
+from agents.api.serializers.threads import (
+    THREAD_ORDER,
+    ThreadBody,
+    ThreadListQuery,
+    ThreadShape,
+    with_thread_columns,
+)
+from agents.models import TokenScope
+from agents.selectors.visible import threads_for
+from agents.services.errors import NotFound
+from agents.services.threads import rename_thread
+
+
+class Threads(ApiView):
+    """`GET /threads`: your own, the newest first."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation("list_threads", "List your threads", query=ThreadListQuery, answer=Page(ThreadShape))
+    def get(self, request: Request) -> Response:
+        query = read_query(ThreadListQuery, request)
+        threads = with_thread_columns(threads_for(person(request)))
+        threads = threads.filter(**created_between(query))
+        if "agent" in query:
+            threads = threads.filter(agent__slug=query["agent"])
+        if "key" in query:
+            threads = threads.filter(key=query["key"])
+        if "status" in query:
+            threads = threads.filter(Q(("last_status", query["status"])))
+        return ordered_page(threads, ThreadShape().to_representation, query, THREAD_ORDER)
+
+
+class OneThread(ApiView):
+    """`GET` and `PATCH /threads/{id}`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "PATCH": TokenScope.RUN}
+
+    @operation("get_thread", "Read a thread", answer=ThreadShape)
+    def get(self, request: Request, thread_id: str) -> Response:
+        return Response(show_thread(person(request), thread_id))
+
+    @operation("rename_thread", "Give a thread a title", body=ThreadBody, answer=ThreadShape)
+    def patch(self, request: Request, thread_id: str) -> Response:
+        user = person(request)
+        thread = thread_of(user, thread_id)
+        rename_thread(thread, read_body(ThreadBody, request)["title"])
+        return Response(show_thread(user, thread_id))
+
+
+def show_thread(user: AbstractBaseUser, thread_id: str) -> dict[str, object]:
+    """A thread of `user`'s own."""
+    thread = with_thread_columns(threads_for(user)).filter(pk=thread_id).first()
+    if thread is None:
+        raise NotFound(f"You have no thread {thread_id!r}.", code="unknown_thread")
+    return ThreadShape(thread).data

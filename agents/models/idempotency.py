@@ -1,0 +1,32 @@
+"""Requests that must not be carried out twice, and what was answered to them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from agents.models.run import Run
+
+
+class IdempotencyKey(models.Model):
+    """A key that a person's program chose for one request. `answer` is the body as JSON text.
+
+    A message from a page or a socket has a `run` and no answer.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    body_hash = models.CharField(max_length=64)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="+")
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.TextField(blank=True)
+    location = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "key"], name="idempotency_key_per_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,38 @@
+"""The to-do list of a thread as it was at some point of its conversation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agents.models import Run, RunEvent, ToolCall
+from agents.states import ToolCallStatus
+
+UPDATED = "todos.updated"
+TOOL = "write_todos"
+
+
+def todos_after(run: Run, turn: int | None = None) -> list[dict[str, Any]]:
+    """`{id, content, status, active_form, note}` of each item, as it was after a turn.
+
+    `turn` None: at the end of the run, or now. The list is one for the whole thread.
+    """
+    own = RunEvent.objects.filter(run=run.pk, type=UPDATED).order_by("seq")
+    if turn is not None:
+        # Each call that changed the list left one event.
+        calls = ToolCall.objects.filter(
+            run=run.pk, turn__lte=turn, tool=TOOL, status=ToolCallStatus.SUCCEEDED
+        )
+        own = own[: calls.count()]
+    events = list(own.values_list("data", flat=True)) if turn is not None else _last(own)
+    if not events:
+        before = RunEvent.objects.filter(
+            run__thread=run.thread_id, run__number__lt=run.number, type=UPDATED
+        )
+        events = _last(before.order_by("run__number", "seq"))
+    return list(json.loads(events[-1])["todos"]) if events else []
+
+
+def _last(events: Any) -> list[str]:
+    found = events.last()
+    return [found.data] if found is not None else []

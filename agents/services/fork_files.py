@@ -1,0 +1,153 @@
+"""The files with which a forked thread begins: those of a step of another thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db.models import Q
+
+from agents.conf import vel_settings
+from agents.models import (
+    Effect,
+    Run,
+    SnapshotCause,
+    StateFile,
+    Thread,
+    ToolCall,
+    WorkspaceSnapshot,
+)
+from agents.services.errors import Conflict
+from agents.services.file_changes import load_state, shown_path
+from agents.services.snapshots import snapshot_store
+from agents.services.thread_files import has_workspace
+from agents.services.workspaces import open_workspace, workspace_location
+from sandbox.paths import AREAS
+from sandbox.removal import remove_tree
+from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotStore, restore
+
+NOW = "now"
+THEN = "then"
+NONE = "none"
+CHOICES = (THEN, NOW, NONE)
+
+LIMITS = SnapshotLimits(file_bytes=256 * 1024**2, read_bytes=1024**3, seconds=30.0)
+"""Of what is copied as it is now; what is over them is named in the answer."""
+
+_COPIED = tuple(area for area in AREAS if area != "skills")
+"""Skills are mounted anew by each run."""
+
+
+@dataclass(slots=True)
+class CopiedFiles:
+    """How many paths were written, and (path, why) of those that could not be."""
+
+    written: int = 0
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+
+def state_after(run: Run, turn: int) -> str | None:
+    """The kept state of the thread's files after a turn; None: they are now as they were then.
+
+    Raises `Conflict` where what they were is not kept.
+    """
+    later = Q(run__number__gt=run.number) | Q(run=run.pk, turn__gt=turn)
+    calls = ToolCall.objects.filter(later, run__thread=run.thread_id, started_at__isnull=False)
+    # A subagent may have written into what it shares with the thread.
+    writes = calls.filter(~Q(effect=Effect.READ) | Q(children__isnull=False))
+    rows = WorkspaceSnapshot.objects.filter(thread=run.thread_id).order_by("pk")
+    changes = rows.filter(cause=SnapshotCause.CALL)
+    before = changes.exclude(later).last()
+    restores = rows.filter(cause=SnapshotCause.RESTORE)
+    if before is not None:
+        restores = restores.filter(pk__gt=before.pk)
+    if not writes.exists() and not restores.exists():
+        return None
+    if before is not None:
+        return before.manifest
+    if not has_workspace(run.thread) or vel_settings().SNAPSHOT_TURNS == 0:
+        raise _not_kept()
+    first = changes.filter(later).select_related("run").first()
+    if first is None:
+        if rows.exists():
+            raise _not_kept()
+        return None  # what has run since changed nothing
+    assert first.run is not None
+    # A call before the oldest row that is kept may have changed them as well.
+    earlier = Q(run__number__lt=first.run.number) | Q(run=first.run, turn__lt=first.turn)
+    if writes.filter(earlier).exists():
+        raise _not_kept()
+    return first.base
+
+
+def _not_kept() -> Conflict:
+    return Conflict(
+        "What the files were at this step is not kept: say `files`: `now` for those that the "
+        "thread has now, or `none` for no files.",
+        code="files_not_kept",
+    )
+
+
+def copy_directories(source: Thread, target: Thread, state: str | None) -> CopiedFiles:
+    """Give the new thread `target` its directories with the files of `source`.
+
+    `state` None: those of this moment. Uploads are never changed, and are those of this moment.
+    The source is only read; its snapshots are left as they are. Raises OSError, `SandboxError`,
+    and `NotFound` for a state that is no longer kept.
+    """
+    workspace = open_workspace(workspace_location(target))
+    owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
+    areas = {area: workspace.directories[area] for area in _COPIED}
+    there = _directories(source)
+    copied = CopiedFiles()
+    if state is not None:
+        store = snapshot_store(source.pk)
+        _put(store, areas, load_state(store, state), owner, copied)
+        there = {area: place for area, place in there.items() if area == "user_uploads"}
+    aside = SnapshotStore(vel_settings().snapshots / target.pk / "fork", LIMITS)
+    try:
+        _put(aside, areas, aside.load(aside.take(there).manifest), owner, copied)
+    finally:
+        remove_tree(aside.directory)
+    return copied
+
+
+def _put(
+    store: SnapshotStore,
+    areas: Mapping[str, Path],
+    target: Manifest,
+    owner: tuple[int, int] | None,
+    copied: CopiedFiles,
+) -> None:
+    done = restore(store, areas, Manifest({}), target, owner)
+    copied.written += done.written
+    copied.left_out += [(shown_path(path), reason) for path, reason in done.failed]
+
+
+def _directories(thread: Thread) -> dict[str, Path]:
+    """Those that there are. Looking makes none."""
+    base = vel_settings().workspaces / thread.pk
+    found = {area: base / area for area in _COPIED}
+    if thread.workspace_path:
+        found["workspace"] = Path(thread.workspace_path)
+    return {area: place for area, place in found.items() if place.is_dir()}
+
+
+def copy_rows(source: Thread, target: Thread) -> CopiedFiles:
+    """The files of a thread without directories. In the transaction that makes the fork."""
+    rows = StateFile.objects.filter(thread=source).order_by("pk")
+    made = [
+        StateFile(thread=target, path=row.path, content=row.content)
+        for row in rows.iterator(chunk_size=50)
+    ]
+    StateFile.objects.bulk_create(made, batch_size=50)
+    return CopiedFiles(len(made))
+
+
+def remove_directories(thread_id: str) -> None:
+    """Of a fork that came to nothing."""
+    settings = vel_settings()
+    remove_tree(settings.workspaces / thread_id)
+    remove_tree(settings.snapshots / thread_id)

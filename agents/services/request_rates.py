@@ -1,0 +1,99 @@
+"""How many requests are let in, over all web processes, without a write for each of them.
+
+A process takes a share of a minute's requests with one statement and hands them out from memory.
+The row in the database decides, so that the limit holds however many processes there are and
+whatever cache the project has; what a process has left of its share when the minute ends is lost,
+so that a person may get up to a fiftieth for each process less than the limit, never more.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+
+from django.db import connection
+
+from agents.models import RequestCount
+
+MINUTE = 60
+SHARES = 50
+"""A process takes this part of the limit at a time."""
+KEEP_MINUTES = 60
+
+
+@dataclass(slots=True)
+class _Share:
+    minute: int
+    left: int = 0
+    is_used_up: bool = False
+
+
+_shares: dict[str, _Share] = {}
+_lock = threading.Lock()
+_cleared = 0
+
+
+def wait_for(subject: str, per_minute: int) -> int:
+    """Count one request of `subject`. 0: it is let in; else the seconds until one may be.
+
+    A limit of 0 lets everything in and writes nothing.
+    """
+    if per_minute <= 0:
+        return 0
+    minute = int(time.time() // MINUTE)
+    with _lock:
+        share = _share_of(subject, minute)
+        if share.left > 0:
+            share.left -= 1
+            return 0
+        if share.is_used_up:
+            return _until_next(minute)
+    # Not under the lock: other people's requests do not wait for this statement.
+    asked = max(1, per_minute // SHARES)
+    used = _take(subject, minute, asked)
+    granted = asked - max(0, used - per_minute)
+    with _lock:
+        share = _share_of(subject, minute)
+        if granted <= 0:
+            share.is_used_up = True
+            return _until_next(minute)
+        share.left += granted - 1
+    return 0
+
+
+def forget_shares() -> None:
+    """Let this process ask the database anew."""
+    with _lock:
+        _shares.clear()
+
+
+def _share_of(subject: str, minute: int) -> _Share:
+    global _cleared
+    if _cleared != minute:  # what was of other minutes is worth nothing
+        _cleared = minute
+        _shares.clear()
+    return _shares.setdefault(subject, _Share(minute))
+
+
+def _until_next(minute: int) -> int:
+    return max(1, math.ceil((minute + 1) * MINUTE - time.time()))
+
+
+def _take(subject: str, minute: int, count: int) -> int:
+    """Add to the row of this minute; what it has then. Rows of long ago go now and then."""
+    table = RequestCount._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'INSERT INTO "{table}" (subject, minute, used) VALUES (%s, %s, %s)'  # noqa: S608
+            " ON CONFLICT (subject) DO UPDATE SET"
+            f' used = CASE WHEN "{table}".minute = excluded.minute'
+            f' THEN "{table}".used + excluded.used ELSE excluded.used END,'
+            " minute = excluded.minute RETURNING used",
+            [subject, minute, count],
+        )
+        used = int(cursor.fetchone()[0])
+    if used == count:  # the first of this minute
+        RequestCount.objects.filter(minute__lt=minute - KEEP_MINUTES).delete()
+    return used

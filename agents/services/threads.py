@@ -1,0 +1,22 @@
+"""Changing what people call a thread."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents.models import Thread
+from agents.services.errors import InvalidRequest
+
+MAX_TITLE = 200
+
+
+@transaction.atomic
+def rename_thread(thread: Thread, title: str) -> Thread:
+    """Give it another title, in one line. Raises `InvalidRequest`."""
+    title = " ".join(title.split())
+    if not 0 < len(title) <= MAX_TITLE or "\x00" in title:
+        raise InvalidRequest(f"A title has 1 to {MAX_TITLE} characters.")
+    thread = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+    thread.title = title
+    thread.save(update_fields=["title", "updated_at"])
+    return thread
