@@ -12,22 +12,27 @@ from django.views.decorators.http import require_safe
 
 from agents.downloads import attachment
 from agents.models import Run
+from agents.png import MAX_BYTES
 from agents.selectors.visible import runs_for
 from agents.services.thread_files import readable_files
 from agents.web.pages import PersonRequest, page
 from sandbox.backends import FileBackend
 from sandbox.backends.budget import Budget, FileLimits
+from sandbox.backends.protocol import OpenedFile
 from sandbox.errors import FileError
 from sandbox.paths import SANDBOX_ROOT, is_within
 
 OUTPUTS = f"{SANDBOX_ROOT}/outputs"
 MAX_DEPTH = 8
 MAX_FILES = 200
+PICTURES = (".png",)
+"""What is shown in a page. Other files are downloads only."""
 LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
 
 
 def list_files(run: Run) -> dict[str, Any]:
-    """The deliverables of the run's thread: `files` of name, size in bytes and url; `is_cut`."""
+    """The deliverables of the run's thread: `files` of name, size in bytes, url and, for what can
+    be shown, picture; and `is_cut`."""
     backend, top = _backend_of(run)
     budget = Budget(LIMITS)
     files: list[dict[str, Any]] = []
@@ -41,7 +46,8 @@ def list_files(run: Run) -> dict[str, Any]:
             path = entry.path.removeprefix(top).lstrip("/")
             found = backend.stat(entry.path)
             size = found.size if found else None
-            files.append({"name": path, "size": size, "url": _url(run, path)})
+            picture = _url(run, path, "web:run-picture") if _is_picture(path, size) else None
+            files.append({"name": path, "size": size, "url": _url(run, path), "picture": picture})
     except FileError:
         pass  # no directory yet: nothing was made
     return {"files": sorted(files, key=lambda file: file["name"]), "is_cut": budget.cut is not None}
@@ -52,15 +58,23 @@ def list_files(run: Run) -> dict[str, Any]:
 def download(request: PersonRequest, run_id: str, path: str) -> StreamingHttpResponse:
     """One deliverable as an attachment. 404 for whatever is none, or not the person's."""
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
+    return attachment(deliverable(run, path), path)
+
+
+def deliverable(run: Run, path: str) -> OpenedFile:
+    """One deliverable of the run's thread, open for reading. Http404 for whatever is none."""
     backend, top = _backend_of(run)
     try:
         full = backend.resolve(f"{top.rstrip('/')}/{path}")
         if not is_within(full, top):
             raise Http404("Only deliverables can be downloaded.")
-        opened = backend.open_file(full)
+        return backend.open_file(full)
     except FileError as error:
         raise Http404(str(error)) from None
-    return attachment(opened, full)
+
+
+def _is_picture(path: str, size: int | None) -> bool:
+    return path.lower().endswith(PICTURES) and size is not None and size <= MAX_BYTES
 
 
 def _backend_of(run: Run) -> tuple[FileBackend, str]:
@@ -70,8 +84,8 @@ def _backend_of(run: Run) -> tuple[FileBackend, str]:
     return files, OUTPUTS if in_workspace else "/"
 
 
-def _url(run: Run, path: str) -> str | None:
+def _url(run: Run, path: str, name: str = "web:run-file") -> str | None:
     """None for a path that no URL pattern takes: one with a line break."""
     if "\n" in path:
         return None
-    return reverse("web:run-file", args=[run.pk, "-"]).removesuffix("-") + quote(path)
+    return reverse(name, args=[run.pk, "-"]).removesuffix("-") + quote(path)

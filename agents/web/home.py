@@ -1,28 +1,21 @@
-"""The first page: start a run, and find the last ones again."""
+"""The first page: what needs attention, a new run, the agents, and the last runs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from agents.ids import new_id
-from agents.models import Run
+from agents.models import Message, MessageRole, Run
+from agents.selectors.attention import attention_for, own_runs
 from agents.selectors.visible import agents_for
 from agents.services.agents import SCRIPTED, default_provider
 from agents.services.demo import DEMO_SLUG
 from agents.services.errors import ServiceError
-from agents.services.runs import RunRequest, create_run
-from agents.services.uploads import (
-    check_uploads,
-    distinct_names,
-    message_with_uploads,
-    store_uploads,
-)
-from agents.web.history import own_runs
+from agents.services.runs import RunRequest
+from agents.services.uploads import create_run_with
+from agents.web.cards import cards_of
 from agents.web.pages import PersonRequest, page
 from agents.web.upload_limit import limited_upload
 from sandbox.errors import SandboxError
@@ -34,9 +27,12 @@ RECENT_RUNS = 10
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def home(request: PersonRequest) -> HttpResponse:
-    """GET shows the form, POST starts a run with its files and goes to its page."""
+    """GET shows the form, POST starts a run with its files and goes to its page.
+
+    `?agent=` chooses one; `?again=` fills in what an own run was asked.
+    """
     if request.method != "POST":
-        return show_home(request)
+        return show_home(request, _prefilled(request))
     asked = RunRequest(
         agent=request.POST.get("agent", ""),
         # Browsers send line breaks of a form as CR LF.
@@ -52,19 +48,23 @@ def home(request: PersonRequest) -> HttpResponse:
     return redirect("web:run", run_id=run.id)
 
 
+def _prefilled(request: PersonRequest) -> RunRequest | None:
+    again = request.GET.get("again", "")
+    if not again:
+        return RunRequest(agent=request.GET.get("agent", ""), message="", source="web")
+    run = own_runs(request.user).filter(pk=again.replace("\0", "")).first()
+    if run is None:
+        return None
+    asked = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
+    message = asked.text if asked else ""
+    return RunRequest(agent=run.thread.agent.slug, message=message, source="web")
+
+
 def _start(request: PersonRequest, asked: RunRequest) -> Run:
     """The run, with its files in place before anybody can claim it."""
     files = request.FILES.getlist("files")
     key = request.POST.get("key") or None
-    check_uploads(files)
-    if files and asked.message.strip():
-        message = message_with_uploads(asked.message, distinct_names(files))
-        asked = replace(asked, message=message)
-    with transaction.atomic():
-        made = create_run(asked, owner=request.user, idempotency_key=key)
-        if files and made.created:
-            store_uploads(made.run.thread, files)
-    return made.run
+    return create_run_with(asked, files, owner=request.user, idempotency_key=key).run
 
 
 def show_home(
@@ -77,11 +77,15 @@ def show_home(
             "slug": agent.slug,
             "name": agent.name,
             "description": agent.description,
+            "model": agent.model,
             "is_scripted": (agent.provider or default_provider()) == SCRIPTED,
         }
         for agent in agents_for(person)
     ]
+    attention = attention_for(person)
     context = {
+        "attention": attention,
+        "cards": cards_of(attention.requests, person, opened=False),
         "agents": agents,
         "asked": asked,
         "problem": problem,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -25,11 +26,14 @@ from agents.selectors.visible import (
 from agents.services.agents import SCRIPTED
 from agents.services.errors import NotAllowed, ServiceError
 from agents.services.run_control import cancel_for, may_cancel
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs import RunRequest
+from agents.services.uploads import create_run_with
 from agents.states import ApprovalStatus, RunStatus
 from agents.web.cards import card_json, cards_of
 from agents.web.files import list_files
 from agents.web.pages import PersonRequest, page
+from agents.web.upload_limit import limited_upload
+from sandbox.errors import SandboxError
 
 THREAD_RUNS = 50
 """How many runs of its thread a page links to, the last ones."""
@@ -49,12 +53,14 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
     context = {
         "run": run,
         "message": _message_text(run),
+        "uploads": run.uploads.all() if run.has_uploads else (),
         "spec": spec,
         "is_scripted": spec["provider"] == SCRIPTED,
         "is_owner": is_owner,
         "may_cancel": may_cancel(request.user, run),
         "may_write": is_owner and run.parent_id is None,
         **_above(request.user, run),
+        "usage": usage_of_family(run),
         "key": new_id(),
     }
     return render(request, "web/run.html", context)
@@ -69,9 +75,9 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
     return JsonResponse(
         {
             "status": run.status,
-            "tokens": run.clock.total_tokens,
-            "turns": run.clock.turn,
-            "cost": None if run.clock.cost is None else f"{run.clock.cost:.4f}",
+            **usage_of_family(run),
+            "started_at": _iso(run.started_at),
+            "ended_at": _iso(run.ended_at),
             **_approvals(request.user, run),
             "outputs": list_files(run) if may_read else {"files": [], "is_cut": False},
             "thread": _thread(request.user, run),
@@ -91,10 +97,14 @@ def cancel(request: PersonRequest, run_id: str) -> HttpResponse:
     return redirect("web:run", run_id=run.id)
 
 
+@limited_upload
 @page
 @require_POST
 def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
-    """Go on with the run's thread: to the new run's page, or back while it waits its turn."""
+    """Go on with the run's thread, with files if there are any.
+
+    To the new run's page, or back while it waits its turn.
+    """
     run = get_object_or_404(
         runs_for(request.user).select_related("thread__agent"),
         pk=run_id,
@@ -109,14 +119,39 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
         source="web",
     )
     try:
-        made = create_run(
-            asked, owner=request.user, idempotency_key=request.POST.get("key") or None
+        made = create_run_with(
+            asked,
+            request.FILES.getlist("files"),
+            owner=request.user,
+            idempotency_key=request.POST.get("key") or None,
         )
-    except ServiceError as error:
-        messages.error(request, error.message)
+    except (ServiceError, SandboxError) as error:
+        messages.error(request, str(error))
         return redirect("web:run", run_id=run.id)
     waits = made.run.status == RunStatus.PENDING
     return redirect("web:run", run_id=run.id if waits else made.run.id)
+
+
+def usage_of_family(run: Run) -> dict[str, Any]:
+    """`tokens`, `turns` and `cost` (dollars as text, None: not known) of the run and all below it.
+
+    `own_tokens` are those of the run itself, `members` how many runs are counted.
+    """
+    below = descendants_of(run.pk, Run.objects.select_related("clock"))
+    clocks = [run.clock, *(member.clock for member in below)]
+    costs = [clock.cost for clock in clocks]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "tokens": sum(clock.total_tokens for clock in clocks),
+        "own_tokens": run.clock.total_tokens,
+        "turns": sum(clock.turn for clock in clocks),
+        "members": len(clocks),
+        "cost": f"{sum(known):.4f}" if len(known) == len(costs) else None,
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
 
 
 def _above(person: User, run: Run) -> dict[str, Any]:

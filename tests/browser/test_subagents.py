@@ -118,7 +118,7 @@ def test_an_opened_subagent_is_followed_and_one_in_it_too(site: Site, new_page: 
     fold(page, child).locator("> summary").first.click()
     site.do("append", run=child, events=[("text.completed", {"part_id": "2.0", "text": "More."})])
     fold(page, child).locator("> summary").first.click()
-    expect(fold(page, child).locator("> .inside > .transcript > .said")).to_have_text(
+    expect(fold(page, child).locator("> .inside > .transcript > div > .said")).to_have_text(
         ["I see <b>tests</b>⟨U+200B⟩.", "More."]
     )
     site.do("end", run=deeper, status="completed", events=[])

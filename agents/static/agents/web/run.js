@@ -26,7 +26,9 @@ const tree = new SubagentTree(runId, {
   urlOf,
 });
 const subagents = new Subagents(tree, urlOf);
-const transcript = new Transcript(document.getElementById("transcript"), (data) => subagents.fold(data));
+const transcript = new Transcript(
+  document.getElementById("transcript"), (data) => subagents.fold(data), urlOf(runId), follow,
+);
 const requests = document.getElementById("approvals");
 const approvals = new CardList(requests, { csrf, back: "", isListed: false, runUrl: urlOf(runId) }, {
   decided: wantSummary,
@@ -48,6 +50,11 @@ function applyArrived() {
   arrived = [];
   for (const event of events) apply(event);
   page.dataset.seq = stream.seen.get(runId);
+  follow();
+}
+
+/** Keep the end in view while something is going on, unless the reader is elsewhere. */
+function follow() {
   const isDeciding = requests.contains(document.activeElement);
   if (isFollowing && !isDeciding) scrollTo({ top: document.body.scrollHeight });
 }

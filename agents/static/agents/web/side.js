@@ -17,6 +17,8 @@ export function showStatus(status) {
   badge.textContent = WORDS[status] ?? visible(status);
   const cancel = byId("cancel");
   if (cancel) cancel.hidden = ENDED.has(status);
+  const again = byId("again");
+  if (again) again.hidden = !ENDED.has(status);
 }
 
 export function showTodos(todos) {
@@ -32,10 +34,33 @@ export function showTodos(todos) {
 export function showSummary(summary, runId, runsUrl) {
   showStatus(summary.status);
   byId("tokens").textContent = summary.tokens.toLocaleString("en");
+  const others = summary.members - 1;
+  byId("family").textContent = others ? `With ${others} ${others === 1 ? "subagent" : "subagents"}.` : "";
+  showTime(summary);
   byId("turns").textContent = summary.turns;
   byId("cost").textContent = summary.cost === null ? "unknown" : `$${summary.cost}`;
   showFiles(summary.outputs);
   showThread(summary.thread, runId, runsUrl);
+}
+
+let ticking = null;
+
+/** How long it has taken, or takes: from its first claim on, waiting included. */
+function showTime({ started_at: started, ended_at: ended }) {
+  clearInterval(ticking);
+  const tell = () => {
+    const seconds = Math.max(0, ((ended ? new Date(ended) : Date.now()) - new Date(started)) / 1000);
+    byId("elapsed").textContent = started ? duration(seconds) : "not begun";
+  };
+  tell();
+  if (started && !ended) ticking = setInterval(tell, 1000);
+}
+
+function duration(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${seconds < 10 ? seconds.toFixed(1) : whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
 function showFiles({ files, is_cut: isCut }) {
@@ -43,10 +68,20 @@ function showFiles({ files, is_cut: isCut }) {
   const lines = files.map((file) => {
     const name = file.url ? element("a", { href: file.url, download: "" }) : element("span");
     setText(name, file.name);
-    return element("li", {}, name, element("span", { class: "quiet" }, size(file.size)));
+    const line = element("li", {}, name, element("span", { class: "quiet" }, size(file.size)));
+    if (file.picture) line.append(thumbnail(file));
+    return line;
   });
   if (isCut) lines.push(element("li", { class: "quiet" }, "… and more"));
   byId("files").replaceChildren(...lines);
+}
+
+/** A picture, which opens by itself. What is none after all goes away. */
+function thumbnail({ picture, name }) {
+  const shown = element("img", { src: picture, alt: visible(name), loading: "lazy" });
+  const link = element("a", { href: picture, class: "thumbnail" }, shown);
+  shown.addEventListener("error", () => link.remove());
+  return link;
 }
 
 function showThread(runs, runId, runsUrl) {

@@ -38,7 +38,7 @@ export class Subagents {
   }
 
   followWhileOpen(fold, id, root, problem) {
-    const transcript = new Transcript(root, (data) => this.fold(data));
+    const transcript = new Transcript(root, (data) => this.fold(data), this.urlOf(id));
     const tell = (text) => {
       setText(problem, text);
       problem.hidden = !text;

@@ -1,8 +1,14 @@
 // One tool call, folded: its name, a line of its input, and how it went.
 
-import { appendText, element, plain, setText, visible } from "./text.js";
+import { LongText } from "./long_text.js";
+import { readingElement } from "./reading.js";
+import { element, plain, visible } from "./text.js";
 
 const BRIEF = 200;
+// Calls that are easier read as a diff or a laid out statement than as their inputs.
+const READ = new Set(["write_file", "edit_file", "execute_sql"]);
+// What agents/events/preview.py puts in the place of what it leaves out.
+const CUT = /\n\[… [\d,]+ bytes cut …\]\n/;
 const STATUS = {
   preparing: ["preparing", "queued"],
   called: ["called", "queued"],
@@ -19,7 +25,12 @@ const STATUS = {
 };
 
 export class ToolCard {
-  constructor(tool) {
+  /** `runUrl` is the page of the run that makes the call. */
+  constructor(tool, callId, runUrl) {
+    this.callId = callId;
+    this.runUrl = runUrl;
+    this.isReadable = READ.has(tool);
+    this.isCut = false;
     this.tool = visible(tool);
     this.isCalled = false;
     this.brief = element("span", { class: "brief" });
@@ -27,13 +38,19 @@ export class ToolCard {
     this.input = element("div");
     this.outputLabel = element("div", { class: "label", hidden: "" }, "Output");
     this.output = element("pre", { hidden: "", tabindex: "0" });
+    this.outputText = new LongText(this.output);
+    this.whole = element("button", { type: "button", class: "more", hidden: "" }, "Show all of the input and the output");
+    this.whole.addEventListener("click", () => this.loadWhole(true));
     this.network = element("div");
     this.root = element(
       "details",
       { class: "fold" },
       element("summary", {}, element("span", { class: "name" }, this.tool), this.brief, this.status),
-      element("div", { class: "inside" }, this.input, this.outputLabel, this.output, this.network),
+      element("div", { class: "inside" }, this.input, this.outputLabel, element("div", {}, this.output), this.whole, this.network),
     );
+    this.root.addEventListener("toggle", () => {
+      if (this.root.open && this.isReadable && this.isCalled) this.loadWhole(false);
+    });
     this.setStatus("preparing");
   }
 
@@ -81,10 +98,11 @@ export class ToolCard {
   /** JSON as it comes, in pieces. */
   streamInput(text) {
     if (!this.streamed) {
-      this.streamed = element("pre");
-      this.input.replaceChildren(element("div", { class: "label" }, "Input"), this.streamed);
+      const shown = element("pre", { tabindex: "0" });
+      this.streamed = new LongText(shown);
+      this.input.replaceChildren(element("div", { class: "label" }, "Input"), element("div", {}, shown));
     }
-    appendText(this.streamed, text);
+    this.streamed.append(text);
   }
 
   setInput(input) {
@@ -94,6 +112,7 @@ export class ToolCard {
       : [["input", input]];
     this.input.replaceChildren(...fields.flatMap(([name, value]) => labelled(name, plain(value))));
     const brief = fields.map(([, value]) => inShort(value));
+    if (fields.some(([, value]) => CUT.test(plain(value)))) this.cut();
     this.brief.textContent = visible(brief.join(" · ").slice(0, BRIEF)).replaceAll("\n", " ");
   }
 
@@ -108,7 +127,40 @@ export class ToolCard {
 
   setOutput(output) {
     this.outputLabel.hidden = this.output.hidden = false;
-    setText(this.output, plain(output));
+    const text = plain(output);
+    this.outputText.set(text);
+    if (CUT.test(text)) this.cut();
+  }
+
+  cut() {
+    this.isCut = true;
+    this.whole.hidden = false;
+  }
+
+  /** The call as the journal has it: its diff or statement, and `all` of its texts. */
+  async loadWhole(all) {
+    this.isReadable = false;
+    this.whole.disabled = true;
+    let call;
+    try {
+      const url = `${this.runUrl}call/?call=${encodeURIComponent(this.callId)}`;
+      const response = await fetch(url, { headers: { accept: "application/json" } });
+      if (!response.ok || response.redirected) throw new Error(`status ${response.status}`);
+      call = await response.json();
+    } catch (error) {
+      console.warn("the call could not be loaded", error);
+      this.whole.textContent = "It could not be loaded: it may not be yours to see.";
+      return;
+    }
+    if (call.reading) this.input.replaceChildren(readingElement(call.reading));
+    else if (all && call.input) this.setInput(call.input);
+    if (!all && this.isCut) {
+      this.whole.disabled = false;
+      return;
+    }
+    if (all && call.output) this.setOutput(call.output);
+    this.whole.hidden = !call.is_cut;
+    this.whole.textContent = "The rest is longer than a page shows.";
   }
 }
 
@@ -125,6 +177,7 @@ function inShort(value) {
 /** A name above a block of text. */
 export function labelled(name, text) {
   const block = element("pre", { tabindex: "0" });
-  setText(block, text);
-  return [element("div", { class: "label" }, visible(name)), block];
+  const holder = element("div", {}, block);
+  new LongText(block).set(text);
+  return [element("div", { class: "label" }, visible(name)), holder];
 }

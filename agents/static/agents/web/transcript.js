@@ -1,7 +1,9 @@
 // What the agent says and does, in order: a pure function of the events, applied one by one.
 
+import { LongText } from "./long_text.js";
+import { RenderedTexts } from "./said.js";
 import { ToolCard } from "./tool.js";
-import { appendText, element, plain, setText, visible } from "./text.js";
+import { element, plain, setText, visible } from "./text.js";
 
 const DECISIONS = { approve: "approved", edit: "changed", reject: "rejected", respond: "answered" };
 const TRUST = { imported: "imported, reviewed by nobody", local: "from a directory of the host" };
@@ -16,42 +18,48 @@ const COMPACTED = {
 const QUIET_ENDS = new Set(["end_turn", "stop_sequence", undefined, null, ""]);
 
 export class Transcript {
-  /** `subagent(data)` makes the element for an event `subagent.started`. */
-  constructor(root, subagent) {
+  /**
+   * `subagent(data)` makes the element for an event `subagent.started`; `runUrl` is the run's page;
+   * `changed()` is called when something that stood there already has changed its size.
+   */
+  constructor(root, subagent, runUrl, changed) {
     this.root = root;
     this.subagent = subagent;
+    this.runUrl = runUrl;
+    this.rendered = new RenderedTexts(runUrl, changed);
     this.parts = new Map();
     this.tools = new Map();
     // What the model call under way has begun: it goes when the call is made again.
     this.unfinished = new Map();
   }
 
-  apply({ type, data }) {
+  apply({ type, data, seq }) {
     const [subject, what] = type.split(".");
-    if (subject === "text" || subject === "reasoning") this.applyPart(subject, what, data);
+    if (subject === "text" || subject === "reasoning") this.applyPart(subject, what, data, seq);
     else if (subject === "tool") this.applyTool(type, data);
     else this.applyOther(type, data);
   }
 
-  applyPart(kind, what, { part_id: id, text = "" }) {
+  applyPart(kind, what, { part_id: id, text = "" }, seq) {
     const key = `${kind} ${id}`;
     if (!this.unfinished.has(key)) this.parts.set(key, this.addPart(kind, key));
-    const node = this.parts.get(key);
-    if (what === "delta") appendText(node, text);
+    const part = this.parts.get(key);
+    if (what === "delta") part.append(text);
     if (what === "completed") {
-      setText(node, text);
+      part.set(text);
+      if (kind === "text") this.rendered.want(seq, text, part.node);
       this.unfinished.delete(key);
     }
   }
 
   addPart(kind, key) {
     const said = element("div", { class: "said" });
-    const shown = kind === "text" ? said : element(
+    const shown = kind === "text" ? element("div", {}, said) : element(
       "details", { class: "fold thinking" }, element("summary", {}, "Thinking"), said,
     );
     this.root.append(shown);
     this.unfinished.set(key, shown);
-    return said;
+    return new LongText(said);
   }
 
   applyTool(type, data) {
@@ -59,7 +67,7 @@ export class Transcript {
     const begins = type === "tool.input.started" || type === "tool.called" || type === "tool.rejected";
     let card = this.tools.get(id);
     if (!card || (begins && card.isCalled)) {
-      card = new ToolCard(data.tool ?? "tool");
+      card = new ToolCard(data.tool ?? "tool", id, this.runUrl);
       this.tools.set(id, card);
       this.root.append(card.root);
       this.unfinished.set(id, card.root);
@@ -104,6 +112,9 @@ export class Transcript {
         break;
       case "skills.skipped":
         this.skipped(data);
+        break;
+      case "uploads.ready":
+        for (const { path, note } of data.files) if (note) this.note(`${path}: ${note}`);
         break;
       case "budget.warning":
         this.note(`Nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);

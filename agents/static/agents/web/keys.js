@@ -1,0 +1,81 @@
+// The keyboard of every page. Letters mean something only outside of text fields.
+
+const SECOND_KEY_MILLISECONDS = 1200;
+
+const byId = (id) => document.getElementById(id);
+const help = byId("site-keys");
+const ownHelp = byId("keys"); // a page with keys of its own
+const menu = byId("menu");
+
+let isGoing = false;
+let timer = null;
+
+function go(key) {
+  const link = document.querySelector(`.bar a[data-key="${CSS.escape(key)}"]`);
+  if (link) location.assign(link.href);
+}
+
+function focusFirst(selector) {
+  const field = document.querySelector(selector);
+  if (!field) {
+    if (selector === MESSAGE) location.assign(document.querySelector(".brand").href);
+    return;
+  }
+  field.focus();
+  field.scrollIntoView({ block: "nearest" });
+}
+
+const MESSAGE = "textarea[name=message]";
+const keys = {
+  g: () => {
+    isGoing = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => (isGoing = false), SECOND_KEY_MILLISECONDS);
+  },
+  n: () => focusFirst(MESSAGE),
+  "/": () => focusFirst("input[type=search]"),
+  "?": () => help.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing || help.open || ownHelp?.open) return;
+  const isTyping = event.target.matches?.("textarea, select, input:not([type=checkbox]):not([type=radio])");
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target.matches?.(MESSAGE)) {
+    event.target.form.requestSubmit();
+    return;
+  }
+  if (event.key === "Escape") {
+    if (menu.open) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    } else if (isTyping && !event.target.closest(".approval")) {
+      event.target.blur();
+    }
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping || event.repeat) return;
+  if (isGoing) {
+    isGoing = false;
+    // "g a" goes to the approvals: there "a" alone approves.
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    go(event.key);
+    return;
+  }
+  if (event.key === "?" && ownHelp) return;
+  if (Object.hasOwn(keys, event.key)) {
+    event.preventDefault();
+    keys[event.key]();
+  }
+}, { capture: true });
+
+addEventListener("click", (event) => {
+  if (menu.open && !menu.contains(event.target)) menu.open = false;
+});
+
+const button = byId("show-site-keys");
+button.hidden = false;
+button.addEventListener("click", () => {
+  menu.open = false;
+  help.showModal();
+});

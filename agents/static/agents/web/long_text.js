@@ -1,0 +1,61 @@
+// Text of any length in an element: the first part, and the rest when somebody asks for it. A
+// browser lays out a few pages at once quickly, and a megabyte slowly.
+
+import { appendText, element, setText } from "./text.js";
+
+const SHOWN = 20_000;
+const MORE = 200_000;
+
+export class LongText {
+  /** `node` shows the text; a button comes after it. */
+  constructor(node) {
+    this.node = node;
+    this.text = "";
+    this.limit = SHOWN;
+    this.shown = 0;
+    this.button = null;
+  }
+
+  append(text) {
+    this.text += text;
+    this.show();
+  }
+
+  set(text) {
+    this.text = text;
+    this.shown = 0;
+    setText(this.node, "");
+    this.show();
+  }
+
+  show() {
+    const until = cutAt(this.text, this.limit);
+    if (until > this.shown) {
+      appendText(this.node, this.text.slice(this.shown, until));
+      this.shown = until;
+    }
+    const left = this.text.length - this.shown;
+    if (left > 0 && !this.button) {
+      this.button = element("button", { type: "button", class: "more" });
+      this.button.addEventListener("click", () => this.more());
+      this.node.after(this.button);
+    }
+    if (!this.button) return;
+    this.button.hidden = left === 0;
+    this.button.textContent = left <= MORE
+      ? `Show all: ${left.toLocaleString("en")} more characters`
+      : `Show more: ${left.toLocaleString("en")} characters are left`;
+  }
+
+  more() {
+    this.limit = this.shown + MORE;
+    this.show();
+  }
+}
+
+/** Not between the two halves of a character. */
+function cutAt(text, limit) {
+  if (text.length <= limit) return text.length;
+  const code = text.charCodeAt(limit - 1);
+  return code >= 0xd800 && code < 0xdc00 ? limit - 1 : limit;
+}

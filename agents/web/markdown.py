@@ -1,0 +1,169 @@
+"""What an agent said as Markdown: a tree of few kinds of elements, never markup.
+
+The server makes the tree, and `markdown.js` makes elements of it one by one, after the same list
+of what there may be. No step makes HTML of it, so nothing has to be cleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from agents.hidden_text import visible
+
+Tree: TypeAlias = "list[str | Tree | dict[str, str | int]]"
+"""`[tag, attributes, child, …]`; a child is a tree or text."""
+LinkTo = Callable[[str], str | None]
+"""The address of an own file by how a text names it; None for what is no file of the run's."""
+
+MARKDOWN_BYTES = 64_000
+"""A longer text stays as it was written."""
+INLINE_CHARACTERS = 8_000
+"""A longer paragraph or cell has no emphasis or links: some rules take quadratic time."""
+MAX_LINES = 2_000
+"""A text with more lines, or a table with more columns, stays as it was written."""
+MAX_COLUMNS = 50
+MAX_TOKENS = 20_000
+"""A text that would become more elements stays as it was written."""
+MAX_NESTING = 40
+SCHEMES = frozenset({"http", "https", "mailto"})
+
+TAGS = frozenset(
+    {"p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre"}
+    | {"code", "em", "strong", "s", "a", "img", "table", "thead", "tbody", "tr", "th", "td"}
+)
+_HEADINGS = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
+_ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
+
+
+def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | Tree] | None:
+    """The blocks of `text`; None for what is better shown as it was written.
+
+    That is a text which is too large, or nested so deep that a parser would leave out a part.
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > MARKDOWN_BYTES:
+        return None
+    lines = text.split("\n", MAX_LINES)
+    if len(lines) > MAX_LINES or max(line.count("|") for line in lines) > MAX_COLUMNS:
+        return None
+    # The parser would put a replacement in its place.
+    tokens = _PARSER.parse(text.replace("\0", visible("\0")))
+    count = len(tokens) + sum(len(token.children or ()) for token in tokens)
+    if count > MAX_TOKENS or any(token.level >= MAX_NESTING - 3 for token in tokens):
+        return None
+    return _Builder(link_to, picture_of).blocks(tokens)
+
+
+def _parser() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": MAX_NESTING})
+    made.enable(["table", "strikethrough"])
+    # Definitions of links vanish from what is shown: an agent could hide text in them.
+    made.disable(["reference", "html_block", "html_inline"])
+    made.core.ruler.at("inline", _inline)
+    # Which addresses may be links is decided below; a refused one must not lose its text.
+    made.validateLink = lambda url: True  # type: ignore[method-assign]
+    return made
+
+
+def _inline(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        if len(token.content) > INLINE_CHARACTERS:
+            token.children = [Token("text", "", 0, content=token.content)]
+        else:
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+
+
+class _Builder:
+    def __init__(self, link_to: LinkTo, picture_of: LinkTo) -> None:
+        self._link_to = link_to
+        self._picture_of = picture_of
+        self._nowhere: list[str] = []
+
+    def blocks(self, tokens: list[Token]) -> list[str | Tree]:
+        root: Tree = ["", {}]
+        self._fill(root, iter(tokens))
+        return root[2:]  # type: ignore[return-value]  # only the second is a dict
+
+    def _fill(self, root: Tree, tokens: Iterator[Token]) -> None:
+        """An explicit stack: how deep a text is nested is the agent's choice."""
+        stack = [root]
+        for token in tokens:
+            if token.type == "inline":
+                self._fill(stack[-1], iter(token.children or ()))
+            elif token.hidden or (token.type == "text" and not token.content):
+                continue  # the paragraphs of a tight list, and what emphasis has left behind
+            elif token.nesting == 1:
+                node = self._opened(token)
+                stack[-1].append(node)
+                stack.append(node)
+            elif token.nesting == -1:
+                closed = stack.pop()
+                if closed[0] == "span":  # a link to nowhere: what it named stands beside its text
+                    closed.append(f" ({self._nowhere.pop()})")
+                    stack[-1][-1:] = closed[2:]
+            else:
+                stack[-1].append(self._single(token))
+
+    def _opened(self, token: Token) -> Tree:
+        tag = _HEADINGS.get(token.tag, token.tag)
+        if tag == "a":
+            to = str(token.attrGet("href") or "")
+            href = _href(to, self._link_to)
+            if href:
+                return ["a", {"href": href}]
+            self._nowhere.append(to)
+            return ["span", {}]
+        if tag not in TAGS:
+            raise ValueError(f"Markdown gave an element that is not foreseen: {tag!r}.")
+        attributes: dict[str, str | int] = {}
+        if tag == "ol" and isinstance(start := token.attrGet("start"), int):
+            attributes["start"] = start
+        if tag in ("th", "td") and (side := _ALIGNED.get(str(token.attrGet("style")))):
+            attributes["align"] = side
+        return [tag, attributes]
+
+    def _single(self, token: Token) -> str | Tree:
+        match token.type:
+            case "text" | "text_special":
+                return token.content
+            case "softbreak" | "hardbreak":
+                return ["br", {}]
+            case "hr":
+                return ["hr", {}]
+            case "code_inline":
+                return ["code", {}, token.content]
+            case "code_block" | "fence":
+                info = token.info.strip()
+                return ["pre", {"info": info} if info else {}, ["code", {}, token.content]]
+            case "image":
+                return self._image(token)
+        raise ValueError(f"Markdown gave a token that is not foreseen: {token.type!r}.")
+
+    def _image(self, token: Token) -> str | Tree:
+        source, text = str(token.attrGet("src") or ""), token.content
+        picture = self._picture_of(source)
+        if picture:
+            return ["img", {"src": picture, "alt": text}]
+        href = _href(source, self._link_to)
+        if href:
+            return ["a", {"href": href}, f"Picture: {text}" if text else "Picture"]
+        return f"Picture: {text} ({source})"
+
+
+def _href(to: str, link_to: LinkTo) -> str | None:
+    try:
+        scheme = urlsplit(to).scheme
+    except ValueError:
+        return None
+    return to if scheme in SCHEMES else link_to(to)
+
+
+_PARSER = _parser()

@@ -1,0 +1,42 @@
+"""Which file of its own a run's text means, and the addresses under which a person gets it."""
+
+from __future__ import annotations
+
+import posixpath
+from urllib.parse import quote, unquote, urlsplit
+
+from django.urls import reverse
+
+from agents.models import Run
+from agents.web.files import OUTPUTS, PICTURES
+
+
+class OwnFiles:
+    """Deliverables of one run. Whether they are there is found out when they are asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self._top = OUTPUTS if run.spec["sandbox"] else "/"
+        self._file = reverse("web:run-file", args=[run.pk, "-"]).removesuffix("-")
+        self._picture = reverse("web:run-picture", args=[run.pk, "-"]).removesuffix("-")
+
+    def download(self, named: str) -> str | None:
+        path = self._path(named)
+        return self._file + quote(path) if path else None
+
+    def picture(self, named: str) -> str | None:
+        path = self._path(named)
+        return self._picture + quote(path) if path and path.lower().endswith(PICTURES) else None
+
+    def _path(self, named: str) -> str | None:
+        """Below the deliverables: of `chart.png`, `outputs/…` and `/sandbox/outputs/…`."""
+        try:
+            parts = urlsplit(named.removeprefix("sandbox:"))
+        except ValueError:
+            return None
+        path = unquote(parts.path)
+        if parts.scheme or parts.netloc or not path or path.endswith("/") or not path.isprintable():
+            return None
+        base = self._top if not path.startswith(("outputs/", "./outputs/")) else "/sandbox"
+        full = posixpath.normpath(posixpath.join(base, path))
+        inside = full.removeprefix(self._top.rstrip("/") + "/")
+        return inside if inside != full and inside else None

@@ -1,0 +1,96 @@
+"""A person's own page: their API tokens, and their password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.views import PasswordChangeView
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from agents.models import TokenScope
+from agents.selectors.visible import tokens_for
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.tokens import (
+    MAX_OWN_DAYS,
+    NAME_CHARACTERS,
+    create_own_token,
+    in_force,
+    revoke_own_token,
+    token_state,
+)
+from agents.web.pages import PersonRequest, page
+from agents.web.skills import status_of
+
+DAYS = (7, 30, 90, MAX_OWN_DAYS)
+USUAL_DAYS = "30"
+SHOWN_ENDED = 20
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_variables("secret")
+def profile(request: PersonRequest) -> HttpResponse:
+    """A POST with `action` create (`name`, `scopes`, `days`) or revoke (`token`).
+
+    The answer to `create` shows the secret, and is the only one that does: there is no address
+    from which it could be read again.
+    """
+    if request.method != "POST":
+        return render(request, "web/profile.html", _context(request))
+    try:
+        match request.POST.get("action"):
+            case "create":
+                token, secret = create_own_token(
+                    request.user,
+                    name=request.POST.get("name", "").strip(),
+                    scopes=request.POST.getlist("scopes"),
+                    days=_number(request.POST.get("days")),
+                )
+                made = {"made": token, "secret": secret}
+                return render(request, "web/profile.html", {**_context(request), **made})
+            case "revoke":
+                ended = revoke_own_token(_number(request.POST.get("token")), by=request.user)
+                messages.success(request, f"The token {ended.prefix}… is revoked.")
+            case _:
+                raise InvalidRequest("Press one of the buttons.")
+    except ServiceError as error:
+        context = {**_context(request), "problem": error.message, "typed": request.POST}
+        context["ticked"] = request.POST.getlist("scopes")
+        return render(request, "web/profile.html", context, status=status_of(error))
+    return redirect("web:profile")
+
+
+password = sensitive_post_parameters()(
+    page(
+        PasswordChangeView.as_view(
+            template_name="web/password.html", success_url=reverse_lazy("web:profile")
+        )
+    )
+)
+"""Django's own view. Other sessions of the person end with the old password; tokens do not."""
+
+
+def _context(request: PersonRequest) -> dict[str, Any]:
+    tokens = tokens_for(request.user).order_by("-pk")
+    good = in_force(tokens)
+    ended = [(token, token_state(token)) for token in tokens.exclude(pk__in=good)[:SHOWN_ENDED]]
+    return {
+        "good": good,
+        "ended": ended,
+        "scopes": TokenScope.choices,
+        "ticked": [TokenScope.READ, TokenScope.RUN],
+        "days": [str(days) for days in DAYS],
+        "usual_days": USUAL_DAYS,
+        "name_characters": NAME_CHARACTERS,
+    }
+
+
+def _number(text: str | None) -> int:
+    if text is None or not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise InvalidRequest("Choose one of the list.")
+    return int(text)

@@ -1,0 +1,200 @@
+"""Every page of the site, as a person sees it: wide and narrow, light and dark.
+
+The pictures are kept in the directory that VEL_TEST_PICTURES names, else in the test's own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.support.every_page import addresses
+from tests.support.pictures import png
+from tests.support.site import Site
+
+pytestmark = pytest.mark.chromium
+
+LISTEN = """
+window.refused = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+    window.refused.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+"""
+TEXT = """## What I found
+
+The rain falls **mostly** in *November*, see [the source](https://example.org/weather?a=1).
+
+| month | mm |
+|:--|--:|
+| June | 37 |
+| November | 180 |
+
+1. Read `rain.csv`
+2. Draw it
+
+```python
+print("a long line of code that has to scroll or wrap in its own block " * 3)
+```
+
+> A word of care.
+
+![Rain by month](outputs/rain.png)
+"""
+LOOKS = ((1280, 900, "light"), (390, 844, "dark"))
+
+
+def prepared(site: Site) -> dict[str, object]:
+    """A site on which each page has something to show; what goes into the addresses."""
+    site.do("allow", user="ada", permissions=["manage_library", "review_skill", "add_agent"])
+    run = site.do("make_run", owner="ada", message="When does it rain?\n" + "long " * 400)
+    outputs = site.directory / "workspaces" / site.do("run", run=run)["thread"] / "outputs"
+    outputs.mkdir(parents=True)
+    (outputs / "rain.png").write_bytes(png(600, 300))
+    (outputs / "report with a long name that goes on and on and on.md").write_text("# Rain")
+    edit = {"path": "/sandbox/outputs/report.md", "old_text": "dry", "new_text": "wet"}
+    todos = [
+        {"content": word, "status": status}
+        for word, status in (
+            ("Read", "completed"),
+            ("Draw", "in_progress"),
+            ("Ask", "blocked"),
+            ("Publish", "pending"),
+        )
+    ]
+    site.do(
+        "append",
+        run=run,
+        status="running",
+        events=[
+            ("run.started", {"agent": "assistant"}),
+            ("reasoning.completed", {"part_id": "0", "text": "Let me see."}),
+            ("text.completed", {"part_id": "1", "text": TEXT}),
+            ("todos.updated", {"todos": todos}),
+            ("tool.called", {"call_id": "c1", "tool": "ls", "input": {"path": "/" + "x" * 300}}),
+            ("tool.completed", {"call_id": "c1", "output": "word " * 6_000}),
+            ("tool.called", {"call_id": "c2", "tool": "execute", "input": {"command": "false"}}),
+            ("tool.failed", {"call_id": "c2", "message": "exit code 1"}),
+            ("skill.loaded", {"name": "beans", "version": "1", "trust": "imported"}),
+        ],
+    )
+    site.do("make_child", parent=run, task="Count the days " * 20)
+    asked = site.do("ask", run=run, tool="edit_file", tool_input=edit, call_id="c3")
+    site.do("remember", path="knowledge/rain.md", content="# Rain\n\nA lot.\u200b\n" + "x" * 300)
+    other = site.do("make_run", owner="ada", message="Remember " + "thatthing" * 30)
+    site.do("ask_memory", run=other, path="knowledge/rain.md", content="# Rain\nLess.\n")
+    failed = site.do("make_run", owner="ada", message="This one fails")
+    site.do("end", run=failed, status="failed", events=[])
+    skill = site.do("bring_skill", by="ada", name="hostile-beans", hostile=True)
+    return {
+        "run_id": run,
+        "request_id": asked,
+        "slug": "assistant",
+        "skill_id": skill,
+        "path": "SKILL.md",
+    }
+
+
+def pages_of(site: Site, page: Page, arguments: dict[str, object]) -> dict[str, str]:
+    """By name, the addresses that answer with a page; others are files, data or actions."""
+    found = {}
+    for name, path in addresses(arguments):
+        answer = page.request.get(path, max_redirects=0)
+        if "text/html" in answer.headers.get("content-type", "") and answer.status == 200:
+            found[name] = path
+        else:
+            assert answer.status in (200, 302, 404, 405), (name, answer.status)
+    return found | {
+        "history-none": "/runs/?q=nosuchword&status=failed",
+        "home-again": f"/?again={arguments['run_id']}",
+        "decided": "/approvals/?tab=decided",
+        "knowledge-file": "/agents/assistant/knowledge/?path=knowledge/rain.md",
+        "knowledge-edit": "/agents/assistant/knowledge/?edit=1",
+        "skill-new": "/agents/assistant/skills/?edit=new",
+        "usage-week": "/usage/?days=7",
+    }
+
+
+def serious(page: Page) -> list[str]:
+    """What axe calls serious or critical, where, and why."""
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"][:3]
+    ]
+
+
+def test_every_page_fits_is_readable_and_obeys_the_policy(
+    site: Site, new_page: NewPage, tmp_path: Path
+) -> None:
+    pictures = Path(os.environ.get("VEL_TEST_PICTURES", tmp_path))
+    pictures.mkdir(parents=True, exist_ok=True)
+    arguments = prepared(site)
+    wrong: list[str] = []
+    for width, height, colours in LOOKS:
+        page = new_page("ada", width=width, height=height, color_scheme=colours)
+        page.add_init_script(LISTEN)
+        page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}"))  # noqa: B023
+        paths = pages_of(site, page, arguments)
+        assert {"home", "run", "approvals", "approval", "usage", "history", "skill"} <= set(paths)
+        for name, path in paths.items():
+            page.goto(path)
+            if name == "run":
+                shown = page.locator("#transcript .markdown img")
+                expect(shown).to_have_js_property("naturalWidth", 600)
+                page.locator("#approvals article").first.wait_for()
+                for fold in page.locator("#transcript details").all():
+                    fold.evaluate("fold => { fold.open = true; }")
+            page.screenshot(path=pictures / f"{name}-{width}-{colours}.png", full_page=True)
+            here = f"{name} at {width}, {colours}: "
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                wrong.append(here + "it scrolls sideways")
+            wrong += [here + text for text in serious(page)]
+            wrong += [here + text for text in page.evaluate("window.refused")]
+    assert wrong == []
+
+
+def test_the_sign_in_page_and_the_page_of_nothing(site: Site, new_page: NewPage) -> None:
+    for width, height, colours in LOOKS:
+        page = new_page(width=width, height=height, color_scheme=colours)
+        page.goto("/login/")
+        assert serious(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_keyboard_and_the_colours(site: Site, new_page: NewPage) -> None:
+    page = new_page("olga", color_scheme="light")
+    page.goto("/runs/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("gu?")
+    expect(page.get_by_role("searchbox")).to_have_value("gu?")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("u")
+    page.wait_for_url("**/usage/")
+
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#menu summary").click()
+    assert serious(page) == []
+    page.get_by_role("button", name="Dark").click()
+    page.wait_for_url("**/usage/")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    page.locator("#menu summary").click()
+    page.get_by_role("button", name="System").click()
+    expect(page.locator("html[data-theme]")).to_have_count(0)
