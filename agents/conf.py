@@ -65,10 +65,24 @@ class VelSettings:
     """What people may upload into one thread, in all."""
     UPLOAD_FILES: int = 100
     """How many files they may upload into one thread."""
+    UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
+    """Families of files that are taken (docs/uploads.md); `other` takes all else as bytes."""
+    DOCUMENTS_TOOLBOX: str = "documents"
+    """The toolbox whose Python reads office files, PDFs and pictures. Empty: nothing does."""
+    IMAGE_MODELS: tuple[str, ...] = ()
+    """Models that take pictures though neither the data file nor their server says so."""
     PUBLIC_URL: str = "http://127.0.0.1:8000"
     """Where people reach the pages: links in notifications begin with it."""
     SECRET_KEYS: tuple[str, ...] = field(default=(), repr=False)
     """Encrypt what `agents.secret_text` stores: the first writes, all read. Empty: SECRET_KEY."""
+    SLACK_URL: str = "https://slack.com/api/"
+    """Where Slack's Web API is."""
+    API_USER_REQUESTS: int = 1_200
+    """Requests to the API that a person may send in a minute, by all tokens and pages. 0: any."""
+    API_TOKEN_REQUESTS: int = 600
+    """Those that one token may send in a minute. 0: any number."""
+    API_FAILED_SIGN_INS: int = 60
+    """Bad tokens from one address in a minute that are told so; more get 429. 0: any number."""
     WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
     """`host` or `host:port`: where webhooks may go though it is not public, also over http."""
     GUARDRAILS: tuple[str, ...] = ()
@@ -77,6 +91,10 @@ class VelSettings:
     """The run fails when so many of its answers were blocked."""
     HOOKS: tuple[str, ...] = ()
     """Dotted paths of hooks, which are told what every run does."""
+    STREAMS_PER_USER: int = 32
+    """Event streams over HTTP that one person may have open in one web process."""
+    TOOLS: tuple[str, ...] = ()
+    """Dotted paths of tools that agents can name (docs/python.md)."""
     STUCK_REPEATS: int = 3
     """A run that repeats itself so often is told so. 0: never."""
     ALLOW_UNSANDBOXED: bool = False

@@ -51,11 +51,13 @@ def judge(
     edits_memory: bool = False,
     tried: bool = False,
     reads: frozenset[str] | None = None,
+    asks: bool | None = None,
 ) -> Verdict:
     """The verdict of `spec` on one call. `tool_input` is what would run.
 
     `tried`: what it would do is tried and shown, and always asked about.
     `reads`: the fields of an input that the tool looks at, as far as that is known.
+    `asks`: what the tool itself says of being asked about; None leaves that to its effect.
     """
     found = _first_rule(spec, tool, tool_input, reads, edits_memory)
     if found is not None and found[1].action == "deny":
@@ -68,7 +70,7 @@ def judge(
         number, rule = found
         verdict = Verdict(rule.action, f"rule {number}", rule.reason, _terms(spec, rule.ask))
     else:
-        verdict = _without_rules(spec, tool, effect)
+        verdict = _without_rules(spec, tool, effect, asks)
     return _as_tried(verdict) if tried else verdict
 
 
@@ -114,11 +116,12 @@ def _asks(spec: AgentSpec, tool: str, rule: PolicyRule | None) -> InterruptRule 
     return None
 
 
-def _without_rules(spec: AgentSpec, tool: str, effect: str) -> Verdict:
+def _without_rules(spec: AgentSpec, tool: str, effect: str, asks: bool | None) -> Verdict:
     asked = spec.interrupt_on.get(tool)
     if asked is None:
-        action: Action = "ask" if effect == Effect.EXTERNAL else "allow"
-        return Verdict(action, "effect", terms=_terms(spec, None))
+        source = "effect" if asks is None else "tool"
+        action: Action = "ask" if (effect == Effect.EXTERNAL if asks is None else asks) else "allow"
+        return Verdict(action, source, terms=_terms(spec, None))
     rule = asked if isinstance(asked, InterruptRule) else None
     return Verdict("allow" if asked is False else "ask", "interrupt_on", terms=_terms(spec, rule))
 

@@ -15,6 +15,8 @@ from pydantic import (
 
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
+ALL_TOOLS = "*"
+"""Among an agent's tools: all of its profile, beside those that are named."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
 
 
@@ -132,6 +134,8 @@ class AgentSpec(BaseModel):
     """What each of `databases` is, as postgresql; empty where that is not known."""
     writable_databases: tuple[str, ...] = ()
     """Those of `databases` to which it may ask to write."""
+    integrations: tuple[Literal["slack", "agents"], ...] = ()
+    """Other services that it acts in, by the credential of who runs it."""
     subagents: tuple[SubagentSpec, ...] = ()
     general_subagent: bool = True
     background_subagents: bool = False
@@ -142,6 +146,9 @@ class AgentSpec(BaseModel):
     """Of a subagent: which one of its parent's it is."""
     read_only: bool = False
     """Of a subagent that may change no file."""
+    toolkit: str = ""
+    """Names the tools and middleware of the Python program that it belongs to, which are there only.
+    It changes when what a model is told of them does."""
     guardrails: tuple[str, ...] = ()
     """Names of registered guardrails, in the order in which they check."""
     on_stuck: Literal["note", "end"] = "note"
@@ -179,6 +186,7 @@ LATER_FIELDS = (
     "databases",
     "database_dialects",
     "writable_databases",
+    "integrations",
     "subagents",
     "general_subagent",
     "background_subagents",
@@ -186,6 +194,7 @@ LATER_FIELDS = (
     "subagent_depth",
     "subagent",
     "read_only",
+    "toolkit",
     "guardrails",
     "on_stuck",
     "tool_retries",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agents.spec import AgentSpec, SubagentSpec
+from agents.spec import ALL_TOOLS, AgentSpec, SubagentSpec
 
 GENERAL = "general"
 ALIASES = {"default": GENERAL, "general-purpose": GENERAL}
@@ -73,13 +73,14 @@ def child_spec(
     """
     built_in = subagent in _BUILT_IN
     tools = parent.tools if subagent.tools is None else subagent.tools
-    if built_in and subagent.tools is not None and parent.tools is not None:
+    has_all = parent.tools is None or ALL_TOOLS in parent.tools
+    if built_in and subagent.tools is not None and parent.tools is not None and not has_all:
         tools = tuple(tool for tool in subagent.tools if tool in parent.tools)
     depth = max(0, parent.subagent_depth - 1)
     if parent.profile == "sandbox_only":
         # It has write_todos and execute_in_sandbox, whatever its type, and nothing else.
         tools, depth = parent.tools if built_in else tools, 0
-    if left is not None and tools is not None:
+    if left is not None and tools is not None and ALL_TOOLS not in tools:
         tools = tuple(tool for tool in tools if tool in left)
     elif left is not None:
         tools = tuple(sorted(left))

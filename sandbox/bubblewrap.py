@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sandbox.account import Account, account_for
 from sandbox.base import BaseSandbox, Execution
 from sandbox.cancellation import Cancellation
-from sandbox.egress.execution import Egress
 from sandbox.enforcement import Enforcement
 from sandbox.errors import SandboxSetupError
 from sandbox.execution import BubblewrapExecution
 from sandbox.launch import Command, launch
 from sandbox.namespace import SHELL, InjectedFile
-from sandbox.policy import SandboxPolicy
+from sandbox.policy import Network, SandboxPolicy
 from sandbox.probe import require_bwrap, usable_cgroups
 from sandbox.reach import unreachable_directory
 from sandbox.watchdog_disk import Base
+
+if TYPE_CHECKING:
+    from sandbox.egress.execution import Egress, WayOut
 
 _PYTHON_SOURCE = "/run/execute_python"
 """Not importable by this name, so it hides no module of the working directory."""
@@ -42,7 +45,7 @@ class BubblewrapSandbox(BaseSandbox):
         self, policy: SandboxPolicy, *, egress: Egress | None = None, use_cgroups: bool = True
     ) -> None:
         super().__init__(policy)
-        self._egress = (egress or Egress()).of(policy)
+        self._egress = _way_out(policy, egress)
         self._bwrap = require_bwrap()
         self._account = account_for(policy)
         self._cgroups = usable_cgroups() if use_cgroups else None
@@ -115,6 +118,17 @@ class BubblewrapSandbox(BaseSandbox):
             )
 
         return begin(command) if self._egress is None else self._egress.start(command, begin)
+
+
+def _way_out(policy: SandboxPolicy, egress: Egress | None) -> WayOut | None:
+    if egress is None:
+        if policy.network is Network.NONE:
+            return None
+        # Imported at first use: asyncio's servers and the proxy cost 30 ms, and most have none.
+        from sandbox.egress.execution import Egress  # noqa: PLC0415
+
+        egress = Egress()
+    return egress.of(policy)
 
 
 def _check_reachable(policy: SandboxPolicy, account: Account) -> None:

@@ -37,18 +37,28 @@ def create_sandbox(
             f"There is no sandbox for {system}, only for Linux (bubblewrap) and macOS (Seatbelt). "
             "Run this in a Linux machine or container."
         )
+    policy = directory_policy(working_dir, allowed_paths, network, timeout)
+    return SeatbeltSandbox(policy) if system == "Darwin" else BubblewrapSandbox(policy)
+
+
+def directory_policy(
+    working_dir: str,
+    allowed_paths: list[str] | None = None,
+    network: bool = False,
+    timeout: float = 30,
+) -> SandboxPolicy:
+    """What `create_sandbox` lets commands do. Makes the directory. Raises `SandboxSetupError`."""
     directory = _working_directory(working_dir)
     readable = [readable_path(path) for path in allowed_paths or []]
     # The working directory comes last: it stays writable inside of an allowed path.
     mounts = [Mount(path, str(path)) for path in readable]
     mounts.append(Mount(directory, str(directory), writable=True, foreign=True))
-    policy = SandboxPolicy(
+    return SandboxPolicy(
         mounts=tuple(mounts),
         working_dir=str(directory),
         timeout=float(timeout),
         network=Network.FULL if network else Network.NONE,
     )
-    return SeatbeltSandbox(policy) if system == "Darwin" else BubblewrapSandbox(policy)
 
 
 def _working_directory(given: str) -> Path:

@@ -59,6 +59,7 @@ def judge_call(
         edits_memory=edit is not None,
         tried=tool.trial is not None,
         reads=input_names(tool.input_model),
+        asks=tool.asks,
     )
     narrowed = None if verdict.action == "deny" else _narrowed(session, tool.name)
     return narrowed or verdict, edit
@@ -67,7 +68,8 @@ def judge_call(
 def _narrowed(session: Session, tool: str) -> Verdict | None:
     """The refusal of a tool that an active skill leaves no room for."""
     for skill in session.skills.active.values():
-        left = narrows_to(skill.head.allowed_tools, known_tool_names())
+        known = known_tool_names() | session.toolset.tools.keys()
+        left = narrows_to(skill.head.allowed_tools, known)
         if left is not None and tool not in left:
             names = ", ".join(name for name in session.toolset.tools if name in left)
             reason = f"While the skill {skill.name} is active only these may be used: {names}."

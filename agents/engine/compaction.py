@@ -27,6 +27,7 @@ from agents.engine.compaction_text import (
     message_limit,
     opening_text,
 )
+from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.eviction import keep
 from agents.engine.history import Place, text_of
@@ -38,7 +39,7 @@ from agents.engine.snapshots import to_its_end
 from agents.engine.summary import Summary, summarise
 from agents.engine.token_count import estimate_tokens, head_tokens, measured
 from agents.engine.window import BYTES_PER_TOKEN, note_overflow, window_of
-from agents.middleware.registry import toolset_for
+from agents.middleware.registry import toolset_of
 from agents.models import Compaction, CompactionAuthor
 from agents.providers.base import ProviderError, Reply
 
@@ -134,13 +135,12 @@ async def _compact(session: Session, hardness: int) -> None:
     row.tokens_after = int(after * session.meter.scale)
     head, history = await session.database.run(store_compaction, session, row, plan.clipped)
     reached(CrashPoint.COMPACTED)
-    session.toolset = toolset_for(session.spec, has_left_out=True)
+    session.toolset = toolset_of(session.run, session.spec, has_left_out=True)
     session.head = head
     session.meter = measured(head, history, session.meter.scale)
-    conversation = session.provider.conversation(head)
-    for role, blocks in history:
-        conversation.append(role, blocks)
-    session.conversation = conversation
+    session.conversation = await conversation_of(
+        session.database, session.provider, session.run, head, history
+    )
 
 
 async def _kept_row(session: Session, material: Material, plan: Plan) -> Compaction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents.engine.attachments import attached_texts
 from agents.engine.compaction_text import UserMessage
 from agents.engine.epoch import begin_epoch, head_of, next_turn
 from agents.engine.guarding import INPUT_REFUSED
@@ -59,7 +60,7 @@ def read_messages(session: Session, before: Place) -> list[UserMessage]:
     numbers = list(rows.values_list("run__number", flat=True))
     shown = [*numbers[:1], *numbers[1:][-MESSAGES_SHOWN:]]
     return [
-        UserMessage(row.run.number, row.text)
+        UserMessage(row.run.number, "\n\n".join([row.text, *attached_texts(row.run)]))
         for row in rows.filter(run__number__in=shown).select_related("run")
     ]
 

@@ -89,7 +89,8 @@ def _left(session: Session) -> frozenset[str] | None:
     """The tools that all active skills leave; None where none narrows. A child has no others."""
     left: frozenset[str] | None = None
     for skill in session.skills.active.values():
-        narrowed = narrows_to(skill.head.allowed_tools, known_tool_names())
+        known = known_tool_names() | session.toolset.tools.keys()
+        narrowed = narrows_to(skill.head.allowed_tools, known)
         if narrowed is not None:
             left = frozenset(narrowed) if left is None else left & narrowed
     return left

@@ -170,8 +170,10 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
 async def _attempt(session: Session, item: Ready) -> ToolResult | None:
     """Make the call once. None: it waits for other runs."""
     call, tool = item.call, item.tool
-    asked = getattr(item.given, "timeout", None)
-    limit = min(asked or session.spec.command_timeout or tool.time_limit, MAX_TIMEOUT)
+    limit = tool.time_limit
+    if tool.has_timeout_field:
+        asked = getattr(item.given, "timeout", None)
+        limit = min(asked or session.spec.command_timeout or limit, MAX_TIMEOUT)
     context = session.context(call, limit)
     try:
         async with asyncio.timeout(limit + BACKSTOP_SECONDS):

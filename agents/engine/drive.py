@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
 
+from agents.engine.attachments import look_at_uploads
+from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.epoch import current_epoch, head_of
 from agents.engine.errors import FenceLost, Stopped, StopReason
@@ -36,7 +38,7 @@ from agents.engine.turns import run_turns
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
-from agents.middleware.registry import toolset_for
+from agents.middleware.registry import ToolkitMissing, toolset_of
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, ProviderError, Role
 from agents.services.budget_scope import Scope, open_budget
@@ -134,6 +136,7 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
         if refused is not None:
             await host.database.run(_fail, writer, *refused, None, spent(), False)
             return
+        await look_at_uploads(host, handle, writer, run)
         session = await _open_session(host, handle, claim, writer)
         if session.hooks is not None and not session.turn:
             await tell(session, "run_started")
@@ -143,6 +146,10 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
         logger.warning("the model failed: %s", error.message, extra={"run_id": run.id})
         await host.database.run(
             _fail, writer, f"model_{error.code}", error.message, session, spent(), error.retryable
+        )
+    except ToolkitMissing as missing:
+        await host.database.run(
+            _fail, writer, "toolkit_missing", str(missing), session, spent(), False
         )
     except Stopped as stop:
         await _stopped(host, handle, writer, stop.reason, session, spent())
@@ -261,13 +268,11 @@ async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Wri
     with handle.interruptible():  # a server may be asked
         window = await window_of(provider, spec)
     loaded = await _load(host, writer, run, spec, provider, window)
-    conversation = provider.conversation(loaded.head)
-    for role, blocks in loaded.history:
-        conversation.append(role, blocks)
+    conversation = await conversation_of(host.database, provider, run, loaded.head, loaded.history)
     session = Session(
         run=run,
         spec=spec,
-        toolset=toolset_for(spec, has_left_out=loaded.has_left_out),
+        toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
         writer=writer,
         handle=handle,
         database=host.database,

@@ -16,7 +16,7 @@ from django.db.models import Max
 from agents.engine.skill_session import RunSkills
 from agents.engine.window import Window
 from agents.middleware.base import PromptSkill
-from agents.middleware.registry import toolset_for
+from agents.middleware.registry import toolset_of
 from agents.models import Compaction, Epoch, Message, MessageRole, Run
 from agents.prompt_variables import names_in
 from agents.providers.base import Block, PromptHead
@@ -70,7 +70,7 @@ def begin_epoch(
     """
     last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
     has_left_out = Compaction.objects.filter(thread_id=run.thread_id).exists()
-    toolset = toolset_for(spec, has_left_out=has_left_out)
+    toolset = toolset_of(run, spec, has_left_out=has_left_out)
     now = datetime.now(ZoneInfo(run.thread.time_zone))
     in_prompt = spec.skill_mode == "system_prompt"
     active = _texts(list(skills.active.values())) if in_prompt else []

@@ -171,6 +171,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
     numbers = {member.pk: member.number for member in members}
     of_this_epoch = _of_this_epoch(run, members)
     notes = {member.pk: member.opening_note for member in members if member.opening_note}
+    attached = {member.pk: member.attachments for member in members if member.attachments}
     before = Q(run__number=first_run, turn__lt=first_turn)
     messages = list(Message.objects.filter(run__in=numbers).exclude(before))
     messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.pk))
@@ -195,6 +196,8 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
         if said is not None and said.is_open:
             return
         said = Said(place, message.run_id, [(role, content)], [])
+        if message.turn == 0 and message.run_id in attached:
+            said.parts.append(("user", attached[message.run_id]))
         if message.turn == 0 and message.run_id in notes:
             note = dump([{"type": "text", "text": notes[message.run_id]}])
             said.parts.append(("user", note))

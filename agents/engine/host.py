@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -100,6 +100,11 @@ class Host:
         """Drive a run if it is to be had. Returns at once."""
         if not self._stopped.is_set():
             self._loop.call_soon_threadsafe(self._take, run_id)
+
+    def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Run a function of rows in a transaction, after what was asked for before it."""
+        job = self.database.run(function, *arguments)
+        return asyncio.run_coroutine_threadsafe(job, self._loop)
 
     def stop(self, grace: float = 10.0) -> None:
         """Drain: steps under way have `grace` seconds to end, then the runs are handed back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.engine.conversation import conversation_of
 from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.history import thread_history
 from agents.engine.journal import check_fence
@@ -17,10 +18,9 @@ async def renew_prompt(session: Session) -> None:
     skills in the system prompt cost.
     """
     head, history = await session.database.run(_renewed, session)
-    conversation = session.provider.conversation(head)
-    for role, blocks in history:
-        conversation.append(role, blocks)
-    session.conversation = conversation
+    session.conversation = await conversation_of(
+        session.database, session.provider, session.run, head, history
+    )
     session.head = head
     session.meter = measured(head, history, session.meter.scale)
 

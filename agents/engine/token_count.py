@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from agents.events.append import dump
 from agents.providers.base import PromptHead, Role, Usage
+from agents.providers.pictures import image_tokens
 
-IMAGE_TOKENS = 5_000
-"""More than any image costs; its bytes say nothing."""
 DISTRUST = 8
 """A server that reports less than the eighth part of the estimate reports nothing of use."""
 MAX_SCALE = 3.0
@@ -39,7 +38,7 @@ def _without_images(value: object) -> int:
     if isinstance(value, list):
         return sum(_without_images(item) for item in value)
     if isinstance(value, dict) and value.get("type") == "image":
-        return IMAGE_TOKENS
+        return image_tokens(value)
     if isinstance(value, dict) and isinstance(value.get("content"), list):
         return 30 + _without_images(value["content"])
     return estimate_tokens(json.dumps(value, ensure_ascii=False))

@@ -188,6 +188,10 @@ class Tool(Generic[Input]):
     run: Callable[[ToolContext, Input], Awaitable[ToolResult | WaitForRuns]]
     effect: Effect
     time_limit: float = 30.0
+    asks: bool | None = None
+    """Whether a person is asked where the agent's policy says nothing. None: by its effect."""
+    has_timeout_field: bool = True
+    """Whether a field `timeout` of its input, and the agent's own limit, set the time of a call."""
     aliases: tuple[str, ...] = ()
     """Other names by which a model may call it. They are not advertised."""
     outlives_driver: bool = False

@@ -103,7 +103,9 @@ class BuilderMiddleware(Middleware):
         return ToolResult({"created": True, **made})
 
     def _plan(self, owner_id: int, text: str) -> str:
-        plan = _agent_files().plan_import(text, by=_user(owner_id), known_tools=self._known_tools().keys())
+        plan = _agent_files().plan_import(
+            text, by=_user(owner_id), known_tools=self._known_tools().keys()
+        )
         if not plan.is_new:
             raise _taken(plan.slug)
         return str(plan.after)

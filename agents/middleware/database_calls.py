@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field
 
 from agents.databases.errors import QueryFailed
-from agents.databases.execute import execute_sql
 from agents.databases.own_database import OwnDatabase, own_database
 from agents.databases.table import QueryResult
 from agents.databases.target import DatabaseTarget
@@ -36,6 +35,13 @@ class DatabaseInput(BaseModel):
 class DescribeTableInput(BaseModel):
     table: str = Field(min_length=1, validation_alias=AliasChoices("table", "table_name"))
     database: str = _DATABASE
+
+
+def _execution() -> ModuleType:
+    # Imported at first use, like what follows: psycopg and the readers cost 70 ms.
+    from agents.databases import execute  # noqa: PLC0415
+
+    return execute
 
 
 def _inspection() -> ModuleType:
@@ -86,7 +92,7 @@ async def answer(
 
 async def run_execute_sql(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
     def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
-        return execute_sql(target, given.query, given.params, own, cancel)
+        return _execution().execute_sql(target, given.query, given.params, own, cancel)
 
     def show(target: DatabaseTarget, result: QueryResult) -> dict[str, Any]:
         return shown_rows(context, result)

@@ -17,7 +17,13 @@ _INLINE_ROWS = 50
 _FIRST_ROWS = 20
 _TABLE_CHARACTERS = 8_000
 _SCHEMA_CHARACTERS = 16_000
-DIALECTS = {"postgresql": "PostgreSQL", "sqlite": "SQLite", "duckdb": "DuckDB"}
+DIALECTS = {
+    "postgresql": "PostgreSQL",
+    "sqlite": "SQLite",
+    "duckdb": "DuckDB",
+    "mysql": "MySQL",
+    "mariadb": "MariaDB",
+}
 """Names of the SQL dialects, for models."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from agents.databases.changes import Changes
@@ -11,7 +12,6 @@ from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase, own_database
 from agents.databases.statement import looks_like_writing
 from agents.databases.target import DatabaseTarget
-from agents.databases.write import try_sql, write_sql
 from agents.middleware.base import Preview, Tool, ToolContext, ToolResult, error
 from agents.middleware.database_calls import ExecuteSqlInput, meant_name, target_of
 from agents.models import Effect
@@ -22,6 +22,13 @@ from sandbox.cancellation import Cancellation
 _SECONDS = 120.0
 
 _Do = Callable[[DatabaseTarget, OwnDatabase, Cancellation], Any]
+
+
+def _writing() -> ModuleType:
+    # Imported at first use: psycopg and what writes cost 70 ms.
+    from agents.databases import write  # noqa: PLC0415
+
+    return write
 
 
 def writable(spec: AgentSpec) -> tuple[str, ...]:
@@ -45,7 +52,7 @@ async def try_write(context: ToolContext, given: ExecuteSqlInput) -> Preview | T
     """What the statement would change."""
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> Preview:
-        return try_sql(target, given.query, given.params, own, cancel)
+        return _writing().try_sql(target, given.query, given.params, own, cancel)
 
     done = await _do(context, given, work)
     return done if isinstance(done, ToolResult) else dict(done)
@@ -58,7 +65,9 @@ async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
         return error("Nobody has approved what this statement does; nothing was written.", "denied")
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> ToolResult:
-        return _result(write_sql(target, given.query, given.params, own, cancel, approved))
+        return _result(
+            _writing().write_sql(target, given.query, given.params, own, cancel, approved)
+        )
 
     done: ToolResult = await _do(context, given, work)
     return done

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from agents.middleware.base import Tool
-from agents.middleware.registry import Toolset, toolset_for
+from agents.middleware.registry import ToolkitMissing, Toolset, toolset_for, toolset_of
+from agents.models import Run
 from agents.spec import AgentSpec
 
 
@@ -32,12 +33,25 @@ def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any
     return meant or tool, given
 
 
-def edited_input_problem(spec: AgentSpec, name: str, edited: dict[str, Any]) -> str | None:
+def edited_input_problem(
+    spec: AgentSpec, name: str, edited: dict[str, Any], run: Run | None = None
+) -> str | None:
     """What is wrong with what a person made of a call's input; None when it may run so.
 
-    `agents.services.approvals.InputCheck`.
+    `agents.services.approvals.InputCheck`. `run` is needed where the spec has a toolkit.
     """
-    checked = checked_input(toolset_for(spec, has_left_out=True), name, edited)
+    try:
+        toolset = toolset_for(spec, has_left_out=True)
+        if spec.toolkit and name not in toolset.tools:
+            if run is None:
+                raise ToolkitMissing
+            toolset = toolset_of(run, spec, has_left_out=True)
+        checked = checked_input(toolset, name, edited)
+    except ToolkitMissing:
+        return (
+            "This call is one of a Python program's, which alone can check another input: change "
+            "it there (agent.resume), or approve or reject it as it is."
+        )
     if isinstance(checked, str):
         return checked
     tool, given = checked

@@ -9,18 +9,23 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool, wire_schema
+from agents.middleware.builder import BuilderMiddleware
+from agents.middleware.custom.registered import RegisteredMiddleware
 from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.skills import SkillsMiddleware
+from agents.middleware.slack import SlackMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
+from agents.models import Run
 from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block
-from agents.spec import AgentSpec
+from agents.spec import ALL_TOOLS, AgentSpec
 from agents.structured_output.wording import prompt_segment
+from agents.toolkits import bound
 from skills_app.pinned import PinnedSkill
 
 MIDDLEWARE: tuple[Middleware, ...] = (
@@ -28,9 +33,12 @@ MIDDLEWARE: tuple[Middleware, ...] = (
     FilesystemMiddleware(),
     ExecutionMiddleware(),
     DatabaseMiddleware(),
+    SlackMiddleware(),
+    BuilderMiddleware(lambda: _known_tools()),
     MemoryMiddleware(),
     SkillsMiddleware(),
     SubagentsMiddleware(),
+    RegisteredMiddleware(),
 )
 """In the order in which tools and prompt segments appear."""
 
@@ -116,27 +124,55 @@ def toolset_for(spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
     return _toolset(spec.model_dump_json(), has_left_out)
 
 
-def build_toolset(spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
+class ToolkitMissing(Exception):
+    """A run has tools of a Python program, and this process is not that program."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "It has tools of the Python program that began it, which this process does not have: "
+            "go on there, with agent.resume(session_id)."
+        )
+
+
+def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
+    """The tools of a run, with those that only this process has. Raises `ToolkitMissing`."""
+    if not spec.toolkit:
+        return toolset_for(spec, has_left_out=has_left_out)
+    toolkit = bound(run.thread.root_id or run.thread_id)
+    if toolkit is None:
+        raise ToolkitMissing
+    return build_toolset(spec, has_left_out=has_left_out, more=[toolkit.middleware])
+
+
+def build_toolset(
+    spec: AgentSpec, *, has_left_out: bool = False, more: Sequence[Middleware] = ()
+) -> Toolset:
     """The tools that this agent has: those of its profile, narrowed to `spec.tools`.
 
-    `has_left_out`: parts of the conversation are no longer told to the model.
+    `has_left_out`: parts of the conversation are no longer told to the model. `more` come last.
     """
     offered = (*MIDDLEWARE, TranscriptMiddleware()) if has_left_out else MIDDLEWARE
+    offered = (*offered, *more)
     middleware = tuple(item for item in offered if spec.profile in item.profiles)
     tools: dict[str, Tool[Any]] = {}
     for item in middleware:
         for tool in item.tools(spec):
             if tool.name in tools:
                 raise ValueError(f"Two capabilities offer a tool {tool.name!r}: rename one.")
-            if spec.tools is None or tool.name in spec.tools:
+            if spec.tools is None or ALL_TOOLS in spec.tools or tool.name in spec.tools:
                 tools[tool.name] = tool
     return Toolset(tools=tools, middleware=middleware)
 
 
+def _known_tools() -> Mapping[str, str]:
+    """`known_tools`, for a capability that is made before it is defined."""
+    return known_tools()
+
+
 @lru_cache(maxsize=1)
-def known_tool_names() -> frozenset[str]:
-    """Every tool that some agent could have, for checking what people write into an agent."""
-    names: set[str] = set()
+def known_tools() -> Mapping[str, str]:
+    """Every tool that some agent could have, with its description for the model."""
+    found: dict[str, str] = {}
     for profile in ("full", "sandbox_only"):
         spec = AgentSpec(
             name="",
@@ -145,7 +181,15 @@ def known_tool_names() -> frozenset[str]:
             model="",
             profile=profile,
             databases=("any",),
+            integrations=("slack", "agents"),
             background_subagents=True,
         )
-        names |= set(build_toolset(spec, has_left_out=True).tools)
-    return frozenset(names)
+        offered = build_toolset(spec, has_left_out=True).tools
+        found |= {name: tool.description for name, tool in offered.items()}
+    return found
+
+
+@lru_cache(maxsize=1)
+def known_tool_names() -> frozenset[str]:
+    """The names of `known_tools`, for checking what people write into an agent."""
+    return frozenset(known_tools())

@@ -197,7 +197,16 @@ def _verdict(
     edits = tool.memory_edit is not None and tool.memory_edit(checked[1]) is not None
     reads = input_names(tool.input_model)
     tool, tried = checked[0], checked[0].trial is not None
-    return judge(spec, tool.name, tool.effect, given, edits_memory=edits, tried=tried, reads=reads)
+    return judge(
+        spec,
+        tool.name,
+        tool.effect,
+        given,
+        edits_memory=edits,
+        tried=tried,
+        reads=reads,
+        asks=tool.asks,
+    )
 
 
 def _example(row: Mapping[str, Any], given: Any, before: Verdict, after: Verdict) -> Example:

@@ -175,6 +175,17 @@ class Agent(models.Model):
             '[{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.'
         ),
     )
+    integrations = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_("Other services that it acts in, with the credentials of who runs it."),
+    )
+    toolkit = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        help_text=_("Names the tools of the Python program that it belongs to."),
+    )
     general_subagent = models.BooleanField(
         default=True, help_text=_("It may delegate to a subagent with its own tools.")
     )

@@ -84,11 +84,31 @@ class Run(models.Model):
     opening_note = models.TextField(
         blank=True, help_text=_("What the model is told beside the person's message.")
     )
+    has_uploads = models.BooleanField(
+        default=False, help_text=_("Files came with the message, or lay there untold.")
+    )
+    attachments = models.TextField(
+        blank=True,
+        help_text=_("Blocks beside the message, as JSON: its files, pictures by their ids."),
+    )
     output_schema = JSONTextField(
         null=True, blank=True, help_text=_("The form of its final answer, asked for with it.")
     )
     structured_output = JSONTextField(
         null=True, blank=True, help_text=_("The value of its final answer, in the form asked for.")
+    )
+    resumed_from = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="resumed_by",
+        help_text=_("The ended run of its thread that it goes on with."),
+    )
+    is_copy = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text=_("Conversation that a fork took over from another thread: nothing ran here."),
     )
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
@@ -206,21 +226,3 @@ class RunClock(models.Model):
     def cost(self) -> Decimal | None:
         """US dollars, or None where a price is unknown."""
         return Decimal(self.cost_microusd) / 1_000_000 if self.cost_known else None
-
-
-class IdempotencyKey(models.Model):
-    """A request to create a run that must not be carried out twice."""
-
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    key = models.CharField(max_length=200)
-    body_hash = models.CharField(max_length=64)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["owner", "key"], name="idempotency_key_per_owner"),
-        ]
-
-    def __str__(self) -> str:
-        return self.key

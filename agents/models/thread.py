@@ -34,6 +34,17 @@ class Thread(models.Model):
         related_name="family",
         help_text=_("The thread whose shared files a subagent's has. Null: a person's own."),
     )
+    forked_from = models.ForeignKey(
+        "agents.Run",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="forks",
+        help_text=_("The run with whose conversation it begins."),
+    )
+    forked_turn = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("The last turn of that run which it has.")
+    )
     title = models.CharField(max_length=200, blank=True)
     host = models.CharField(max_length=255, help_text=_("The machine that holds the workspace."))
     workspace_path = models.CharField(

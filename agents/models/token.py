@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 class TokenScope(models.TextChoices):
     READ = "read", _("read runs and approvals")
     RUN = "run", _("start and cancel runs")
-    APPROVE = "approve", _("decide approvals, change memory")
+    APPROVE = "approve", _("decide approvals, revoke grants")
+    MANAGE = "manage", _("change memory, skills, databases and credentials")
 
 
 class ApiToken(models.Model):

@@ -104,3 +104,9 @@ def own_connections(user: Person) -> QuerySet[DatabaseConnection]:
     if not user.is_authenticated:
         return DatabaseConnection.objects.none()
     return DatabaseConnection.objects.filter(owner=user.pk)
+
+
+def shared_names() -> list[str]:
+    """Of the connections that operators define, whichever agents have them."""
+    rows = DatabaseConnection.objects.filter(agent=None)
+    return list(rows.order_by("name").values_list("name", flat=True))

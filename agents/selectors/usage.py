@@ -14,6 +14,7 @@ from django.utils import timezone
 from agents.models import Message, MessageRole
 from agents.selectors.visible import Person, runs_for
 
+UTC_ZONE = ZoneInfo("UTC")
 USERNAME = get_user_model().USERNAME_FIELD
 TOKENS = F("input_tokens") + F("output_tokens") + F("cache_read_tokens") + F("cache_write_tokens")
 
@@ -44,13 +45,19 @@ def spent_since(start: datetime, agent_id: str | None, user_id: int | None) -> t
     return found["tokens"], found["cost"]
 
 
-def usage_by_day(person: Person, days: int, zone: ZoneInfo) -> list[DayUsage]:
-    """The runs that `person` may read, over so many days up to now, the latest day first."""
+def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False) -> list[DayUsage]:
+    """The runs that `person` may read, over so many days up to now, the latest day first.
+
+    `own`: only those that the person began, whatever else the person may read.
+    """
+    runs = runs_for(person)
+    if own:
+        runs = runs.filter(owner=person.pk)
     today = timezone.now().astimezone(zone).date()
     start = datetime.combine(today - timedelta(days=days - 1), datetime.min.time(), tzinfo=zone)
     rows = (
         Message.objects.filter(
-            run__in=runs_for(person),
+            run__in=runs,
             role=MessageRole.ASSISTANT,
             turn__gt=0,
             created_at__gte=start,

@@ -6,13 +6,26 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
-from agents.models import Agent, ApprovalGrant, ApprovalRequest, Run, Thread
+from agents.models import (
+    Agent,
+    ApiToken,
+    ApprovalGrant,
+    ApprovalRequest,
+    AuditEntry,
+    Budget,
+    DatabaseConnection,
+    Run,
+    Thread,
+)
 
 Person = AbstractBaseUser | AnonymousUser
 
 APPROVE = "agents.approve_toolcall"
 VIEW_ALL = "agents.view_all_runs"
 CHANGE_BUDGETS = "agents.change_budget"
+VIEW_BUDGETS = "agents.view_budget"
+VIEW_AUDIT = "agents.view_auditentry"
+CONFIGURE_DATABASE = "agents.configure_database"
 
 
 def _has(user: Person, permission: str) -> bool:
@@ -43,12 +56,14 @@ def threads_for(user: Person) -> QuerySet[Thread]:
 
 
 def runs_for(user: Person) -> QuerySet[Run]:
-    """Runs that `user` may read: the own ones, or all with the permission `view_all_runs`."""
+    """Runs that `user` may read: the own ones, or all with the permission `view_all_runs`.
+
+    Copies that forks begin with are none: they are read with their thread.
+    """
     if not user.is_authenticated:
         return Run.objects.none()
-    if _has(user, VIEW_ALL):
-        return Run.objects.all()
-    return Run.objects.filter(owner=user.pk)
+    runs = Run.objects.filter(is_copy=False)
+    return runs if _has(user, VIEW_ALL) else runs.filter(owner=user.pk)
 
 
 def is_approver(user: Person, agent_id: str) -> bool:
@@ -77,15 +92,16 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
     """Runs whose stream `user` may open: those to read, and for approvers those that have asked."""
     if not user.is_authenticated:
         return Run.objects.none()
+    runs = Run.objects.filter(is_copy=False)
     if _has(user, VIEW_ALL):
-        return Run.objects.all()
+        return runs
     mine = Q(owner=user.pk)
     asked = ApprovalRequest.objects.values("run")
     if _has(user, APPROVE):
         mine |= Q(pk__in=asked)
     else:
         mine |= Q(agent_version__agent__in=approved_agents(user), pk__in=asked)
-    return Run.objects.filter(mine)
+    return runs.filter(mine)
 
 
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
@@ -123,3 +139,41 @@ def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
         | Q(agent__owner=user.pk)
         | Q(agent__in=approved_agents(user))
     )
+
+
+def tokens_for(user: Person) -> QuerySet[ApiToken]:
+    """The tokens of `user`: a person's own, whatever the permissions."""
+    if not user.is_authenticated:
+        return ApiToken.objects.none()
+    return ApiToken.objects.filter(user=user.pk)
+
+
+def may_see_all_databases(user: Person) -> bool:
+    """Whether `user` sees every connection, with its limits."""
+    return _has(user, CONFIGURE_DATABASE) or _has(user, "agents.view_databaseconnection")
+
+
+def databases_for(user: Person) -> QuerySet[DatabaseConnection]:
+    """Connections of agents that `user` may use, the user's own, or all for operators.
+
+    Never those that others gave on the command line.
+    """
+    if not user.is_authenticated:
+        return DatabaseConnection.objects.none()
+    shared = Q(agent=None)
+    if not may_see_all_databases(user):
+        given = Agent.databases.through.objects.filter(agent__in=agents_for(user))
+        shared &= Q(pk__in=given.values("databaseconnection"))
+    return DatabaseConnection.objects.filter(shared | Q(owner=user.pk))
+
+
+def budgets_for(user: Person) -> QuerySet[Budget]:
+    """Budgets that `user` may read: all with the permission, else the user's own."""
+    if _has(user, VIEW_BUDGETS) or may_change_budgets(user):
+        return Budget.objects.all()
+    return Budget.objects.filter(user=user.pk) if user.is_authenticated else Budget.objects.none()
+
+
+def audit_for(user: Person) -> QuerySet[AuditEntry]:
+    """Entries of the audit log that `user` may read: all with the permission, else none."""
+    return AuditEntry.objects.all() if _has(user, VIEW_AUDIT) else AuditEntry.objects.none()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import Group
 from django.db import transaction
 from pydantic import ValidationError
 
@@ -11,6 +13,9 @@ from agents.conf import vel_settings
 from agents.guards.registry import guardrails
 from agents.models import Agent, AgentVersion, DatabaseConnection, Subagent
 from agents.providers import registry
+from agents.services.agent_rights import check_may_define
+from agents.services.agent_state import agent_state
+from agents.services.audit import Change, changes_between, record
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.output_schemas import schema_text
@@ -81,8 +86,10 @@ def build_spec(
             writable_databases=tuple(
                 connection.name for connection in connections if connection.allow_writes
             ),
+            integrations=agent.integrations,
             subagents=subagent_specs(agent, subagents),
             guardrails=agent.guardrails,
+            toolkit=agent.toolkit,
             on_stuck=agent.on_stuck,  # type: ignore[arg-type]
             tool_retries=agent.tool_retries,
             general_subagent=agent.general_subagent,
@@ -133,16 +140,27 @@ def save_agent(
     by_id: int | None = None,
     databases: Sequence[DatabaseConnection] | None = None,
     subagents: Sequence[Subagent] | None = None,
+    groups: Sequence[Group] | None = None,
+    approver_groups: Sequence[Group] | None = None,
+    note: str = "",
 ) -> Agent:
     """Store the agent and, if anything that a run sees has changed, a new version of it.
 
-    `databases` and `subagents` are those that it has from now on; None leaves them. Whether the
-    person may say so (`configure_database`) is for the caller to check.
+    `databases`, `subagents` and groups are those that it has from now on; None leaves them.
+    Whether the person may say so (`configure_database`) is for the caller to check. `note` is for
+    the audit log.
     """
     if databases is not None:
         check_assignable(agent, databases)
     spec = build_spec(agent, databases, subagents).model_dump(mode="json")
+    # Locked first: what it was is what this changes.
+    Agent.objects.select_for_update().filter(pk=agent.pk).first()
+    before = agent_state(agent.pk)
     agent.save()
+    if groups is not None:
+        agent.groups.set(groups)
+    if approver_groups is not None:
+        agent.approver_groups.set(approver_groups)
     if subagents is not None:
         set_subagents(agent, subagents)
     if databases is not None:
@@ -155,7 +173,36 @@ def save_agent(
         AgentVersion.objects.create(agent=locked, number=number, spec=spec, created_by_id=by_id)
         Agent.objects.filter(pk=agent.pk).update(version=number)
         agent.version = number
+    changes = changes_between(before, agent_state(agent.pk) or {})
+    if changes:
+        action = "agent.created" if before is None else "agent.changed"
+        record(action, agent, name=agent.slug, by=by_id, changes=changes, note=note)
     return agent
+
+
+@transaction.atomic
+def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
+    """Let runs be started with the agent, or nobody. False where it was so already.
+
+    Raises `NotAllowed`.
+    """
+    check_may_define(by, is_new=False)
+    agent = Agent.objects.select_for_update().get(pk=agent_id)
+    if agent.is_active == active:
+        return False
+    agent.is_active = active
+    agent.save(update_fields=["is_active", "updated_at"])
+    changes: dict[str, Change] = {"is_active": (not active, active)}
+    record("agent.changed", agent, name=agent.slug, by=by, changes=changes)
+    return True
+
+
+@transaction.atomic
+def delete_agent(agent: Agent) -> None:
+    """Remove an agent that was never used. Raises `ProtectedError` for one that has runs."""
+    changes = {name: (value, None) for name, value in (agent_state(agent.pk) or {}).items()}
+    record("agent.deleted", agent, name=agent.slug, changes=changes)
+    agent.delete()
 
 
 def current_version(agent: Agent) -> AgentVersion:
@@ -164,5 +211,5 @@ def current_version(agent: Agent) -> AgentVersion:
     latest = agent.versions.order_by("-number").first()
     if latest is not None and latest.spec == spec:
         return latest
-    save_agent(agent)
+    save_agent(agent, note="The settings of Vel have changed since its last version.")
     return agent.versions.get(number=agent.version)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents.events.append import append_events
 from agents.models import ApprovalRequest
 from agents.services.approvals import reject_call, wake_if_decided
+from agents.services.audit import record
 from agents.services.wake import lock_run
 from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, RunStatus, check_transition
 
@@ -40,5 +41,6 @@ def expire_approval() -> bool:
         text = "Nobody decided about this call in time; it was not made."
         drafts += reject_call(call, text, code="expired", reason=text)
     append_events(run.id, drafts)
+    record("approval.expired", request, name=request.tool)
     wake_if_decided(run)
     return True

@@ -16,6 +16,7 @@ from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
+from agents.services.audit import Change, record
 from agents.services.budget_answers import (
     WaitersChanged,
     amount_of,
@@ -176,6 +177,7 @@ def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRe
     request.save(update_fields=["first_approver", "first_approved_at"])
     data = {"approval_id": request.id, "by": by.get_username(), "still_needed": 1}
     append_events(request.run_id, [("approval.seconded", data)])
+    record("approval.first_approved", request, name=request.tool, by=by)
     return request
 
 
@@ -193,6 +195,14 @@ def _record(
     request.decided_by_id = by.pk
     request.decided_at = timezone.now()
     request.save()
+    # An edited input may hold a secret that a person typed: the request keeps it, not the log.
+    told: dict[str, Change] = {
+        "decision": (None, answer.decision),
+        "digest": (None, request.digest),
+    }
+    if request.kind == ApprovalKind.BUDGET:
+        told["input"] = (request.input, answer.input or request.input)
+    record("approval.decided", request, name=request.tool, by=by, changes=told, note=answer.reason)
     grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
     call, edit = request.tool_call, request.memory_edit
     decided: dict[str, Any] = {

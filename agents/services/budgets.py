@@ -12,6 +12,7 @@ from django.db.models import Q
 from agents.models import Allowance, ApprovalRequest, Budget, Run, RunClock
 from agents.models.budget import OF_NOBODY, WITHOUT_LIMIT
 from agents.selectors.usage import spent_since
+from agents.services.audit import changes_between, fields_of, record
 from agents.services.budget_answers import WaitersChanged
 from agents.services.budget_scope import microusd, open_windows, window_name, window_start
 from agents.services.errors import InvalidRequest
@@ -32,6 +33,8 @@ def save_budget(budget: Budget) -> Budget:
         return budget
     with transaction.atomic():
         budget.save()
+        changes = changes_between(None, fields_of(budget, *_LIMITS, "period"))
+        record("budget.created", budget, name=_name(budget), changes=changes)
         _begin(budget)
         # A run that was being made in that moment did not see the budget, nor this the run.
         transaction.on_commit(partial(_tell_runs, budget))
@@ -85,11 +88,21 @@ def _tell_runs(budget: Budget) -> None:
         RunClock.objects.filter(run=run_id, budgeted=False).update(budgeted=True)
 
 
+_LIMITS = ("max_tokens", "max_cost")
+
+
+def _name(budget: Budget) -> str:
+    return f"{budget.of}, {budget.get_period_display()}"
+
+
 def _change(budget: Budget) -> None:
     waiting, windows = _locked(budget)
+    stored = fields_of(Budget.objects.get(pk=budget.pk), *_LIMITS)
     Budget.objects.filter(pk=budget.pk).update(
         max_tokens=budget.max_tokens, max_cost=budget.max_cost
     )
+    changes = changes_between(stored, fields_of(budget, *_LIMITS))
+    record("budget.changed", budget, name=_name(budget), changes=changes)
     changed: set[int] = set()
     for window in windows:
         before = (window.max_tokens, window.max_microusd)
@@ -112,6 +125,7 @@ def _remove(budget: Budget) -> None:
     _end_requests(Q(allowance__budget=budget), ApprovalStatus.CANCELLED)
     for run in waiting:
         wake_run(run, "the budget was removed")
+    record("budget.removed", budget, name=_name(budget))
     Budget.objects.filter(pk=budget.pk).delete()
 
 

@@ -13,8 +13,9 @@ from django.views.decorators.debug import sensitive_variables
 
 from agents.databases.address import AddressRefused, address_of, checked_url
 from agents.models import Agent, DatabaseConnection, Run
-from agents.secret_text import SecretText, SecretUnreadable
+from agents.secret_text import HIDDEN, SecretText, SecretUnreadable
 from agents.selectors.visible import Person
+from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.states import ACTIVE_RUNS
 
@@ -22,6 +23,19 @@ CONFIGURE_DATABASE = "agents.configure_database"
 ALLOW_WRITES = "agents.allow_database_writes"
 MAX_HIDDEN_COLUMNS = 500
 _WRITABLE = ("postgresql", "sqlite")
+_TOLD = (
+    "name",
+    "description",
+    "dialect",
+    "statement_seconds",
+    "max_rows",
+    "max_bytes",
+    "hidden_columns",
+    "allow_privileged",
+    "allow_writes",
+    "allow_routines",
+)
+"""Fields that the audit log names. Never the URL, which is a secret."""
 _COLUMN = re.compile(r"[^.\x00-\x1f]{1,200}(\.[^.\x00-\x1f]{1,200}){0,2}")
 
 
@@ -49,6 +63,12 @@ def check_connection(connection: DatabaseConnection, url: str) -> SecretText:
             "allow_writes: Only PostgreSQL and SQLite databases can be written.",
             code="invalid_database",
         )
+    if connection.hidden_columns and _dialect_of(sealed) == "duckdb":
+        raise InvalidRequest(
+            "hidden_columns: DuckDB has no way to hide columns. Use a copy of the database without "
+            "them.",
+            code="invalid_database",
+        )
     return sealed
 
 
@@ -69,8 +89,18 @@ def save_connection(connection: DatabaseConnection, *, url: str, by: Person) -> 
     connection.dialect = _dialect_of(connection.url) or connection.dialect
     if connection._state.adding:
         connection.created_by_id = by.pk
+    before = None if stored is None else _told(stored)
+    changes = changes_between(before, _told(connection))
+    if stored is not None and url:
+        changes["url"] = (HIDDEN, "another (secret)")
     connection.save()
+    action = "database.created" if stored is None else "database.changed"
+    record(action, connection, name=connection.name, by=by, changes=changes)
     return connection
+
+
+def _told(connection: DatabaseConnection) -> dict[str, object]:
+    return fields_of(connection, *_TOLD)
 
 
 @transaction.atomic
@@ -81,14 +111,18 @@ def remove_connection(connection_id: str, *, by: Person) -> None:
         raise NotFound("There is no such database connection.")
     if row.owner_id is None or row.owner_id != by.pk:
         must_configure(by)
+    record("database.removed", row, name=row.name, by=by)
     row.delete()
 
 
 @transaction.atomic
-def save_own_connection(agent: Agent, name: str, url: SecretText) -> DatabaseConnection:
+def save_own_connection(
+    agent: Agent, name: str, url: SecretText, *, allow_writes: bool = False
+) -> DatabaseConnection:
     """The connection `name` of a person's own command-line agent, with this URL from now on.
 
-    `url` comes from `seal_url`. Raises `Conflict` while a run uses that name for another URL, and
+    `allow_writes` is for the person's own programs: each statement that writes asks. `url` comes
+    from `seal_url`. Raises `Conflict` while a run uses that name for another URL, and
     `InvalidRequest`.
     """
     if agent.owner_id is None:
@@ -98,13 +132,17 @@ def save_own_connection(agent: Agent, name: str, url: SecretText) -> DatabaseCon
     if row is None:
         row = DatabaseConnection(agent=agent, name=name, created_by_id=agent.owner_id)
     elif row.owner_id == agent.owner_id and row.url.same_as(url):
-        return row
+        if row.allow_writes == allow_writes:
+            return row
     else:
         _refuse_while_used(agent, name)
     row.owner_id, row.url = agent.owner_id, url
-    row.dialect = _dialect_of(url)
+    row.dialect, row.allow_writes = _dialect_of(url), allow_writes
     _check(row)
+    action = "database.created" if row._state.adding else "database.changed"
     row.save()
+    changes = {"url": (None, HIDDEN), "agent": (None, agent.slug)}
+    record(action, row, name=row.name, by=agent.owner_id, changes=changes)
     return row
 
 

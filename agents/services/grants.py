@@ -17,6 +17,7 @@ from agents.conditions import holds, problem_of, sha256_of
 from agents.models import ApprovalGrant, ApprovalKind, ApprovalRequest, Effect, Run
 from agents.policy import AskTerms
 from agents.selectors.visible import grants_for, is_approver
+from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.spec import AgentSpec, CallCondition
 
@@ -69,7 +70,7 @@ def give_grant(
             f"{request.tool} reaches outside: only people who approve for this agent allow every "
             "call of it. Name the calls that you mean."
         )
-    return ApprovalGrant.objects.create(
+    grant = ApprovalGrant.objects.create(
         agent_id=agent_id,
         tool=request.tool,
         condition=condition.model_dump(exclude_none=True),
@@ -81,6 +82,25 @@ def give_grant(
         request=request,
         created_by_id=by.pk,
     )
+    record(
+        "grant.given",
+        grant,
+        name=_name(grant),
+        by=by,
+        changes={
+            "condition": (None, grant.condition),
+            "covers_everybody": (None, terms.for_everybody),
+            "thread": (None, grant.thread_id),
+            "max_uses": (None, grant.max_uses),
+            "expires_at": (None, grant.expires_at),
+        },
+        note=terms.reason,
+    )
+    return grant
+
+
+def _name(grant: ApprovalGrant) -> str:
+    return f"{grant.tool} for {grant.agent.slug}"
 
 
 def _check_request(request: ApprovalRequest, run: Run, by: AbstractBaseUser) -> None:
@@ -220,6 +240,7 @@ def revoke_grant(grant_id: str, *, by: AbstractBaseUser) -> ApprovalGrant:
     grant.revoked_at = timezone.now()
     grant.revoked_by_id = by.pk
     grant.save(update_fields=["revoked_at", "revoked_by"])
+    record("grant.revoked", grant, name=_name(grant), by=by)
     return grant
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from agents.models import Run
+from django.db import transaction
+
+from agents.models import Agent, Run
 from agents.selectors.memory import memory_state, skill_name
 from agents.selectors.provenance import untrusted_sources
+from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
 from memory.edits import EditOperation, MemoryEdit, content_after, size_warnings
 from memory.errors import Changed, MemoryRefused, NoSuchFile
@@ -126,6 +129,7 @@ def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -
     )
 
 
+@transaction.atomic
 def change_memory(agent_id: str, change: Change) -> int:
     """`change` as the next revision of a knowledge file or version of a skill; its number.
 
@@ -134,21 +138,39 @@ def change_memory(agent_id: str, change: Change) -> int:
     """
     try:
         check_writable(change.path)
-        if not change.path.startswith("skills/"):
-            return store_change(agent_id, change)
-        return store_version(
-            agent_id,
-            skill_name(change.path),
-            change.content,
-            base_version=change.base_revision,
-            # Approved to be kept, not vouched for: a review says so of exactly these bytes.
-            trust=Trust.IMPORTED,
-            source=change.source,
-            by_id=change.by_id,
-            reason=change.reason,
-        )
+        revision = _stored(agent_id, change)
     except (Changed, SkillChanged, InvalidPath, MemoryRefused, SkillRefused) as problem:
         raise _as_service_error(problem) from None
+    agent = Agent.objects.get(pk=agent_id)
+    # The revisions keep the contents: here is who, and from which door.
+    record(
+        "memory.changed",
+        agent,
+        name=f"{change.path} of {agent.slug}",
+        by=change.by_id,
+        changes={
+            "operation": (None, change.operation),
+            "revision": (change.base_revision, revision),
+        },
+        note=change.reason,
+    )
+    return revision
+
+
+def _stored(agent_id: str, change: Change) -> int:
+    if not change.path.startswith("skills/"):
+        return store_change(agent_id, change)
+    return store_version(
+        agent_id,
+        skill_name(change.path),
+        change.content,
+        base_version=change.base_revision,
+        # Approved to be kept, not vouched for: a review says so of exactly these bytes.
+        trust=Trust.IMPORTED,
+        source=change.source,
+        by_id=change.by_id,
+        reason=change.reason,
+    )
 
 
 def _as_service_error(problem: Exception) -> ServiceError:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from urllib.parse import urlsplit
+
 from django.db import transaction
 
 from agents.models import NotificationTarget, TargetKind
+from agents.secret_text import HIDDEN
+from agents.services.audit import changes_between, record
 from agents.services.errors import InvalidRequest, NotFound
 from agents.services.notification_messages import check_address
 from agents.services.webhook import new_secret
@@ -40,6 +45,11 @@ def save_target(target: NotificationTarget) -> str | None:
     else:
         target.secret = before.secret
     target.save()
+    changes = changes_between(None if before is None else _told(before), _told(target))
+    if made is not None:
+        changes["secret"] = (None, HIDDEN)
+    action = "notification_target.created" if before is None else "notification_target.changed"
+    record(action, target, name=_name(target), changes=changes)
     return made
 
 
@@ -53,6 +63,7 @@ def renew_secret(target_id: str) -> str:
         raise InvalidRequest("Only webhooks have a secret.")
     target.secret = new_secret()
     target.save(update_fields=["secret"])
+    record("notification_target.secret_renewed", target, name=_name(target))
     return target.secret
 
 
@@ -63,4 +74,22 @@ def remove_target(target_id: str) -> None:
     target = NotificationTarget.objects.select_for_update().filter(pk=target_id).first()
     if target is None:
         raise NotFound("There is no such target.")
+    record("notification_target.removed", target, name=_name(target))
     target.delete()
+
+
+def _name(target: NotificationTarget) -> str:
+    """Of a webhook only the host: a path often is what lets one in."""
+    if target.kind != TargetKind.WEBHOOK:
+        return f"{target.kind} {target.address}"
+    return f"{target.kind} {urlsplit(target.address).hostname or ''}"
+
+
+def _told(target: NotificationTarget) -> dict[str, object]:
+    address = hashlib.sha256(target.address.encode()).hexdigest()[:16]
+    return {
+        "address": _name(target),
+        "address_sha256": address,
+        "agent": target.agent.slug if target.agent else None,
+        "is_active": target.is_active,
+    }

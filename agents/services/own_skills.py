@@ -10,8 +10,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
 from agents.models import Agent
+from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.skill_library import as_service_error
+from agents.services.skill_library import as_service_error, record_enabled
 from agents.services.skill_names import check_name, shared_sources
 from agents.services.skill_rights import check_may_change
 from skills_app.compose import compose_skill, recompose_skill
@@ -133,8 +134,10 @@ def remove_skill(agent: Agent, skill_id: int, *, by: AbstractBaseUser, source: s
     if skill.scope == agent_scope(agent.pk):
         delete_skill(skill, VersionDetails(source, by.pk))
         AgentSkill.objects.filter(skill=skill).delete()
+        record("skill.deleted", skill, name=f"{skill.name} of {agent.slug}", by=by)
     else:
         AgentSkill.objects.update_or_create(agent=agent, skill=skill, defaults={"enabled": False})
+        record_enabled(agent, skill, False, by)
 
 
 def _checked_name(raw: str) -> str:
@@ -193,4 +196,12 @@ def _store(agent: Agent, package: Package, details: VersionDetails, base: int) -
         )
     except SkillRefused as problem:
         raise as_service_error(problem) from None
-    return Skill.objects.select_related("current").get(pk=version.skill_id)
+    skill = Skill.objects.select_related("current").get(pk=version.skill_id)
+    record(
+        "skill.stored",
+        skill,
+        name=f"{skill.name} of {agent.slug}",
+        by=details.by_id,
+        changes={"version": (base, version.number), "content": (None, version.content_hash)},
+    )
+    return skill

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from agents.models import Run, SnapshotCause, Thread
+from agents.services.audit import Change, record
 from agents.services.errors import Conflict
 from agents.services.file_changes import load_state
 from agents.services.snapshots import (
@@ -89,3 +90,5 @@ def _record(thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser) -
         record_snapshot(thread.pk, outside, SnapshotCause.OUTSIDE)
     if after.has_changed:
         record_snapshot(thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk)
+        told: dict[str, Change] = {"state": (before.manifest, after.manifest)}
+        record("workspace.restored", thread, name=thread.pk, by=by, changes=told)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from agents.events.append import append_events
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
+from agents.services.audit import record
 from agents.services.budget_answers import stop_waiting
 from agents.services.delegation import child_ended
 from agents.services.errors import Conflict, NotAllowed
@@ -28,6 +29,7 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from agents.toolkits import bound
 
 
 @transaction.atomic
@@ -87,7 +89,11 @@ def cancel_for(
     """
     if not (operate and person.has_perm(OPERATE)) and not may_cancel(person, run):  # type: ignore[attr-defined]
         raise NotAllowed("Only its owner may cancel a run.")
-    return cancel_run(run.pk, by=person.get_username(), reason=reason)
+    with transaction.atomic():
+        cancelled = cancel_run(run.pk, by=person.get_username(), reason=reason)
+        if not run.has_ended:  # as the door saw it: what had ended is left as it is
+            record("run.cancelled", run, name=run.pk, by=person, note=reason)
+    return cancelled
 
 
 def is_driven(run: Run) -> bool:
@@ -177,6 +183,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
     been answered or was cancelled.
     """
     run = lock_run(run_id)
+    must_have_tools(run)
     below = [member for member in locked_descendants(run) if not member.has_ended]
     if run.parent_id is not None:
         raise Conflict(
@@ -211,7 +218,18 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         member.executor = executor
         if member.status in (RunStatus.QUEUED, RunStatus.RUNNING):
             enqueue_run(member)
+    record("run.resumed", run, name=run.pk)
     return run
+
+
+def must_have_tools(run: Run) -> None:
+    """Raise `Conflict` for a run with tools of a Python program that this process is not."""
+    if run.spec.get("toolkit") and bound(run.thread.root_id or run.thread_id) is None:
+        raise Conflict(
+            "This run has tools of the Python program that began it: go on there, with "
+            "agent.resume(session_id).",
+            code="toolkit_missing",
+        )
 
 
 def _instead(run: Run) -> str:

@@ -18,12 +18,14 @@ from agents.events.append import dump
 from agents.models import (
     POOL,
     Agent,
+    AgentVersion,
     IdempotencyKey,
     Message,
     MessageRole,
     Run,
     RunClock,
     Thread,
+    Upload,
 )
 from agents.prompt_variables import Value
 from agents.selectors.visible import agents_for, threads_for
@@ -52,7 +54,9 @@ class RunRequest:
     the caller's own choosing, which continues the thread that has it or begins one. With
     `queue`, a message to a busy thread waits for its turn instead of being refused.
     `output_schema` is the form of the answer to this message alone, a JSON Schema. `context` are
-    the values of `{{context.NAME}}` in prompts, given when a thread begins.
+    the values of `{{context.NAME}}` in prompts, given when a thread begins. `version` is the one of
+    the agent that answers; None: the present one. `resumed_from` is the run that it goes on with.
+    `attached` are fingerprints of files that come with it: another file is another request.
     `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
     are for callers on this machine only, never for the network.
     """
@@ -66,6 +70,9 @@ class RunRequest:
     source: str = "api"
     output_schema: Mapping[str, Any] | None = None
     context: Mapping[str, Value] | None = None
+    version: AgentVersion | None = None
+    resumed_from: Run | None = None
+    attached: tuple[str, ...] = ()
     workspace_path: str = ""
     skill_directories: tuple[str, ...] | None = None
 
@@ -116,6 +123,7 @@ def _hash_of(request: RunRequest) -> str:
     body: list[Any] = [request.agent, request.message, request.thread, request.key, request.queue]
     if request.output_schema is not None or request.context:
         body += [request.output_schema, dict(request.context or {})]
+    body += request.attached
     return hashlib.sha256(dump(body).encode()).hexdigest()
 
 
@@ -147,7 +155,7 @@ def _known_key(owner: AbstractBaseUser, key: str | None, body_hash: str) -> Run 
     row = IdempotencyKey.objects.select_related("run").filter(owner_id=owner.pk, key=key).first()
     if row is None:
         return None
-    if row.body_hash != body_hash:
+    if row.body_hash != body_hash or row.run is None:
         raise Conflict(
             "This idempotency key was used with another body: use a new key.",
             code="idempotency_mismatch",
@@ -171,7 +179,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
             "this message to be queued.",
             code="thread_busy",
         )
-    version = current_version(agent)
+    version = request.version or current_version(agent)
     check_needed(version.spec, thread)
     if request.output_schema is not None and version.spec.get("output_schema"):
         raise InvalidRequest(
@@ -187,6 +195,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         status=RunStatus.PENDING if busy else RunStatus.QUEUED,
         executor=request.executor,
         source=request.source,
+        resumed_from=request.resumed_from,
         output_schema=request.output_schema,
     )
     RunClock.objects.create(run=run)
@@ -196,6 +205,8 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         role=MessageRole.USER,
         content=dump([{"type": "text", "text": request.message}]),
     )
+    if Upload.objects.filter(thread=thread, run=None).update(run=run):
+        Run.objects.filter(pk=run.pk).update(has_uploads=True)
     if not busy:
         enqueue_run(run)
     return run

@@ -11,6 +11,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from agents.models import Agent
+from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
 from agents.services.skill_names import check_name, shared_sources
 from agents.services.skill_reviews import quarantine_version, review_version
@@ -116,6 +117,7 @@ def _store(
             usable = same.trust != Trust.QUARANTINED
             if usable and at_once and skill.current_id != same.pk:
                 accept_version(skill, same)
+                _record_import(same, details, agent, accepted=True)
             return Imported(same, False, skill.current_id != same.pk or not usable)
     version = store_package(
         scope,
@@ -125,7 +127,27 @@ def _store(
         agent_id=agent.pk if agent else None,
         accept=accept,
     )
+    _record_import(version, details, agent, accepted=accept)
     return Imported(version, True, not accept)
+
+
+def _record_import(
+    version: SkillVersion, details: VersionDetails, agent: Agent | None, *, accepted: bool
+) -> None:
+    record(
+        "skill.imported",
+        version.skill,
+        name=f"{version.skill.name} {version.number}",
+        by=details.by_id,
+        changes={
+            "agent": (None, agent.slug if agent else None),
+            "origin": (None, details.origin or None),
+            "trust": (None, version.trust),
+            "content": (None, version.content_hash),
+            "accepted": (None, accepted),
+        },
+        note=details.reason,
+    )
 
 
 def _same_bytes(skill: Skill, content_hash: str) -> SkillVersion | None:
@@ -155,6 +177,7 @@ def delete_skill_of_library(
     except SkillRefused as problem:
         raise as_service_error(problem) from None
     AgentSkill.objects.filter(skill=skill).delete()
+    record("skill.deleted", skill, name=skill.name, by=by)
     return version
 
 
@@ -178,6 +201,13 @@ def set_enabled(agent: Agent, skill_id: int, enabled: bool, *, by: AbstractBaseU
     if enabled:
         _require_usable(skill)
     AgentSkill.objects.update_or_create(agent=agent, skill=skill, defaults={"enabled": enabled})
+    record_enabled(agent, skill, enabled, by)
+
+
+def record_enabled(agent: Agent, skill: Skill, enabled: bool, by: AbstractBaseUser) -> None:
+    """Write to the audit log that a skill was turned on or off for `agent`."""
+    action = "skill.enabled" if enabled else "skill.disabled"
+    record(action, skill, name=f"{skill.name} for {agent.slug}", by=by)
 
 
 def _require_usable(skill: Skill) -> None:

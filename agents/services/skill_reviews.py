@@ -6,6 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
+from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.skill_rights import check_may_review
 from skills_app.models import Skill, SkillVersion, Trust
@@ -40,6 +41,8 @@ def review_version(
             f"{skill.name} was {seen_trust} when you looked and is {version.trust}: look again.",
             code="stale",
         )
+    told = {"trust": (version.trust, Trust.REVIEWED), "content": (None, content_hash)}
+    record("skill.reviewed", skill, name=f"{skill.name} {version.number}", by=by, changes=told)
     version.trust, version.reviewed_by_id = Trust.REVIEWED, by.pk
     version.reviewed_at = timezone.now()
     version.save(update_fields=["trust", "reviewed_by", "reviewed_at"])
@@ -84,7 +87,10 @@ def _quarantine(asked: SkillVersion, by: AbstractBaseUser, reason: str) -> Skill
     if set(alike.values_list("skill_id", flat=True)) - holders:
         raise _MoreHolders
     now = timezone.now()
-    for version in alike.all():
+    for version in alike.select_related("skill"):
+        told = {"trust": (version.trust, Trust.QUARANTINED), "content": (None, asked.content_hash)}
+        name = f"{version.skill.name} {version.number}"
+        record("skill.quarantined", version.skill, name=name, by=by, changes=told, note=reason)
         version.trust, version.reviewed_by_id, version.reviewed_at = Trust.QUARANTINED, by.pk, now
         version.reason = "\n".join(
             part for part in (version.reason, f"Quarantined: {reason}") if part

@@ -6,7 +6,12 @@ from django.db import transaction
 
 from agents.models import Run, RunClock
 from agents.services.errors import Conflict
-from agents.services.run_control import is_driven, locked_descendants, resume_run
+from agents.services.run_control import (
+    is_driven,
+    locked_descendants,
+    must_have_tools,
+    resume_run,
+)
 from agents.services.wake import enqueue_run, lock_run
 from agents.states import RunStatus, WaitReason
 
@@ -19,6 +24,7 @@ def take_over_family(run_id: str, *, executor: str) -> Run:
     that. `Conflict` with the code `driven` while somebody drives one of those that are waited for.
     """
     run = lock_run(run_id)
+    must_have_tools(run)
     waits = (run.status, run.wait_reason) == (RunStatus.WAITING, WaitReason.CHILDREN)
     if run.parent_id is not None or not waits:
         return resume_run(run_id, executor=executor)

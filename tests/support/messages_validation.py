@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any
 
+from tests.support.messages_images import image_problem, images_problem
+
 SAMPLING_FIELDS = {"temperature", "top_p", "top_k"}
 """Accepted up to API version 2023-06-01, refused since."""
 
@@ -79,6 +81,8 @@ def check_request(request: dict[str, Any], api_version: str) -> None:
     _check_system(request.get("system", "x"))
     _check_tools(request.get("tools", []))
     _check_messages(request["messages"])
+    if problem := images_problem(request["messages"]):
+        raise Refused(f"messages: {problem}")
     _check_breakpoints(request)
 
 
@@ -186,6 +190,9 @@ def _check_block(block: Any, allowed: set[str], where: str) -> None:
     _no_extras(block, BLOCK_FIELDS[kind], f"{where}.{kind}.")
     if kind == "text":
         _check_text(block)
+    elif kind == "image":
+        if problem := image_problem(block):
+            raise Refused(f"{where}.image.{problem}")
     elif kind == "tool_use":
         if not isinstance(block.get("input"), dict):
             raise Refused(f"{where}.tool_use.input: Input should be a valid dictionary")

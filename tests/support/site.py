@@ -25,6 +25,8 @@ PASSWORD = "a-long-enough-password"
 ROOT = Path(__file__).resolve().parents[2]
 _WRITER = "import django; django.setup(); from tests.support.site_writer import main; main()"
 
+_SERVER = "import sys; from velproject.child import run_web; run_web(int(sys.argv[1]))"
+
 
 class Site:
     """Everything happens in other processes: the test looks on from outside.
@@ -77,14 +79,13 @@ class Site:
         return json.loads(answer)["result"]
 
     def start_server(self) -> None:
-        """Daphne, on the port that it had before if it ran before. Returns when it answers."""
+        """What `vel up` runs, on the port that it had if it ran before. Returns when it answers."""
         with socket.socket() as listening:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(("127.0.0.1", self.port))
             listening.listen()
-            daphne = [sys.executable, "-m", "daphne", "--verbosity", "0", "--no-server-name"]
             self._server = subprocess.Popen(
-                [*daphne, "--fd", str(listening.fileno()), "velproject.asgi:application"],
+                [sys.executable, "-c", _SERVER, str(listening.fileno())],
                 env=self.environment,
                 cwd=ROOT,
                 pass_fds=[listening.fileno()],
@@ -94,6 +95,11 @@ class Site:
             urlopen(f"{self.url}/login/", timeout=60).close()
         except HTTPError as error:
             error.close()
+
+    @property
+    def server_pid(self) -> int:
+        assert self._server is not None
+        return self._server.pid
 
     def kill_server(self) -> None:
         assert self._server is not None

@@ -6,6 +6,7 @@ line on stdout when it is committed.
 
 import json
 import sys
+import time
 from importlib import import_module
 from typing import Any
 
@@ -83,7 +84,10 @@ def make_run(owner: str, message: str = "Hello", thread: str | None = None) -> s
                 name="Assistant", slug=ASSISTANT, provider="scripted", model="demo", everyone=True
             )
         )
-    request = RunRequest(agent=ASSISTANT, message=message, thread=thread, queue=True)
+    # Nobody's: what a test writes into it no worker of another test takes up.
+    request = RunRequest(
+        agent=ASSISTANT, message=message, thread=thread, queue=True, executor="tests"
+    )
     return create_run(request, owner=person).run.id
 
 
@@ -96,12 +100,26 @@ def start_scripted(owner: str, model: str, **agent: Any) -> str:
     return create_run(RunRequest(agent=slug, message="Do it", queue=True), owner=person).run.id
 
 
+def make_agent(slug: str, model: str, **agent: Any) -> None:
+    """An agent for everybody, without a sandbox; `model` is its script."""
+    fields = {"name": slug, "slug": slug, "model": model, "sandbox": False, **agent}
+    save_agent(Agent(provider="scripted", everyone=True, **fields))
+
+
 @transaction.atomic
 def append(run: str, events: list[tuple[str, dict[str, Any]]], status: str | None = None) -> int:
     """Append events and, as the engine does, change the run's status in the same transaction."""
     if status is not None:
         Run.objects.filter(pk=run).update(status=status)
     return append_events(run, events)
+
+
+def pour(run: str, batches: int, size: int, pause: float) -> int:
+    """Append `size` deltas again and again, as a worker does, and end the run."""
+    for _ in range(batches):
+        append(run, [("text.delta", {"part_id": "1.0", "text": "word "})] * size)
+        time.sleep(pause)
+    return append(run, [("run.completed", {"finish_reason": "end_turn"})], status="completed")
 
 
 @transaction.atomic
@@ -245,6 +263,10 @@ def approval(request: str) -> dict[str, Any]:
     }
 
 
+def need_approvals(request: str, number: int) -> None:
+    ApprovalRequest.objects.filter(pk=request).update(approvals_needed=number)
+
+
 def supersede(request: str) -> None:
     ApprovalRequest.objects.filter(pk=request).update(status=ApprovalStatus.SUPERSEDED)
 
@@ -279,7 +301,9 @@ COMMANDS = {
         revoke_tokens,
         make_run,
         start_scripted,
+        make_agent,
         append,
+        pour,
         ask,
         ask_memory,
         make_child,
@@ -290,6 +314,7 @@ COMMANDS = {
         allow,
         bring_skill,
         approval,
+        need_approvals,
         supersede,
         run,
         newest_run,

@@ -225,6 +225,7 @@ def test_the_prompt_names_dialects_and_what_can_be_written() -> None:
     assert "You can read: hr (DuckDB), sales (PostgreSQL). Look at get_schema first." in text(
         database_dialects=("duckdb", "postgresql")
     )
+    assert "hr (MariaDB), sales (MySQL)." in text(database_dialects=("mariadb", "mysql"))
     assert "hr, sales (SQLite), which" not in text(database_dialects=("", "sqlite"))
     assert "You can write: sales," in text(writable_databases=("sales",))
     assert "can write" not in text(writable_databases=("sales",), read_only=True)

@@ -1,0 +1,53 @@
+"""A tool's input given as JSON Schema instead of as types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from pydantic import BaseModel, ConfigDict, create_model, model_validator
+
+
+def model_of_schema(name: str, schema: Any) -> type[BaseModel]:
+    """A model that shows `schema` to the agent and checks inputs by it.
+
+    Raises `ValueError` for what is no JSON Schema of an object.
+    """
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise ValueError(f"The input_schema of {name} must be a JSON Schema of type object.")
+    kept: dict[str, Any] = {"type": "object", "properties": {}, **json.loads(json.dumps(schema))}
+    if _has_reference(kept):
+        raise ValueError(f"The input_schema of {name} has a $ref: write it out, without $ref.")
+    try:
+        Draft202012Validator.check_schema(kept)
+    except SchemaError as error:
+        raise ValueError(f"The input_schema of {name}: {error.message}") from None
+    validator = Draft202012Validator(kept)
+
+    class _Given(BaseModel):
+        model_config = ConfigDict(extra="allow", protected_namespaces=())
+
+        @model_validator(mode="before")
+        @classmethod
+        def _fits(cls, data: Any) -> Any:
+            try:
+                validator.validate(data)
+            except ValidationError as error:
+                place = ".".join(str(part) for part in error.absolute_path)
+                raise ValueError(f"{place}: {error.message}" if place else error.message) from None
+            return data
+
+        @classmethod
+        def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> Any:
+            return kept
+
+    return create_model(f"{name}_input", __base__=_Given)
+
+
+def _has_reference(node: Any) -> bool:
+    if isinstance(node, Mapping):
+        return "$ref" in node or any(_has_reference(value) for value in node.values())
+    return isinstance(node, list) and any(_has_reference(item) for item in node)

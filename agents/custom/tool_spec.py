@@ -1,0 +1,121 @@
+"""A tool as a developer gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+from pydantic import BaseModel
+
+from agents.custom.docstrings import describe
+from agents.custom.signature import Signature, read_signature
+from sandbox.policy import MAX_TIMEOUT
+
+EffectName = Literal["read", "write", "external"]
+EFFECTS = ("read", "write", "external")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, eq=False)
+class ToolSpec:
+    """A tool that runs as a function of this process. Calling it calls the function.
+
+    `input_schema` is a pydantic model or a JSON Schema of an object; None reads it from the
+    handler's type hints. With a schema the handler gets its properties as keyword arguments.
+
+    `effect` says what a call may change: `read` (nothing: it may run beside others and again after
+    a crash), `write` or `external` (the default: one at a time, and never repeated by itself).
+    `requires_approval`: whether a person is asked first; None leaves that to the agent.
+    `timeout` in seconds, 600 at most.
+    """
+
+    name: str
+    description: str
+    handler: Callable[..., Any]
+    input_schema: type[BaseModel] | Mapping[str, Any] | None = None
+    effect: EffectName = "external"
+    requires_approval: bool | None = None
+    timeout: float = 30.0
+    signature: Signature = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"{self.name!r} is no name of a tool: use up to 64 letters, digits, _ and -."
+            )
+        if not callable(self.handler):
+            raise TypeError(f"The handler of {self.name} cannot be called: give a function.")
+        if self.effect not in EFFECTS:
+            raise ValueError(f"effect={self.effect!r}: choose from {', '.join(EFFECTS)}.")
+        if not 0 < self.timeout <= MAX_TIMEOUT:
+            raise ValueError(f"timeout={self.timeout!r}: give seconds up to {MAX_TIMEOUT:g}.")
+        if not self.description.strip():
+            raise ValueError(
+                f"The tool {self.name} has no description: write a docstring, or give one."
+            )
+        object.__setattr__(self, "signature", self._read())
+
+    def _read(self) -> Signature:
+        given = self.input_schema
+        if given is None:
+            return read_signature(self.handler, self.name)
+        if isinstance(given, type) and issubclass(given, BaseModel):
+            model = given
+        else:
+            # Imported here: jsonschema costs 40 ms, and most tools are read from type hints.
+            from agents.custom.json_schema import model_of_schema  # noqa: PLC0415
+
+            model = model_of_schema(self.name, given)
+        return Signature(model, tuple(model.model_fields), (), "")
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[..., Any],
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        effect: EffectName = "external",
+        requires_approval: bool | None = None,
+        timeout: float = 30.0,
+    ) -> ToolSpec:
+        """A tool that calls `function`; name, description and input come from it."""
+        if isinstance(function, ToolSpec):
+            return function
+        own = name or str(getattr(function, "__name__", ""))
+        text = description if description is not None else describe(function).summary
+        return cls(
+            name=own,
+            description="\n".join(" ".join(line.split()) for line in text.strip().splitlines()),
+            handler=function,
+            effect=effect,
+            requires_approval=requires_approval,
+            timeout=timeout,
+        )
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.handler(*arguments, **named)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> ToolSpec: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effect: EffectName = "external",
+    requires_approval: bool | None = None,
+    timeout: float = 30.0,
+) -> Callable[[Callable[..., Any]], ToolSpec]: ...
+
+
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a function a tool: `@tool`, or `@tool(effect="read", timeout=10)`."""
+    if function is not None:
+        return ToolSpec.from_function(function)
+    return lambda found: ToolSpec.from_function(found, **options)

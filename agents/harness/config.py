@@ -1,0 +1,132 @@
+"""How a program describes an agent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agents.harness.errors import SetupError
+
+Model = Mapping[str, Any] | str | None
+"""`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
+`thinking` and `effort`."""
+
+DEFAULT_SKILLS = "./skills"
+DEFAULT_WORKSPACE = "./workspace"
+CHECKPOINTS = 5
+COMMAND_SECONDS = 30
+MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
+
+
+@dataclass
+class SubagentConfig:
+    """Somebody that the agent can delegate to.
+
+    `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
+    agent's. `skills` are loaded when it begins, and are the only ones then.
+    """
+
+    name: str
+    description: str
+    system_prompt: str | None = None
+    tools: list[Any] = field(default_factory=list)
+    model: Mapping[str, Any] | None = None
+    skills: list[str] = field(default_factory=list)
+    max_turns: int = 50
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "description": self.description, "skills": list(self.skills)}
+
+
+@dataclass
+class DeepAgentConfig:
+    """What `create_deep_agent` takes. Times are seconds.
+
+    `tools` are functions or `ToolSpec`s; `middleware` are instances of `BaseMiddleware`. With
+    `sandbox_enabled` False files live in the database and nothing is executed. A
+    `sandbox_working_dir` of None is a directory that Vel keeps for each session. `sandbox_timeout`
+    30 leaves each tool its own limit. `interrupt_on` names tools that wait for a person: True,
+    False, or a rule (docs/policy.md). `persistence_path` is a SQLite file; None is the project's
+    database or, in a script, one that is thrown away.
+
+    `checkpoint_interval` and `auto_load_skills` are accepted and change nothing: every step is
+    stored, and skills that fit a message are named to the model beside it.
+    """
+
+    model: Model = field(default=None, repr=False)
+    tools: list[Any] = field(default_factory=list)
+    skill_dirs: list[str] | None = None
+    include_builtin_skills: bool = True
+    auto_load_skills: bool = True
+    sandbox_enabled: bool = True
+    sandbox_working_dir: str | None = DEFAULT_WORKSPACE
+    sandbox_network: bool = False
+    sandbox_timeout: int = COMMAND_SECONDS
+    databases: dict[str, str] = field(default_factory=dict, repr=False)
+    database_read_only: bool = True
+    subagents: list[SubagentConfig] = field(default_factory=list)
+    max_concurrent_subagents: int = 5
+    interrupt_on: Mapping[str, Any] = field(default_factory=dict)
+    persistence_path: str | Path | None = None
+    max_steps: int = 50
+    checkpoint_interval: int = CHECKPOINTS
+
+    name: str = "deep-agent"
+    """Sessions belong to the agent of this name: keep it when the program is started again."""
+    system_prompt: str = ""
+    middleware: list[Any] = field(default_factory=list)
+    only_tools: list[str] | None = None
+    """Of Vel's own tools it has these only. None: all that fit the rest."""
+    planning: bool = True
+    memory: bool = False
+    """Whether it has the memory tools (docs/memory.md)."""
+    skill_mode: str = "tool_result"
+    """Where the instructions of a loaded skill stand; or system_prompt."""
+    background_subagents: bool = False
+    toolbox: str = ""
+    output_schema: Mapping[str, Any] | None = None
+    """The form of its answers, as JSON Schema; `run` returns JSON text then."""
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_seconds: int | None = None
+    user: Any = None
+    """In whose name it works: a user of the project, or a user's name."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= 60:
+            raise SetupError("The name of an agent has 1 to 60 characters.")
+        if isinstance(self.model, Mapping) and (unknown := set(self.model) - MODEL_KEYS):
+            raise SetupError(
+                f"model has unknown keys {', '.join(sorted(unknown))}; known are "
+                f"{', '.join(sorted(MODEL_KEYS))}."
+            )
+        if self.checkpoint_interval != CHECKPOINTS:
+            warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)
+        if not self.auto_load_skills:
+            warnings.warn(
+                "auto_load_skills=False does nothing: no skill is loaded by itself.", stacklevel=4
+            )
+
+    def skill_directories(self) -> tuple[str, ...]:
+        """Absolute paths. The default is used where it is there; one that was named must be."""
+        if self.skill_dirs is None:
+            place = Path(DEFAULT_SKILLS).resolve()
+            return (str(place),) if place.is_dir() else ()
+        places = [Path(given).expanduser().resolve() for given in self.skill_dirs]
+        for given, place in zip(self.skill_dirs, places, strict=True):
+            is_default = str(given) == DEFAULT_SKILLS
+            if not place.is_dir() and not is_default:
+                raise SetupError(f"skill_dirs: {given} is no directory.")
+        return tuple(dict.fromkeys(str(place) for place in places if place.is_dir()))
+
+
+def function_names(tools: Sequence[Any]) -> list[str]:
+    """The names among a subagent's tools; the rest are functions and tools."""
+    return [item for item in tools if isinstance(item, str)]
+
+
+def functions(tools: Sequence[Any]) -> list[Callable[..., Any]]:
+    return [item for item in tools if not isinstance(item, str)]

@@ -1,0 +1,159 @@
+"""SQL databases from a program, with the same care as an agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.databases.errors import QueryFailed
+from agents.databases.table import QueryResult as Table
+from agents.databases.target import DatabaseTarget
+from agents.harness.process import engine
+from agents.harness.project import prepare
+from agents.harness.threads import in_thread
+from sandbox.cancellation import Cancellation
+
+
+@dataclass
+class QueryResult:
+    """What a statement gave; `error` is None when it was carried out."""
+
+    columns: list[str] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    row_count: int = 0
+    truncated: bool = False
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "columns": self.columns,
+            "rows": self.rows,
+            "row_count": self.row_count,
+            "truncated": self.truncated,
+            "error": self.error,
+            "success": self.error is None,
+        }
+
+    def to_markdown_table(self, max_rows: int = 20) -> str:
+        if self.error is not None:
+            return f"Error: {self.error}"
+        if not self.rows:
+            return "No results"
+        values = [tuple(row.get(name) for name in self.columns) for row in self.rows]
+        return Table(tuple(self.columns), values).to_markdown_table(max_rows)
+
+
+class DatabaseBackend:
+    """Statements on named databases. `read_only`: none that write. Errors are in the result."""
+
+    def __init__(
+        self,
+        connections: Mapping[str, str],
+        read_only: bool = True,
+        query_timeout: float = 30,
+        row_limit: int = 10_000,
+    ) -> None:
+        self.connections = dict(connections)
+        self.read_only = read_only
+        self.query_timeout = query_timeout
+        self.row_limit = row_limit
+
+    async def execute(
+        self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
+    ) -> QueryResult:
+        """Run one statement; `params` are values for `:name` in it."""
+        from agents.databases.execute import execute_sql  # noqa: PLC0415  # costs 0.2 s
+
+        found = await self._ask(
+            database, lambda target, own, cancel: execute_sql(target, query, params, own, cancel)
+        )
+        if found.error is None or self.read_only:
+            return found
+        return await self._write(query, database, params, found)
+
+    async def get_schema(self, database: str = "default") -> QueryResult:
+        """A row for each column of each table."""
+        from agents.databases import inspect  # noqa: PLC0415
+
+        return await self._ask(database, inspect.get_schema)
+
+    async def get_tables(self, database: str = "default") -> QueryResult:
+        """A row for each table and view."""
+        from agents.databases import inspect  # noqa: PLC0415
+
+        return await self._ask(database, inspect.list_tables)
+
+    async def describe_table(self, table: str, database: str = "default") -> QueryResult:
+        """A row for each column of a table."""
+        from agents.databases import inspect  # noqa: PLC0415
+
+        return await self._ask(
+            database,
+            lambda target, own, cancel: inspect.describe_table(target, table, own, cancel),
+        )
+
+    async def close(self) -> None:
+        """Let go of the engine. Connections are closed by themselves when they are idle."""
+        await in_thread(engine.leave, self)
+
+    async def _ask(self, database: str, ask: Callable[..., Table]) -> QueryResult:
+        cancel = Cancellation()
+
+        def work() -> Table:
+            target, own = self._target(database)
+            return ask(target, own, cancel)
+
+        try:
+            table = await in_thread(work)
+        except QueryFailed as problem:
+            return QueryResult(error=str(problem))
+        except BaseException:
+            cancel.cancel()
+            raise
+        return QueryResult(
+            list(table.columns), table.rows, table.row_count, table.truncated, table.error
+        )
+
+    async def _write(
+        self, query: str, database: str, params: Mapping[str, Any] | None, refused: QueryResult
+    ) -> QueryResult:
+        from agents.databases.write import try_sql, write_sql  # noqa: PLC0415
+
+        def work() -> QueryResult:
+            target, own = self._target(database)
+            try:
+                shown = try_sql(target, query, params, own, Cancellation())
+                changes = write_sql(target, query, params, own, Cancellation(), shown)
+            except QueryFailed as problem:
+                if problem.code in ("read_only", "invalid"):
+                    return refused
+                return QueryResult(error=str(problem))
+            returned = changes.returned
+            return QueryResult(list(returned.columns), returned.rows, changes.row_count)
+
+        return await in_thread(work)
+
+    def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
+        """Blocks. Raises `QueryFailed`."""
+        prepare()
+        from agents.databases.address import AddressRefused, checked_url  # noqa: PLC0415
+        from agents.databases.own_database import own_database  # noqa: PLC0415
+
+        names = list(self.connections)
+        meant = names[0] if database == "default" and len(names) == 1 else database
+        if meant not in self.connections:
+            raise QueryFailed(f"There is no database {database!r}: {', '.join(names) or 'none'}.")
+        try:
+            url = checked_url(self.connections[meant], resolve=True)
+        except AddressRefused as problem:
+            raise QueryFailed(f"{meant}: {problem}") from None
+        engine.join(self)
+        target = DatabaseTarget(
+            name=meant,
+            url=url,
+            statement_seconds=self.query_timeout,
+            max_rows=self.row_limit,
+            allow_writes=not self.read_only,
+        )
+        return target, engine.ask(own_database).result()

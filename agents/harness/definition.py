@@ -1,0 +1,172 @@
+"""The row behind a program's agent: its owner's own, saved with each run as the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.utils.text import slugify
+
+from agents.harness.config import COMMAND_SECONDS, DeepAgentConfig, SubagentConfig, function_names
+from agents.harness.errors import SetupError
+from agents.harness.models import ModelChoice, checked, choice_of
+from agents.middleware.custom.toolkit import Toolkit
+from agents.middleware.registry import known_tool_names
+from agents.models import Agent, Subagent
+from agents.secret_text import SecretText
+from agents.services.agents import save_agent
+from agents.services.databases import save_own_connection, seal_url
+from agents.services.errors import InvalidRequest
+
+_PLANNING = frozenset({"write_todos", "read_todos"})
+_MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A config that has been checked. URLs of databases are encrypted in it."""
+
+    config: DeepAgentConfig
+    choice: ModelChoice
+    toolkit: Toolkit
+    subagents: tuple[SubagentConfig, ...]
+    interrupt_on: Mapping[str, Any]
+    databases: Mapping[str, SecretText] = field(repr=False, default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, config: DeepAgentConfig, toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]
+    ) -> Definition:
+        """Raises `SetupError` for what no run could use."""
+        check_names(toolkit, subagents)
+        known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
+        if unknown := sorted(set(config.interrupt_on) - known):
+            raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
+        if wrong := sorted(set(config.only_tools or ()) - known_tool_names()):
+            raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
+        for item in subagents:
+            if wrong := sorted(set(function_names(item.tools)) - known):
+                raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
+        return cls(
+            config=config,
+            choice=checked(choice_of(config.model)),
+            toolkit=toolkit,
+            subagents=subagents,
+            interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
+            databases=_sealed(config.databases),
+        )
+
+    def slug(self, owner: Any) -> str:
+        return f"python-{slugify(str(owner.pk))}-{slugify(self.config.name) or 'agent'}"[:100]
+
+    def tool_names(self) -> list[str]:
+        left_out = frozenset() if self.config.planning else _PLANNING
+        left_out |= frozenset() if self.config.memory else _MEMORY
+        own = [tool.name for tool in self.toolkit.main_tools]
+        names = known_tool_names() - left_out
+        if self.config.only_tools is not None:
+            names &= set(self.config.only_tools)
+        return [*sorted(names), *own]
+
+    def save(self, owner: Any) -> Agent:
+        """Store it, as a new version if it has changed. In the transaction of the run's start."""
+        config = self.config
+        slug = self.slug(owner)
+        agent = Agent.objects.select_for_update().filter(slug=slug).first()
+        if agent is None:
+            agent = Agent(slug=slug, owner=owner)
+        if agent.owner_id != owner.pk:
+            raise SetupError(f"The agent {slug!r} belongs to somebody else: give another name.")
+        agent.name = config.name[:100]
+        agent.system_prompt = config.system_prompt
+        agent.provider, agent.model = self.choice.provider, self.choice.model
+        agent.thinking, agent.effort = self.choice.thinking, self.choice.effort
+        if self.choice.max_tokens is not None:
+            agent.max_output_tokens = self.choice.max_tokens
+        agent.tools = self.tool_names()
+        agent.toolkit = self.toolkit.fingerprint
+        agent.interrupt_on = dict(self.interrupt_on)
+        agent.builtin_skills = config.include_builtin_skills
+        agent.skill_mode = config.skill_mode
+        agent.sandbox = config.sandbox_enabled
+        agent.network = "full" if config.sandbox_network else "none"
+        agent.toolbox = config.toolbox
+        changed = config.sandbox_timeout != COMMAND_SECONDS
+        agent.command_timeout = config.sandbox_timeout if changed else None
+        agent.background_subagents = config.background_subagents
+        agent.max_concurrent_subagents = config.max_concurrent_subagents
+        agent.output_schema = dict(config.output_schema) if config.output_schema else None
+        agent.max_turns = config.max_steps
+        agent.max_tokens, agent.max_seconds = config.max_tokens, config.max_seconds
+        agent.max_cost = None if config.max_cost is None else Decimal(str(config.max_cost))
+        agent.everyone, agent.is_active = False, True
+        if agent._state.adding and self.databases:
+            agent.save()  # they refer to it; its first version comes with them, right below
+        connections = [
+            save_own_connection(agent, name, url, allow_writes=not config.database_read_only)
+            for name, url in self.databases.items()
+        ]
+        rows = [self._row(agent, item) for item in self.subagents]
+        return save_agent(agent, by_id=owner.pk, databases=connections, subagents=rows)
+
+    def _row(self, agent: Agent, item: SubagentConfig) -> Subagent:
+        choice = choice_of(item.model)
+        own = [tool.name for tool in self.toolkit.of_subagents.get(item.name, ())]
+        names = [*function_names(item.tools), *own]
+        return Subagent(
+            agent=agent,
+            name=item.name,
+            description=item.description,
+            system_prompt=item.system_prompt or "",
+            provider=choice.provider,
+            model=choice.model,
+            tools=names or None,
+            skills=list(item.skills),
+            max_turns=item.max_turns,
+        )
+
+
+def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
+    """Every tool once, and none by the name of one of Vel's."""
+    seen: set[str] = set()
+    for tool in toolkit.main_tools:
+        if tool.name in known_tool_names():
+            raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
+        if tool.name in seen:
+            raise SetupError(f"Two tools are called {tool.name!r}: rename one.")
+        seen.add(tool.name)
+    for item in subagents:
+        for tool in toolkit.of_subagents.get(item.name, ()):
+            if tool.name in known_tool_names():
+                raise SetupError(f"The tool {tool.name!r} has the name of one of Vel's: rename it.")
+    names = [member.name for member in toolkit.members]
+    if twice := sorted({name for name in names if names.count(name) > 1 or len(name) > 100}):
+        raise SetupError(f"Two middleware are called {twice[0]!r}: give each a short name.")
+
+
+def _own_rules(toolkit: Toolkit) -> dict[str, bool]:
+    """The developer has decided that these may be called, unless the tool says otherwise."""
+    return {tool.name: bool(tool.requires_approval) for tool in toolkit.all_tools}
+
+
+def _sealed(databases: Mapping[str, str]) -> dict[str, SecretText]:
+    sealed = {}
+    for name, url in databases.items():
+        try:
+            sealed[name] = seal_url(_from_here(url))
+        except InvalidRequest as error:
+            reason = error.message.removeprefix("url: ")
+            raise SetupError(f"databases: {name}: {reason}") from None
+    return sealed
+
+
+def _from_here(url: str) -> str:
+    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    for kind in ("sqlite", "duckdb"):
+        path = url.removeprefix(f"{kind}:///")
+        if path != url and path and not path.startswith(("/", ":")):
+            return f"{kind}:///{Path.cwd() / path}"
+    return url

@@ -1,0 +1,75 @@
+"""Which model an agent has, checked before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.harness.config import Model
+from agents.harness.errors import SetupError
+
+_NO_KEY = (
+    "There is no API key for the provider anthropic: set ANTHROPIC_API_KEY, or give "
+    'model={"provider": "anthropic", "api_key": …}. Without a key {"provider": "scripted"} plays '
+    "a script offline."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Empty: as the settings have it. The key is nowhere stored."""
+
+    provider: str = ""
+    model: str = ""
+    max_tokens: int | None = None
+    thinking: str = ""
+    effort: str = ""
+
+
+def choice_of(model: Model) -> ModelChoice:
+    if model is None:
+        return ModelChoice()
+    if isinstance(model, str):
+        return ModelChoice(model=model)
+    return ModelChoice(
+        provider=str(model.get("provider") or ""),
+        model=str(model.get("model") or ""),
+        max_tokens=model.get("max_tokens"),
+        thinking=str(model.get("thinking") or ""),
+        effort=str(model.get("effort") or ""),
+    )
+
+
+def key_of(model: Model) -> str | None:
+    given = model.get("api_key") if isinstance(model, Mapping) else None
+    return str(given) if given else None
+
+
+def checked(choice: ModelChoice) -> ModelChoice:
+    """With its provider and model named. Raises `SetupError` for one that cannot be asked.
+
+    Nothing becomes the offline script in silence: that has to be asked for.
+    """
+    from agents.conf import vel_settings  # noqa: PLC0415  # needs settings
+    from agents.providers.base import ProviderError  # noqa: PLC0415
+    from agents.providers.registry import (  # noqa: PLC0415
+        DEFAULT_PROVIDER,
+        ProviderSettings,
+        get_provider,
+    )
+    from agents.services.agents import default_model  # noqa: PLC0415
+
+    settings = vel_settings()
+    provider = choice.provider or settings.PROVIDER or DEFAULT_PROVIDER
+    asked = ProviderSettings(
+        api_key=settings.ANTHROPIC_API_KEY or None,
+        base_url=settings.ANTHROPIC_BASE_URL or None,
+        stall_timeout=settings.MODEL_IDLE_SECONDS,
+    )
+    try:
+        get_provider(provider, asked)
+    except ProviderError as error:
+        message = _NO_KEY if error.code == "missing_key" else f"{error.message}."
+        raise SetupError(message) from None
+    name = choice.model or default_model(provider)
+    return ModelChoice(provider, name, choice.max_tokens, choice.thinking, choice.effort)

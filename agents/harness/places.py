@@ -1,0 +1,77 @@
+"""Where Vel keeps its database, key and workspaces, with or without a project around it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def data_dir() -> Path:
+    """Where Vel keeps its database, key and workspaces.
+
+    `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not walk into
+    /root), else `vel` in the user's data directory.
+    """
+    given = os.environ.get("VEL_DATA_DIR", "").strip()
+    if given:
+        return Path(given).expanduser().absolute()
+    if os.geteuid() == 0:
+        return Path("/var/lib/vel")
+    base = os.environ.get("XDG_DATA_HOME", "").strip()
+    return (Path(base) if base else Path.home() / ".local" / "share") / "vel"
+
+
+def secret_key(directory: Path) -> str:
+    """`VEL_SECRET_KEY`, else a key made once and kept in the data directory with mode 0600."""
+    given = os.environ.get("VEL_SECRET_KEY", "").strip()
+    if given:
+        return given
+    path = directory / "secret_key"
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        pass
+    make_private_directory(directory)
+    # O_EXCL: of two processes that start at once, one writes the key and the other reads it.
+    fresh = path.with_name(f"secret_key.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_urlsafe(50))
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(fresh)
+    return path.read_text().strip()
+
+
+def make_private_directory(directory: Path) -> None:
+    """Create the data directory. Workspaces below it must be walked to, hence 0711 and not 0700."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o711)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data directory {directory} cannot be made ({error.strerror}): "
+            "set VEL_DATA_DIR to a directory that this account may write."
+        ) from error
+
+
+def sqlite_database(path: Path) -> dict[str, Any]:
+    """Django's DATABASES entry for a SQLite file."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {
+            # IMMEDIATE: a transaction that begins as a reader and turns writer cannot wait for
+            # the lock and fails at once, whatever the timeout.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+    }

@@ -1,0 +1,92 @@
+"""The engine in this process, shared by all its agents: started by the first run, stopped with the
+last agent or with the process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from agents.engine.host import Host
+
+T = TypeVar("T")
+
+GRACE = 2.0
+"""Seconds that steps under way get to end when the engine stops."""
+
+
+class Engine:
+    """One host, in whose threads all work with the database is done."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._host: Host | None = None
+        self._pid = 0
+        self._users: set[object] = set()
+        self._watches_exit = False
+
+    def join(self, user: object) -> None:
+        """From now on `user` needs the engine. Blocks for a moment the first time."""
+        from agents.engine.host import Host, own_executor  # noqa: PLC0415  # needs Django's apps
+
+        with self._lock:
+            if self._pid != os.getpid():  # no thread survives a fork
+                self._host, self._users = None, set()
+            self._users.add(user)
+            if self._host is None:
+                host = Host(executor=own_executor())
+                host.start()
+                self._host, self._pid = host, os.getpid()
+                self._stop_with_process()
+
+    def leave(self, user: object) -> None:
+        """Stop the engine if nobody else needs it. Blocks until its threads are gone."""
+        with self._lock:
+            self._users.discard(user)
+            if self._users or self._host is None or self._pid != os.getpid():
+                return
+            host, self._host = self._host, None
+        host.stop(grace=GRACE)
+
+    def discard(self, user: object) -> None:
+        """`leave` without stopping: for an agent that was collected, on whatever thread."""
+        self._users.discard(user)
+
+    @property
+    def is_running(self) -> bool:
+        return self._host is not None
+
+    @property
+    def host(self) -> Host:
+        if self._host is None:
+            raise RuntimeError("The engine is not running: call join first.")
+        return self._host
+
+    def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Call a function of rows in a transaction on the engine's database thread."""
+        return self.host.ask(function, *arguments)
+
+    async def call(self, function: Callable[..., T], *arguments: object) -> T:
+        """`ask`, awaited. Going away does not take it back."""
+        return await asyncio.shield(asyncio.wrap_future(self.ask(function, *arguments)))
+
+    def _stop_with_process(self) -> None:
+        """Before Python takes the tool threads away: then a run could not be handed back."""
+        register = getattr(threading, "_register_atexit", None)
+        if register is not None and not self._watches_exit:
+            self._watches_exit = True
+            register(self._stop)
+
+    def _stop(self) -> None:
+        with self._lock:
+            host, self._host = self._host, None
+        if host is not None and self._pid == os.getpid():
+            host.stop(grace=GRACE)
+
+
+engine = Engine()
+"""The process's own."""

@@ -1,0 +1,179 @@
+"""The Django project that agents in this process work in: the one that is there, or Vel's own.
+
+A process has one database. In a project it is that project's; in a script it is the SQLite file
+that the first agent names, or one that is thrown away when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import django
+from django.apps import apps
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from agents.harness.errors import SetupError
+from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
+from agents.harness.template import begin_with_template, keep_as_template
+from sandbox.removal import remove_tree
+
+_APPS = (
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django_q",
+    "agents",
+    "skills_app",
+    "memory",
+)
+_lock = threading.Lock()
+_ready = False
+_own: Path | None = None
+"""The database file, where this module has made the settings."""
+_is_throw_away = False
+
+
+def prepare(persistence_path: str | Path | None = None, *, api_key: str | None = None) -> None:
+    """Make Django and the database ready. Blocks: not on an event loop. Raises `SetupError`."""
+    global _ready
+    with _lock:
+        if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
+            _configure(persistence_path)
+        else:
+            _check_path(persistence_path)
+        _use_key(api_key)
+        if _ready:
+            return
+        if not apps.ready:
+            django.setup()
+        _check_apps()
+        from agents.harness.schema import ensure_schema, missing_migrations  # noqa: PLC0415
+
+        if _own is not None:
+            is_new = not _own.exists() and not begin_with_template(_own)
+            ensure_schema(announce=False)
+            if is_new:
+                keep_as_template(_own)
+        elif missing := missing_migrations():
+            raise SetupError(
+                f"The project's database lacks {len(missing)} migrations (such as {missing[0]}): "
+                "run `python manage.py migrate` first."
+            )
+        _ready = True
+
+
+def is_own() -> bool:
+    """Whether there is no project, and the settings are Vel's own for this process."""
+    return _own is not None
+
+
+def _configure(persistence_path: str | Path | None) -> None:
+    global _own, _is_throw_away
+    if persistence_path is None:
+        # Accounts of sandboxes walk through it to the workspaces.
+        directory = Path(tempfile.mkdtemp(prefix="vel-"))
+        directory.chmod(0o711)
+        atexit.register(_throw_away, directory, os.getpid())
+        file = directory / "vel.sqlite3"
+    else:
+        file = Path(persistence_path).expanduser().absolute()
+        _check_file(file)
+        directory = data_dir()
+        try:
+            make_private_directory(directory)
+        except ImproperlyConfigured as error:
+            raise SetupError(str(error)) from error
+    _is_throw_away, _own = persistence_path is None, file
+    settings.configure(**_settings(file, directory))
+
+
+def _settings(file: Path, directory: Path) -> dict[str, Any]:
+    return {
+        "SECRET_KEY": secret_key(directory),
+        "INSTALLED_APPS": list(_APPS),
+        "DATABASES": {"default": sqlite_database(file)},
+        "DEFAULT_AUTO_FIELD": "django.db.models.BigAutoField",
+        "AUTHENTICATION_BACKENDS": [
+            "django.contrib.auth.backends.ModelBackend",
+            "agents.auth_backends.AgentApproverBackend",
+        ],
+        "USE_TZ": True,
+        "TIME_ZONE": "UTC",
+        "Q_CLUSTER": {"name": "vel", "orm": "default", "timeout": 60, "retry": 120},
+        "LOGGING_CONFIG": None,  # how a program logs is its own matter
+        "VEL": {
+            "DATA_DIR": directory,
+            "ANTHROPIC_API_KEY": os.environ.get("ANTHROPIC_API_KEY", "").strip(),
+            "ANTHROPIC_BASE_URL": os.environ.get("ANTHROPIC_BASE_URL", "").strip(),
+        },
+    }
+
+
+def _check_file(file: Path) -> None:
+    if file.is_dir():
+        raise SetupError(f"persistence_path {file} is a directory: name a file in it.")
+    if not file.parent.is_dir():
+        raise SetupError(f"persistence_path {file}: make the directory {file.parent} first.")
+
+
+def _check_path(persistence_path: str | Path | None) -> None:
+    """A second agent may leave the path out; it may not name another file."""
+    if persistence_path is None:
+        return
+    wanted = Path(persistence_path).expanduser().absolute()
+    default = settings.DATABASES.get("default", {})
+    name = str(default.get("NAME", ""))
+    if "sqlite" in str(default.get("ENGINE")) and os.path.realpath(name) == os.path.realpath(
+        wanted
+    ):
+        return
+    if _own is None:
+        raise SetupError(
+            f"persistence_path={str(wanted)!r}: inside a Django project its own database is used; "
+            "leave persistence_path out."
+        )
+    used = "a throw-away database" if _is_throw_away else str(_own)
+    raise SetupError(
+        f"persistence_path={str(wanted)!r}: agents of this process already use {used}, and a "
+        "process has one database. Give the path to the agent that is used first."
+    )
+
+
+def _use_key(api_key: str | None) -> None:
+    if api_key is None:
+        return
+    if _own is None:
+        raise SetupError(
+            'The API key belongs into the project\'s settings: VEL = {"ANTHROPIC_API_KEY": …}.'
+        )
+    known = settings.VEL["ANTHROPIC_API_KEY"]
+    if known == api_key:
+        return
+    if _ready and known:
+        raise SetupError("Agents of this process already use another API key.")
+    from agents.conf import vel_settings  # noqa: PLC0415
+
+    settings.VEL = {**settings.VEL, "ANTHROPIC_API_KEY": api_key}
+    vel_settings.cache_clear()
+
+
+def _check_apps() -> None:
+    missing = [name for name in ("agents", "skills_app", "memory") if not apps.is_installed(name)]
+    if missing:
+        raise SetupError(
+            f"The project's INSTALLED_APPS lack {', '.join(missing)}: add "
+            f"{', '.join(_APPS[2:])}, then migrate (docs/python.md)."
+        )
+
+
+def _throw_away(directory: Path, maker: int) -> None:
+    if os.getpid() != maker:  # a process that it has forked
+        return
+    connections.close_all()
+    remove_tree(directory)

@@ -1,0 +1,242 @@
+"""What is behind a `DeepAgent`: getting ready, beginning runs, and telling what they do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+import weakref
+from collections.abc import AsyncGenerator, Collection, Mapping
+from concurrent.futures import Future
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agents.harness.config import DeepAgentConfig, SubagentConfig
+from agents.harness.errors import RunCancelled, RunFailed, RunInterrupted
+from agents.harness.models import key_of
+from agents.harness.process import engine
+from agents.harness.project import prepare
+from agents.harness.stream import EventReader, LogEvent, StreamEvent, StreamMode
+from agents.harness.threads import begin_in_thread, in_thread
+
+if TYPE_CHECKING:
+    from agents.harness.definition import Definition
+    from agents.harness.sessions import Place
+
+POLL_SECONDS = 0.5
+LEFT = "its caller went away"
+
+
+class Runner:
+    """One agent's runs. Django is imported when the first of them begins."""
+
+    def __init__(self, config: DeepAgentConfig) -> None:
+        self.config = config
+        self.extra: dict[str, SubagentConfig] = {}
+        self.to_load: dict[str, Any] = {}
+        self.last_session_id: str | None = None
+        self.shown: dict[str, set[str]] = {}
+        self._definition: Definition | None = None
+        self._toolkit: Any = None
+        self._owner: Any = None
+        self._workspace = ""
+        self._lock = threading.Lock()
+        self._token = object()
+        self._forget: weakref.finalize[Any, Any] | None = None
+
+    # Getting ready ----------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """The next run begins with a definition made anew."""
+        self._definition = None
+
+    async def ready(self) -> tuple[Definition, Any]:
+        """The checked definition, and who owns its runs. Raises `SetupError`."""
+        definition, owner = await in_thread(self._prepare)
+        definition.toolkit.loop = asyncio.get_running_loop()
+        return definition, owner
+
+    def ready_now(self) -> tuple[Definition, Any]:
+        """`ready` for callers without an event loop. Blocks."""
+        return begin_in_thread(self._prepare).result()
+
+    def _prepare(self) -> tuple[Definition, Any]:
+        prepare(self.config.persistence_path, api_key=key_of(self.config.model))
+        with self._lock:
+            return self._prepared()
+
+    def _prepared(self) -> tuple[Definition, Any]:
+        from agents.harness.definition import Definition  # noqa: PLC0415  # needs Django's apps
+        from agents.harness.owner import owner_of  # noqa: PLC0415
+        from agents.harness.sessions import require_sandbox  # noqa: PLC0415
+        from agents.harness.toolkits import forget, toolkit_of  # noqa: PLC0415
+        from agents.harness.workplace import workspace_directory  # noqa: PLC0415
+
+        config = self.config
+        if self._definition is None:
+            subagents = tuple(
+                {**{one.name: one for one in config.subagents}, **self.extra}.values()
+            )
+            toolkit = toolkit_of(config, subagents, self._toolkit)
+            self._definition = Definition.of(config, toolkit, subagents)
+            self._toolkit = toolkit
+        engine.join(self._token)
+        if self._owner is None:
+            if config.sandbox_enabled:
+                require_sandbox()
+                if config.sandbox_working_dir is not None:
+                    self._workspace = str(workspace_directory(config.sandbox_working_dir))
+            self._owner = engine.ask(owner_of, config.user).result()
+            self._forget = weakref.finalize(self, forget, self._toolkit, self._token)
+        return self._definition, self._owner
+
+    def close(self) -> None:
+        """Give back what `ready` has taken. Blocks."""
+        if self._forget is not None:
+            self._forget()
+            self._forget, self._owner = None, None
+        engine.leave(self._token)
+
+    # Running ----------------------------------------------------------------------------------
+
+    def session(self, given: str | None) -> str:
+        self.last_session_id = given if given is not None else uuid.uuid4().hex
+        return self.last_session_id
+
+    def known_session(self, given: str | None) -> str:
+        known = given or self.last_session_id
+        if known is None:
+            raise ValueError("Which session? This agent has begun none: give its session_id.")
+        return known
+
+    async def begin(
+        self, message: str, session_id: str, context: Mapping[str, Any] | None
+    ) -> Place:
+        """Store the message and begin to work on it."""
+        definition, owner = await self.ready()
+        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
+
+        request = {
+            "message": message,
+            "key": session_id,
+            "context": context,
+            "workspace_path": self._workspace,
+            "skill_directories": self.config.skill_directories() or None,
+        }
+        loaded, self.to_load = self.to_load, {}
+        executor = engine.host.executor
+        begun = engine.ask(sessions.begin, definition, owner, request, executor, loaded)
+        try:
+            return await asyncio.shield(asyncio.wrap_future(begun))
+        except asyncio.CancelledError:
+            # It is stored all the same, a moment later.
+            begun.add_done_callback(self._leave_begun)
+            raise
+
+    def _leave_begun(self, begun: Future[Place]) -> None:
+        if begun.exception() is None:
+            self._leave(begun.result())
+
+    def _leave(self, place: Place) -> None:
+        """End a run that nobody awaits any more."""
+        from agents.harness import sessions  # noqa: PLC0415
+
+        if engine.is_running:
+            engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
+
+    async def go_on(self, place: Place) -> None:
+        """Let the run be driven here, when a lost process's lease has run out at the latest."""
+        from agents.harness import sessions  # noqa: PLC0415
+
+        executor = engine.host.executor
+        while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
+            await asyncio.sleep(POLL_SECONDS)  # a lease says nothing when it ends
+        engine.host.submit(place.run_id)
+
+    async def told(
+        self,
+        place: Place,
+        session_id: str,
+        mode: StreamMode | str,
+        *,
+        only_interrupts: bool = False,
+        raises: bool = True,
+    ) -> AsyncGenerator[Any, None]:
+        """The run in the form of `mode`, until it ends or waits for a person."""
+        from agents.harness.modes import Teller  # noqa: PLC0415
+
+        teller = Teller(engine, StreamMode(mode), place.run_id, session_id)
+        failure: Exception | None = None
+        async with aclosing(self.events(place, session_id)) as found:
+            async for event, read in found:
+                shown = [item for item in read if item.type == "interrupt" or not only_interrupts]
+                if only_interrupts and not shown:
+                    continue
+                async for item in teller.tell(event, shown):
+                    yield item
+                failure = failure or _failure(read, session_id)
+        if failure is not None and raises:
+            raise failure
+
+    async def events(
+        self, place: Place, session_id: str, *, keeps: bool = False
+    ) -> AsyncGenerator[tuple[LogEvent, list[StreamEvent]], None]:
+        """Rows of the log with what they mean. Whoever leaves early, except after an interrupt,
+        cancels the run. With `keeps` only what is stored, and nothing is cancelled."""
+        from agents.harness import sessions  # noqa: PLC0415
+        from agents.harness.follow import follow  # noqa: PLC0415
+
+        reader = EventReader(place.run_id, session_id, place.tools)
+        done = keeps
+        try:
+            async with aclosing(follow(engine, place.run_id, place.seen, waits=not keeps)) as found:
+                async for event in found:
+                    read = []
+                    for item in reader.read(event):
+                        if item.type == "interrupt":
+                            asked = item.metadata["approval_id"]
+                            if not await engine.call(sessions.is_pending, asked):
+                                continue  # it was decided meanwhile
+                            self.shown.setdefault(session_id, set()).add(asked)
+                        elif item.type == "end":
+                            _, answer, _, _ = await engine.call(sessions.outcome, place.run_id)
+                            item = replace(item, content=answer)
+                        read.append(item)
+                    done = keeps or any(item.type in _MAY_LEAVE for item in read)
+                    yield event, read
+            done = True
+        finally:
+            if not done:
+                self._leave(place)
+
+    async def answer(self, place: Place, session_id: str) -> str:
+        """Wait for the end of the run. Raises what `DeepAgent.run` says."""
+        interrupts: dict[str, StreamEvent] = {}
+        failure: Exception | None = None
+        async with aclosing(self.events(place, session_id)) as found:
+            async for _, read in found:
+                for item in read:
+                    if item.type == "interrupt":
+                        interrupts[item.metadata["approval_id"]] = item
+                    elif item.type == "decision":
+                        interrupts.pop(item.metadata.get("approval_id", ""), None)
+                    elif item.type == "end":
+                        return item.content
+                failure = failure or _failure(read, session_id)
+        if failure is not None:
+            raise failure
+        raise RunInterrupted(session_id, list(interrupts.values()))
+
+
+_MAY_LEAVE: Collection[str] = frozenset({"interrupt", "end", "error", "cancelled"})
+
+
+def _failure(read: Collection[StreamEvent], session_id: str) -> Exception | None:
+    for item in read:
+        if item.type == "error":
+            code = str(item.metadata.get("code", ""))
+            return RunFailed(item.content, code=code, session_id=session_id)
+        if item.type == "cancelled":
+            return RunCancelled(f"The run was cancelled: {item.content}", session_id=session_id)
+    return None

@@ -1,0 +1,104 @@
+"""Bringing the database's tables up to date, safely from several processes at once."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+
+from agents.conf import vel_settings
+
+_LOCK_KEY = 0x76656C  # "vel", for PostgreSQL's advisory locks
+
+
+def ensure_schema(*, announce: bool = True) -> bool:
+    """Migrate when a migration is missing. True when something was done.
+
+    The usual case costs one query and a look into the packages' directories. Of several processes
+    that find work to do, one does it and the others wait for it.
+    """
+    protect_database_file()
+    if not missing_migrations():
+        return False
+    with _only_one():
+        if not missing_migrations():
+            return False
+        if announce:
+            print("vel: preparing the database", file=sys.stderr)
+        call_command("migrate", interactive=False, verbosity=0)
+    connection.close()
+    return True
+
+
+def missing_migrations() -> list[str]:
+    """`app.name` of each migration in the packages that the database has not seen.
+
+    Names only: nothing is imported. Raises Django's database errors when it cannot be reached.
+    """
+    on_disk = {
+        (config.label, file.stem)
+        for config in apps.get_app_configs()
+        for file in (Path(config.path) / "migrations").glob("[0-9]*.py")
+    }
+    return sorted(f"{app}.{name}" for app, name in on_disk - _applied())
+
+
+def unknown_migrations() -> list[str]:
+    """Migrations of installed apps that the database has and the packages do not: older code."""
+    known = {config.label: Path(config.path) / "migrations" for config in apps.get_app_configs()}
+    return sorted(
+        f"{app}.{name}"
+        for app, name in _applied()
+        if app in known and not (known[app] / f"{name}.py").exists()
+    )
+
+
+def _applied() -> set[tuple[str, str]]:
+    if "django_migrations" not in connection.introspection.table_names():
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT app, name FROM django_migrations")
+        return {(str(app), str(name)) for app, name in cursor.fetchall()}
+
+
+def protect_database_file() -> None:
+    """Make SQLite's file, if it is not there, readable by this account alone.
+
+    The directory has to be walked to by the accounts of sandboxes, so the file must not rely on
+    it. SQLite gives the same mode to the files that it puts beside.
+    """
+    if connection.vendor != "sqlite":
+        return
+    try:
+        descriptor = os.open(
+            str(connection.settings_dict["NAME"]), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600
+        )
+    except FileExistsError:
+        return
+    os.close(descriptor)
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Hold the right to migrate this database."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])
+            try:
+                yield
+            finally:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])
+        return
+    name = hashlib.sha256(os.path.realpath(connection.settings_dict["NAME"]).encode()).hexdigest()
+    path = vel_settings().DATA_DIR / f"migrate-{name[:16]}.lock"
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,41 @@
+"""A scripted model for tests and for programs that run offline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agents.providers.registry import get_provider
+from agents.providers.scripted import ScriptedProvider
+from agents.providers.scripts.base import Message, Script, ScriptTurn
+
+Turn = Mapping[str, Any] | str
+TurnFunction = Callable[[list[Message]], Turn]
+
+
+def scripted_model(turns: Sequence[Turn] | TurnFunction, name: str = "program") -> dict[str, Any]:
+    """A model that says what a program wrote down, as `model=` of an agent.
+
+    Each turn is a text, or `{"text", "tool_calls": [(tool, input), …], "delay"}`; they answer one
+    message, and every message begins anew. Or a function that makes a turn of the messages so far
+    (`{"role", "content": [blocks]}`). Subagents play the same script. The name is the process's:
+    the same name again replaces the script.
+    """
+    provider = get_provider("scripted")
+    assert isinstance(provider, ScriptedProvider)
+    if callable(turns):
+        make = turns
+        provider.scripts[name] = lambda messages: _turn(make(messages))
+    else:
+        provider.scripts[name] = Script([_turn(turn) for turn in turns])
+    return {"provider": "scripted", "model": name}
+
+
+def _turn(given: Turn) -> ScriptTurn:
+    if isinstance(given, str):
+        return ScriptTurn(given)
+    calls = [
+        (call["name"], call.get("input", {})) if isinstance(call, Mapping) else (call[0], call[1])
+        for call in given.get("tool_calls", ())
+    ]
+    return ScriptTurn(given.get("text", ""), calls, float(given.get("delay", 0)))

@@ -1,0 +1,217 @@
+"""The rows of a program's sessions: beginning runs, finding them again, deciding.
+
+All of this runs on the engine's database thread.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents import toolkits
+from agents.events.append import dump
+from agents.harness.definition import Definition
+from agents.harness.errors import SetupError
+from agents.harness.family import Family
+from agents.harness.state import give
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest, Run, ToolCall
+from agents.selectors.visible import approvals_for
+from agents.services.approvals import DecisionRequest
+from agents.services.delegation import answer_of
+from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.run_control import cancel_run
+from agents.services.runs import RunRequest, create_run
+from agents.services.takeover import take_over_family
+from agents.states import OPEN_CALLS, ApprovalStatus, RunStatus, WaitReason
+from sandbox.probe import check_host
+
+SOURCE = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run is: `seen` are the last events of it and its subagents."""
+
+    run_id: str
+    thread_id: str
+    status: str
+    seen: Mapping[str, int]
+    tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The names of calls that were told of before, by run and call."""
+
+
+def begin(
+    definition: Definition,
+    owner: Any,
+    request: dict[str, Any],
+    executor: str,
+    loaded: Mapping[str, Any],
+) -> Place:
+    """Store the agent as it is now and a run of it, bound to the agent's own tools.
+
+    A session that begins is given the state `loaded`.
+    """
+    agent = definition.save(owner)
+    run = create_run(
+        RunRequest(agent=agent.slug, executor=executor, source=SOURCE, **request), owner=owner
+    ).run
+    _bind(definition, run.thread_id)
+    if loaded and run.number == 1:
+        give(definition, run.thread, loaded)
+    return Place(run.pk, run.thread_id, run.status, {})
+
+
+def _bind(definition: Definition, thread_id: str) -> None:
+    toolkits.bind(thread_id, definition.toolkit)
+    for keeper in definition.toolkit.keepers():
+        keeper.forget(thread_id)
+
+
+def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
+    """The newest run of a session. Raises `NotFound`."""
+    runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
+    run = runs.select_related("thread__agent", "agent_version").order_by("-number").first()
+    if run is None:
+        raise NotFound(f"There is no session {session_id!r} of {owner.get_username()}.")
+    if run.thread.agent.slug != definition.slug(owner):
+        raise Conflict(
+            f"The session {session_id!r} belongs to the agent {run.thread.agent.name!r}: use that "
+            "one's name.",
+            code="other_agent",
+        )
+    _bind(definition, run.thread_id)
+    return run
+
+
+def place_of(definition: Definition, owner: Any, session_id: str) -> Place:
+    run = last_run(definition, owner, session_id)
+    family = Family(run.pk)
+    calls = ToolCall.objects.filter(run__in=[member.pk for member in family.members()])
+    open_calls = calls.filter(status__in=OPEN_CALLS).values_list("run_id", "call_id", "tool")
+    tools = {(run_id, call_id): tool for run_id, call_id, tool in open_calls}
+    return Place(run.pk, run.thread_id, run.status, family.positions(), tools)
+
+
+def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:
+    """What of a run and its subagents waits, and may be seen by its owner."""
+    ids = [request.pk for request in Family(run_id).pending_requests()]
+    return list(approvals_for(owner).filter(pk__in=ids).order_by("pk"))
+
+
+def is_pending(approval_id: str) -> bool:
+    return ApprovalRequest.objects.filter(pk=approval_id, status=ApprovalStatus.PENDING).exists()
+
+
+def approve(
+    owner: Any, run_id: str, shown: Sequence[str], modified: Mapping[str, Any] | None
+) -> int:
+    """Decide what waits and was shown, or all of it where nothing was. How many were decided.
+
+    `modified` changes inputs: that of the only request, or by the requests' ids.
+    """
+    waiting = pending(owner, run_id)
+    meant = [request for request in waiting if request.pk in shown] if shown else waiting
+    answers = _answers(meant, modified)
+    for request in meant:
+        decide(request.pk, answers[request.pk], by=owner)
+    return len(meant)
+
+
+def _answers(
+    meant: Sequence[ApprovalRequest], modified: Mapping[str, Any] | None
+) -> dict[str, DecisionRequest]:
+    if not modified:
+        return {request.pk: DecisionRequest("approve", request.digest) for request in meant}
+    ids = {request.pk for request in meant}
+    if set(modified) <= ids:
+        return {request.pk: _answer(request, modified.get(request.pk, True)) for request in meant}
+    if len(meant) == 1:
+        return {meant[0].pk: _answer(meant[0], modified)}
+    listed = ", ".join(sorted(ids)) or "none"
+    raise InvalidRequest(
+        f"modified_state: {len(meant)} requests wait ({listed}): give a dictionary by their ids."
+    )
+
+
+def _answer(request: ApprovalRequest, given: Any) -> DecisionRequest:
+    if given is True:
+        return DecisionRequest("approve", request.digest)
+    if given is False or isinstance(given, str):
+        return DecisionRequest("reject", request.digest, reason=given or "")
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(
+            "modified_state: give the fields to change, True to approve, or False or a reason to "
+            "reject."
+        )
+    call = request.tool_call
+    before = call.effective_input if call is not None and request.memory_edit_id is None else {}
+    return DecisionRequest("edit", request.digest, input={**before, **given})
+
+
+def reject(owner: Any, run_id: str, reason: str) -> None:
+    """Reject what waits, then cancel the run: the reason is kept with both."""
+    for request in pending(owner, run_id):
+        if "reject" in request.allowed_decisions:
+            decide(request.pk, DecisionRequest("reject", request.digest, reason=reason), by=owner)
+    cancel_run(run_id, by=owner.get_username(), reason=reason or "rejected")
+
+
+def cancel(owner: Any, run_id: str, reason: str) -> None:
+    run = Run.objects.get(pk=run_id)
+    if not run.has_ended:
+        cancel_run(run_id, by=owner.get_username(), reason=reason)
+
+
+def go_on(run_id: str, executor: str) -> bool:
+    """Make the run this process's, so that it goes on here. False while a lost process's lease
+    still runs: try again. Raises `Conflict`."""
+    run = Run.objects.get(pk=run_id)
+    if run.executor == executor and run.status != RunStatus.FAILED:
+        return True
+    if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
+        return True  # more has to be decided first
+    try:
+        take_over_family(run_id, executor=executor)
+    except Conflict as error:
+        if error.code != "driven":
+            raise
+        return not _is_orphan(run)
+    return True
+
+
+def _is_orphan(run: Run) -> bool:
+    """Whether its process, of this machine, is gone."""
+    host, _, rest = run.executor.partition(":")
+    if host != socket.gethostname()[:40]:
+        return False
+    try:
+        os.kill(int(rest.partition(":")[0]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, ValueError):
+        return False
+    return False
+
+
+def outcome(run_id: str) -> tuple[str, str, str, str]:
+    """(status, answer, code, message) of a run."""
+    run = Run.objects.select_related("clock").get(pk=run_id)
+    if run.status == RunStatus.COMPLETED and run.structured_output is not None:
+        return run.status, dump(run.structured_output), "", ""
+    answer = answer_of(run) if run.status == RunStatus.COMPLETED else ""
+    message = run.error_message or run.clock.cancel_reason
+    return run.status, answer, run.error_code, message
+
+
+def require_sandbox() -> None:
+    """Raise `SetupError` where this machine cannot sandbox: nothing ever runs without."""
+    report = check_host()
+    if not report.usable:
+        raise SetupError(
+            f"No sandbox on this machine: {report.problems[0]} Give sandbox=False to go without "
+            "commands, with files in the database."
+        )

@@ -1,0 +1,150 @@
+"""Starting agents of a registry's types from a program, beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from agents.harness.agent_registry import AgentConfig, AgentRegistry
+from agents.harness.config import DeepAgentConfig, function_names, functions
+from agents.harness.deep_agent import DeepAgent
+from agents.harness.errors import AgentError, RunCancelled
+
+WAIT_SECONDS = 300.0
+
+
+class SubagentStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass
+class SubagentResult:
+    """One task. `messages` are its conversation, times are in UTC."""
+
+    id: str
+    task: str
+    agent_type: str
+    status: SubagentStatus = SubagentStatus.PENDING
+    result: str | None = None
+    error: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    messages: list[dict[str, Any]] = field(default_factory=list)
+
+
+class SubagentSpawner:
+    """At most `max_concurrent` tasks work at once; more wait for their turn.
+
+    `options` are fields of `DeepAgentConfig` that all have, such as `sandbox_working_dir`.
+    """
+
+    def __init__(
+        self,
+        registry: AgentRegistry | None = None,
+        model: Any = None,
+        max_concurrent: int = 5,
+        **options: Any,
+    ) -> None:
+        self.registry = registry or AgentRegistry()
+        self._model = model
+        self._options = options
+        self._room = asyncio.Semaphore(max_concurrent)
+        self._agents: dict[str, DeepAgent] = {}
+        self._tasks: dict[str, asyncio.Task[SubagentResult]] = {}
+        self.results: dict[str, SubagentResult] = {}
+
+    async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
+        """Carry out a task and return what came of it. `ValueError` for an unknown type."""
+        return await self.wait(self.start(task, agent_type), timeout=None)
+
+    def start(self, task: str, agent_type: str = "default") -> str:
+        """Begin a task and return its id at once, for `wait` and `cancel`."""
+        config = self.registry.get(agent_type)
+        if config is None:
+            known = ", ".join(self.registry.list())
+            raise ValueError(f"Unknown agent type: {agent_type}. There are: {known}.")
+        result = SubagentResult(uuid.uuid4().hex, task, agent_type)
+        self.results[result.id] = result
+        work = asyncio.create_task(self._work(result, config))
+        self._tasks[result.id] = work
+        work.add_done_callback(lambda done: self._ended(result, done))
+        return result.id
+
+    def _ended(self, result: SubagentResult, work: asyncio.Task[SubagentResult]) -> None:
+        del self._tasks[result.id]
+        if work.cancelled():  # before it began
+            result.status, result.error = SubagentStatus.CANCELLED, "It was cancelled."
+
+    async def wait(
+        self,
+        id: str,
+        timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # as it is specified
+    ) -> SubagentResult:
+        """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
+        if id not in self.results:
+            raise ValueError(f"There is no subagent {id!r}.")
+        if (work := self._tasks.get(id)) is not None:
+            async with asyncio.timeout(timeout):
+                await asyncio.wait([work])
+            await asyncio.sleep(0)  # its result is settled by what comes after its end
+        return self.results[id]
+
+    def cancel(self, id: str) -> bool:
+        """Whether the task was still going on; it ends now."""
+        work = self._tasks.get(id)
+        return work is not None and work.cancel()
+
+    async def close(self) -> None:
+        """End all tasks and their agents."""
+        works = list(self._tasks.values())
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+        for agent in self._agents.values():
+            await agent.aclose()
+        self._agents.clear()
+
+    async def _work(self, result: SubagentResult, config: AgentConfig) -> SubagentResult:
+        session = result.id
+        try:
+            async with self._room:
+                result.status, result.started_at = SubagentStatus.RUNNING, datetime.now(UTC)
+                agent = self._agent(result.agent_type, config)
+                async for values in agent.run_stream(result.task, session, mode="values"):
+                    result.messages = values["messages"]
+                    result.result = values["response"]
+                    if values["interrupts"] and values["status"] == "waiting":
+                        result.error = "It waits for a person."
+                ended = result.result is not None
+                result.status = SubagentStatus.COMPLETED if ended else SubagentStatus.FAILED
+        except (asyncio.CancelledError, RunCancelled):
+            result.status, result.error = SubagentStatus.CANCELLED, "It was cancelled."
+        except AgentError as error:
+            result.status, result.error = SubagentStatus.FAILED, str(error)
+        result.completed_at = datetime.now(UTC)
+        return result
+
+    def _agent(self, agent_type: str, config: AgentConfig) -> DeepAgent:
+        if agent_type not in self._agents:
+            self._agents[agent_type] = DeepAgent(
+                DeepAgentConfig(
+                    **{
+                        "name": f"subagent-{agent_type}"[:60],
+                        "model": self._model,
+                        "tools": functions(config.tools),
+                        "only_tools": function_names(config.tools) or None,
+                        "max_steps": config.max_turns,
+                        "system_prompt": config.system_prompt_addition or "",
+                        **self._options,
+                    }
+                )
+            )
+        return self._agents[agent_type]

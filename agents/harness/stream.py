@@ -1,0 +1,171 @@
+"""What a program sees of a run: events, and what is made of them in each mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+LogEvent = dict[str, Any]
+"""`run_id, seq, type, ts, data`: a row of the log (docs/api.md)."""
+
+
+class StreamMode(StrEnum):
+    """In which form `run_stream` tells what happens."""
+
+    EVENTS = "events"
+    """`StreamEvent`s: text as it comes, calls and their results, questions, the end."""
+    VALUES = "values"
+    """After each step the whole state: `messages`, `todos`, `status`, `response`, `interrupts`."""
+    UPDATES = "updates"
+    """What each step changed, by who did it: `{"agent": …}`, `{"tools": …}`, …"""
+    MESSAGES = "messages"
+    """`(text, metadata)` pairs of the model's words."""
+    DEBUG = "debug"
+    """The rows of the event log as they are, those of subagents among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One thing that happened.
+
+    `type` is start, token, reasoning, step, reset, tool_call, tool_progress, tool_result,
+    interrupt, decision, todos, artifact, subagent_start, subagent_end, end, error or cancelled.
+    `content` is its text. `node_id` is "agent", or the name of the subagent. `metadata` holds, by
+    type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
+    allowed_decisions, digest; usage, cost, structured_output; code.
+    """
+
+    type: str
+    content: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    node_id: str = "agent"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "type": self.type,
+            "content": self.content,
+            "metadata": self.metadata,
+            "node_id": self.node_id,
+        }
+
+
+class EventReader:
+    """Makes stream events of one run's log and of its subagents', in their order.
+
+    Of subagents only their beginning, their end and what they ask is told.
+    """
+
+    def __init__(
+        self, run_id: str, session_id: str, tools: Mapping[tuple[str, str], str] | None = None
+    ) -> None:
+        """`tools` are the names of calls that were told of before, by run and call."""
+        self._run_id = run_id
+        self._session_id = session_id
+        self._tools = dict(tools or {})
+        self._told_parts: set[str] = set()
+        self._names: dict[str, str] = {}
+
+    def read(self, event: LogEvent) -> Iterator[StreamEvent]:
+        data, kind = event["data"], event["type"]
+        run_id = event["run_id"]
+        if kind in ("tool.called", "tool.input.started") and data.get("tool"):
+            self._tools[run_id, data["call_id"]] = data["tool"]
+        if run_id != self._run_id:
+            if kind == "approval.requested":
+                yield self._interrupt(run_id, data)
+            return
+        make = _MAKERS.get(kind)
+        if kind in ("text.delta", "text.completed"):
+            yield from self._text(kind, data)
+        elif kind == "approval.requested":
+            yield self._interrupt(run_id, data)
+        elif kind.startswith("tool.") and kind in _CALLS:
+            yield self._call(kind, run_id, data)
+        elif kind in ("subagent.started", "subagent.finished"):
+            yield self._subagent(kind, data)
+        elif make is not None:
+            yield make(data)
+
+    def _text(self, kind: str, data: dict[str, Any]) -> Iterator[StreamEvent]:
+        part = data["part_id"]
+        if kind == "text.completed" and part in self._told_parts:
+            return  # it has come in pieces
+        self._told_parts.add(part)
+        if data.get("text"):
+            yield StreamEvent("token", data["text"], {"part_id": part})
+
+    def _call(self, kind: str, run_id: str, data: dict[str, Any]) -> StreamEvent:
+        name = self._tools.get((run_id, data["call_id"]), data.get("tool", ""))
+        metadata = {"tool_name": name, "tool_call_id": data["call_id"]}
+        if kind == "tool.called":
+            return StreamEvent("tool_call", name, {**metadata, "input": data["input"]})
+        if kind == "tool.progress":
+            return StreamEvent("tool_progress", data.get("text", ""), metadata)
+        failed = kind != "tool.completed"
+        text = next((data[key] for key in ("output", "message", "reason") if key in data), "")
+        code = data.get("code") or ("denied" if kind == "tool.denied" else "")
+        more = {"is_error": failed, **({"code": code} if failed else {})}
+        return StreamEvent("tool_result", str(text), {**metadata, **more})
+
+    def _interrupt(self, run_id: str, data: dict[str, Any]) -> StreamEvent:
+        metadata = {
+            "session_id": self._session_id,
+            "approval_id": data["approval_id"],
+            "kind": data.get("kind", "tool"),
+            "tool_name": data.get("tool", ""),
+            "tool_call_id": data.get("call_id"),
+            "input": data.get("input"),
+            "allowed_decisions": data.get("allowed_decisions", []),
+            "digest": data.get("digest", ""),
+            "expires_at": data.get("expires_at"),
+        }
+        node = self._names.get(run_id, "agent")
+        return StreamEvent("interrupt", str(data.get("prompt") or ""), metadata, node)
+
+    def _subagent(self, kind: str, data: dict[str, Any]) -> StreamEvent:
+        child, name = data["child_run_id"], data.get("name", "")
+        self._names[child] = name or self._names.get(child, "subagent")
+        is_start = kind == "subagent.started"
+        return StreamEvent(
+            "subagent_start" if is_start else "subagent_end",
+            str(data.get("status", "")),
+            {"run_id": child, "subagent": name, "tool_call_id": data.get("call_id")},
+            self._names[child],
+        )
+
+
+_CALLS = frozenset(
+    {
+        "tool.called",
+        "tool.progress",
+        "tool.completed",
+        "tool.failed",
+        "tool.denied",
+        "tool.rejected",
+    }
+)
+
+
+def _event(kind: str, text: str = "", *keys: str) -> Callable[[dict[str, Any]], StreamEvent]:
+    def make(data: dict[str, Any]) -> StreamEvent:
+        return StreamEvent(
+            kind, str(data.get(text) or ""), {key: data[key] for key in keys if key in data}
+        )
+
+    return make
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any]], StreamEvent]] = {
+    "run.started": _event("start", "", "thread_id", "agent", "provider", "model"),
+    "reasoning.delta": _event("reasoning", "text", "part_id"),
+    "step.completed": _event("step", "finish_reason", "step", "usage"),
+    "step.reset": _event("reset", "reason", "step"),
+    "todos.updated": _event("todos", "", "todos"),
+    "artifact.created": _event("artifact", "name", "url", "media_type", "name", "size"),
+    "approval.decided": _event("decision", "decision", "approval_id", "call_id", "by"),
+    "run.completed": _event("end", "", "finish_reason", "usage", "cost", "structured_output"),
+    "run.failed": _event("error", "message", "code", "retryable"),
+    "run.cancelled": _event("cancelled", "reason", "by"),
+}

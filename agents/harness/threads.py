@@ -1,0 +1,41 @@
+"""Blocking work off the event loop, on a thread that is gone afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from django.db import connections
+
+T = TypeVar("T")
+
+
+def begin_in_thread(function: Callable[..., T], *arguments: object) -> Future[T]:
+    """Call it on a new thread, whose database connections are closed at its end."""
+    future: Future[T] = Future()
+
+    # From now on nobody's going away can cancel it: the work is done whatever happens.
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            value = function(*arguments)
+        except BaseException as error:  # noqa: BLE001  # goes to the caller
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+        finally:
+            from django.conf import settings  # noqa: PLC0415
+
+            if settings.configured:
+                connections.close_all()
+
+    threading.Thread(target=work, name="vel-harness", daemon=True).start()
+    return future
+
+
+async def in_thread(function: Callable[..., T], *arguments: object) -> T:
+    return await asyncio.wrap_future(begin_in_thread(function, *arguments))

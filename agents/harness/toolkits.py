@@ -1,0 +1,31 @@
+"""The toolkit of an agent: its functions and middleware, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents import toolkits
+from agents.harness.config import DeepAgentConfig, SubagentConfig, functions
+from agents.harness.errors import SetupError
+from agents.harness.process import engine
+from agents.middleware.custom.toolkit import Member, Toolkit, as_tools
+
+
+def toolkit_of(
+    config: DeepAgentConfig, subagents: Sequence[SubagentConfig], earlier: Toolkit | None
+) -> Toolkit:
+    """`earlier` is that of the agent before a subagent came: its middleware goes on."""
+    try:
+        own = {item.name: as_tools(functions(item.tools)) for item in subagents}
+        if earlier is not None:
+            return Toolkit(earlier.tools, earlier.members, own)
+        members = tuple(Member.of(item) for item in config.middleware)
+        return Toolkit(as_tools(config.tools), members, own)
+    except (TypeError, ValueError) as error:
+        raise SetupError(str(error)) from error
+
+
+def forget(toolkit: Toolkit, token: object) -> None:
+    """An agent is closed, or nobody has it any more."""
+    toolkits.unbind(toolkit)
+    engine.discard(token)

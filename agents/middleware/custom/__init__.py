@@ -1,0 +1,1 @@
+"""Custom tools and middleware at work: how the engine calls them."""

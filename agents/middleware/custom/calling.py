@@ -1,0 +1,158 @@
+"""Calling a developer's function as a tool. Whatever it does comes to one result."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel
+
+from agents.custom.tool_spec import ToolSpec
+from agents.guards.runner import Beside, TooManyHang
+from agents.middleware.base import Tool, ToolResult, error
+from agents.middleware.base import ToolContext as EngineContext
+from agents.middleware.custom.asking import AccountOff, context_of
+from agents.middleware.custom.state import StateKeeper, Turn
+from agents.middleware.custom.values import result_of
+from agents.models import Effect
+
+BESIDE = Beside("tool")
+"""Functions each on a thread; coroutines here only if nobody's loop awaits the run."""
+
+LoopOf = Callable[[], asyncio.AbstractEventLoop | None]
+
+
+def engine_tool(
+    spec: ToolSpec, *, keeper: StateKeeper | None = None, loop: LoopOf = lambda: None
+) -> Tool[Any]:
+    """The tool as the engine runs it. Coroutines run on `loop()`, where clients that the program
+    keeps open belong, while that runs."""
+
+    async def run(context: EngineContext, given: BaseModel) -> ToolResult:
+        try:
+            async with asyncio.timeout(spec.timeout):
+                turn = await keeper.take(context) if keeper is not None else None
+        except TimeoutError:
+            return error(f"{spec.name} was not called: an earlier call still goes on.", "busy")
+        try:
+            return await _call(spec, context, given, turn, loop())
+        except AccountOff:
+            return error("The account that this runs for has been switched off.", "not_allowed")
+        except TooManyHang:
+            return error(f"{spec.name} was not called: too many earlier calls hang.", "busy")
+        except TimeoutError:
+            return error(
+                f"{spec.name} took longer than {spec.timeout:g} s and was given up; what it does "
+                "may still go on.",
+                "timeout",
+            )
+        except asyncio.CancelledError:
+            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                raise
+            return error(f"{spec.name} failed: it was cancelled.", "exception")
+        except Exception as problem:  # noqa: BLE001  # a tool is somebody else's code
+            # Also of a database: it is the tool's own matter, and not the engine's.
+            code = "connection" if isinstance(problem, ConnectionError) else "exception"
+            return error(f"{spec.name} failed: {type(problem).__name__}: {problem}", code)
+
+    return Tool(
+        name=spec.name,
+        description=spec.description,
+        input_model=spec.signature.model,
+        run=run,
+        effect=Effect(spec.effect),
+        time_limit=spec.timeout,
+        asks=spec.requires_approval,
+        has_timeout_field=False,
+    )
+
+
+async def _call(
+    spec: ToolSpec,
+    context: EngineContext,
+    given: BaseModel,
+    turn: Turn | None,
+    loop: asyncio.AbstractEventLoop | None,
+) -> ToolResult:
+    try:
+        signature = spec.signature
+        named = _arguments(signature.parameters, given)
+        if signature.context:
+            named[signature.context] = await context_of(context)
+        positional = [named.pop(name) for name in signature.positional]
+        if _is_async(spec.handler):
+            value = await _await_on(
+                loop, _turned_async(spec, turn, positional, named), spec.timeout
+            )
+        else:
+            call = _turned(spec, turn, positional, named)
+            value = await BESIDE.call(call, seconds=spec.timeout)
+    finally:
+        if turn is not None and not turn.begun:
+            turn.end()
+    result = result_of(spec.name, value)
+    return result if turn is None else turn.add_to(result)
+
+
+def _arguments(names: tuple[str, ...], given: BaseModel) -> dict[str, Any]:
+    """The values as the model has checked them: nested models and dataclasses stay such."""
+    if given.model_config.get("extra") == "allow":
+        return dict(given.model_extra or {})
+    return {name: getattr(given, name) for name in names}
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  # of an object that can be called
+    )
+
+
+def _turned(
+    spec: ToolSpec, turn: Turn | None, positional: list[Any], named: dict[str, Any]
+) -> Callable[[], Any]:
+    def call() -> Any:
+        try:
+            if turn is not None:
+                turn.load()
+            value = spec.handler(*positional, **named)
+            if turn is not None:
+                turn.read()
+            return value
+        finally:
+            if turn is not None:
+                turn.end()
+
+    return call
+
+
+def _turned_async(
+    spec: ToolSpec, turn: Turn | None, positional: list[Any], named: dict[str, Any]
+) -> Callable[[], Any]:
+    async def call() -> Any:
+        try:
+            if turn is not None:
+                turn.load()
+            value = await spec.handler(*positional, **named)
+            if turn is not None:
+                turn.read()
+            return value
+        except (SystemExit, KeyboardInterrupt) as problem:
+            # These would end the loop of the program.
+            raise RuntimeError(f"it raised {type(problem).__name__}") from problem
+        finally:
+            if turn is not None:
+                turn.end()
+
+    return call
+
+
+async def _await_on(
+    loop: asyncio.AbstractEventLoop | None, function: Callable[[], Any], seconds: float
+) -> Any:
+    if loop is None or not loop.is_running():
+        return await BESIDE.call(function, seconds=seconds)
+    future = asyncio.run_coroutine_threadsafe(function(), loop)
+    async with asyncio.timeout(seconds):
+        return await asyncio.wrap_future(future)

@@ -1,0 +1,64 @@
+"""Tools of an operator's own code that every process knows: agents have them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from agents.conf import vel_settings
+from agents.custom.tool_spec import ToolSpec
+from agents.middleware.base import Middleware, Tool
+from agents.middleware.custom.calling import engine_tool
+from agents.spec import AgentSpec
+
+
+@lru_cache(maxsize=1)
+def registered_tools() -> Mapping[str, ToolSpec]:
+    """Those of `VEL["TOOLS"]`, by name. Raises `ImproperlyConfigured` for a wrong setting."""
+    paths = vel_settings().TOOLS
+    if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
+        raise ImproperlyConfigured(
+            'settings.VEL["TOOLS"] must be a list of dotted paths, as ["shop.tools.find_order"].'
+        )
+    found: dict[str, ToolSpec] = {}
+    for path in paths:
+        where = f'settings.VEL["TOOLS"]: {path}'
+        try:
+            tool = ToolSpec.from_function(import_string(path))
+        except Exception as error:
+            raise ImproperlyConfigured(
+                f"{where} cannot be used ({type(error).__name__}: {error})."
+            ) from error
+        if tool.name in found:
+            raise ImproperlyConfigured(
+                f"{where} has the name {tool.name!r}, which another tool has: give it one of its "
+                "own with @tool(name=…)."
+            )
+        found[tool.name] = tool
+    return found
+
+
+class RegisteredMiddleware(Middleware):
+    """Nobody has them who does not name them: `Agent.tools` lists them beside Vel's own."""
+
+    name = "registered"
+    profiles = frozenset({"full", "sandbox_only"})
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        if not spec.tools:
+            return []
+        known = registered_tools()
+        return [engine_tool(known[name]) for name in spec.tools if name in known]
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "VEL":
+        registered_tools.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.middleware.custom.registered")

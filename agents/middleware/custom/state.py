@@ -1,0 +1,122 @@
+"""Whose turn it is with a middleware that keeps a state, and what state it has then."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.custom.base_middleware import BaseMiddleware, State, name_of
+from agents.custom.base_middleware import Middleware as CustomMiddleware
+from agents.events.append import dump
+from agents.middleware.base import ToolContext as EngineContext
+from agents.middleware.base import ToolResult, error
+from agents.services.middleware_states import read_state, session_thread, store_state
+
+MAX_STATE_BYTES = 1_000_000
+
+
+@dataclass(eq=False)
+class StateKeeper:
+    """One middleware with its sessions' states. `begins_with` is that of a new session."""
+
+    middleware: CustomMiddleware
+    name: str
+    begins_with: State
+    _known: dict[str, State] = field(default_factory=dict)
+    """By session thread, while one of its runs is driven here: newer than what is stored by the
+    results that are on their way."""
+    _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    @classmethod
+    def of(cls, middleware: CustomMiddleware) -> StateKeeper | None:
+        """None for a middleware that keeps no state."""
+        kind = type(middleware)
+        if isinstance(middleware, BaseMiddleware) and kind.get_state is BaseMiddleware.get_state:
+            return None
+        return cls(middleware, name_of(middleware), copy.deepcopy(middleware.get_state()))
+
+    def forget(self, thread_id: str) -> None:
+        """What is stored counts again: another process may have gone on with the session."""
+        self._known.pop(thread_id, None)
+
+    async def take(self, context: EngineContext) -> Turn:
+        """Wait until no other call has the middleware. Give it back with `Turn.end`."""
+        lock = self._lock_here()
+        await lock.acquire()
+        try:
+            thread_id = await context.in_database(session_thread, context.thread_id)
+            if thread_id not in self._known:
+                stored = await context.in_database(read_state, thread_id, self.name)
+                self._known[thread_id] = self.begins_with if stored is None else stored
+        except BaseException:
+            lock.release()
+            raise
+        return Turn(self, thread_id, asyncio.get_running_loop(), lock)
+
+    def _lock_here(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        return self._lock[1]
+
+
+@dataclass(eq=False)
+class Turn:
+    """The right to use a middleware for one call."""
+
+    keeper: StateKeeper
+    thread_id: str
+    _loop: asyncio.AbstractEventLoop
+    _lock: asyncio.Lock
+    begun: bool = False
+    """Whether the function has been reached: it ends the turn itself then."""
+    _text: str | None = None
+    _over: bool = False
+
+    def load(self) -> None:
+        """Where the function will run, right before it does."""
+        self.begun = True
+        state = self.keeper._known[self.thread_id]
+        self.keeper.middleware.load_state(copy.deepcopy(state))
+
+    def read(self) -> None:
+        """Where the function has run, right afterwards. Raises for what is no JSON."""
+        self._text = dump(self.keeper.middleware.get_state())
+
+    def end(self) -> None:
+        """Let others have it. From any thread, once or several times."""
+        if not self._over:
+            self._over = True
+            try:
+                self._loop.call_soon_threadsafe(self._lock.release)
+            except RuntimeError:
+                return  # the engine's loop is gone, and with it whoever waited
+
+    def add_to(self, result: ToolResult) -> ToolResult:
+        """The result with the state, which is stored together with it."""
+        if self._text is None:
+            return result
+        if len(self._text.encode()) > MAX_STATE_BYTES:
+            return error(
+                f"The call was made, but the state of {self.keeper.name} has become larger than "
+                f"{MAX_STATE_BYTES:,} bytes and was not kept.",
+                "state_too_large",
+            )
+        state: State = json.loads(self._text)
+        self.keeper._known[self.thread_id] = state
+        thread_id, name = self.thread_id, self.keeper.name
+        result.commit = _both(result.commit, lambda: store_state(thread_id, name, state))
+        return result
+
+
+def _both(first: Callable[[], Any] | None, second: Callable[[], Any]) -> Callable[[], None]:
+    def commit() -> None:
+        if first is not None:
+            first()
+        second()
+
+    return commit

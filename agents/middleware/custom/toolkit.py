@@ -1,0 +1,119 @@
+"""The tools and middleware that one agent of a Python program brings along."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from agents.custom.base_middleware import Middleware as CustomMiddleware
+from agents.custom.base_middleware import name_of
+from agents.custom.tool_spec import ToolSpec
+from agents.events.append import dump
+from agents.middleware.base import Middleware, PromptContext, Tool, wire_schema
+from agents.middleware.custom.calling import engine_tool
+from agents.middleware.custom.state import StateKeeper
+from agents.spec import AgentSpec
+
+
+@dataclass(frozen=True)
+class Member:
+    """A middleware as its agent has it from the beginning: its tools and its segment are fixed."""
+
+    name: str
+    middleware: CustomMiddleware
+    tools: tuple[ToolSpec, ...]
+    segment: str
+    keeper: StateKeeper | None
+
+    @classmethod
+    def of(cls, middleware: CustomMiddleware) -> Member:
+        return cls(
+            name=name_of(middleware),
+            middleware=middleware,
+            tools=as_tools(middleware.get_tools()),
+            segment=middleware.get_system_prompt_segment().strip(),
+            keeper=StateKeeper.of(middleware),
+        )
+
+
+@dataclass(eq=False)
+class Toolkit:
+    """They exist in this process only; `agents.toolkits` says for which threads.
+
+    `of_subagents` are tools that only the named subagents have. `loop` is where the program awaits
+    the run, for coroutines.
+    """
+
+    tools: tuple[ToolSpec, ...] = ()
+    members: tuple[Member, ...] = ()
+    of_subagents: Mapping[str, tuple[ToolSpec, ...]] = field(default_factory=dict)
+    loop: asyncio.AbstractEventLoop | None = None
+
+    @cached_property
+    def main_tools(self) -> tuple[ToolSpec, ...]:
+        return (*self.tools, *(tool for member in self.members for tool in member.tools))
+
+    @property
+    def all_tools(self) -> Iterable[ToolSpec]:
+        return (*self.main_tools, *(one for own in self.of_subagents.values() for one in own))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with what a model is told of it; empty for an empty one."""
+        if not self.main_tools and not self.members and not any(self.of_subagents.values()):
+            return ""
+        told = [
+            [tool.name, tool.description, wire_schema(tool.signature.model), tool.effect]
+            for tool in self.all_tools
+        ]
+        segments = [[member.name, member.segment] for member in self.members]
+        own = {name: [tool.name for tool in tools] for name, tools in self.of_subagents.items()}
+        return hashlib.sha256(dump([told, segments, own]).encode()).hexdigest()[:32]
+
+    @cached_property
+    def middleware(self) -> Middleware:
+        return _ToolkitMiddleware(self)
+
+    def keepers(self) -> list[StateKeeper]:
+        return [member.keeper for member in self.members if member.keeper is not None]
+
+
+class _ToolkitMiddleware(Middleware):
+    name = "toolkit"
+    profiles = frozenset({"full", "sandbox_only"})
+
+    def __init__(self, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        kit = self._toolkit
+
+        def loop() -> asyncio.AbstractEventLoop | None:
+            return kit.loop
+
+        made = {tool.name: engine_tool(tool, loop=loop) for tool in kit.tools}
+        for member in kit.members:
+            made |= {
+                tool.name: engine_tool(tool, keeper=member.keeper, loop=loop)
+                for tool in member.tools
+            }
+        own = kit.of_subagents.get(spec.subagent, ())
+        return [*(made | {tool.name: engine_tool(tool, loop=loop) for tool in own}).values()]
+
+    def prompt(self, context: PromptContext) -> str:
+        """The segments of those whose tools the agent has; of those without tools, too."""
+        return "\n\n".join(
+            member.segment
+            for member in self._toolkit.members
+            if member.segment
+            and (not member.tools or any(tool.name in context.tool_names for tool in member.tools))
+        )
+
+
+def as_tools(given: Sequence[ToolSpec | Callable[..., Any]]) -> tuple[ToolSpec, ...]:
+    """Functions as tools. Raises `TypeError` and `ValueError` that name the tool."""
+    return tuple(ToolSpec.from_function(item) for item in given)

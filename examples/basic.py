@@ -1,0 +1,38 @@
+"""The smallest program: one message, its answer as it comes, and a session that goes on.
+
+Run it with `python examples/basic.py`. With ANTHROPIC_API_KEY it asks Claude; without, it plays the
+script below, so that you see how it works.
+"""
+
+import asyncio
+import os
+
+from agents import HarnessConfig, VelHarness, scripted_model
+
+SCRIPT = [
+    {
+        "text": "I write the haiku into a file.",
+        "tool_calls": [("write_file", {"path": "/haiku.md", "content": "Rows outlive crashes\n"})],
+    },
+    "The haiku is in /haiku.md.",
+]
+
+
+async def main() -> None:
+    model = (
+        {"provider": "anthropic"} if os.environ.get("ANTHROPIC_API_KEY") else scripted_model(SCRIPT)
+    )
+    # Without a sandbox files live in the session, and nothing is executed.
+    async with VelHarness(HarnessConfig(model=model, sandbox=False)) as harness:
+        async for part in harness.run_stream("Write a haiku into /haiku.md", session_id="user-123"):
+            if part["type"] == "text-delta":
+                print(part["delta"], end="", flush=True)
+            elif part["type"] == "tool-input-available":
+                print(f"\n[{part['toolName']}]")
+        # The same session again: the agent knows what was said, and its files are there.
+        print("\n" + await harness.run("Where is it?", session_id="user-123"))
+        print("Files:", ", ".join(harness.get_state()["filesystem"]["files"]))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,205 @@
+"""A function's types and docstring become what a model is told, and what comes back fits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import BaseModel, Field, ValidationError
+
+from agents.custom.docstrings import describe
+from agents.custom.tool_spec import ToolSpec, tool
+from agents.middleware.base import wire_schema
+
+
+class Address(BaseModel):
+    street: str
+    number: int = 1
+
+
+@dataclass
+class Size:
+    width: int
+    height: int = 2
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def order(
+    item: str,
+    amount: Annotated[int, "How many"],
+    where: Address,
+    size: Size,
+    how: Literal["fast", "cheap"] = "cheap",
+    note: Optional[str] = None,  # noqa: UP045  # as people write it
+    colour: Colour = Colour.RED,
+    price: Annotated[float, Field(gt=0, description="In euros")] = 1.0,
+) -> str:
+    """Order something.
+
+    It is sent at once.
+
+    Args:
+        item (str): What is ordered,
+            by its name
+        note: A word to the seller
+
+    Returns:
+        nothing of interest
+    """
+    return f"{item}{amount}"
+
+
+def test_every_kind_of_hint_is_told() -> None:
+    spec = ToolSpec.from_function(order)
+    assert spec.name == "order"
+    assert spec.description == "Order something.\nIt is sent at once."
+    told = wire_schema(spec.signature.model)
+    fields = told["properties"]
+    assert told["required"] == ["item", "amount", "where", "size"]
+    assert fields["item"] == {"type": "string", "description": "What is ordered, by its name"}
+    assert fields["amount"] == {"type": "integer", "description": "How many"}
+    assert fields["where"]["properties"]["street"] == {"type": "string"}
+    assert fields["size"]["properties"]["height"] == {"type": "integer", "default": 2}
+    assert fields["how"]["enum"] == ["fast", "cheap"]
+    assert fields["note"] == {"type": "string", "description": "A word to the seller"}
+    assert fields["colour"]["enum"] == ["red", "blue"]
+    assert fields["price"]["description"] == "In euros"
+    assert fields["price"]["exclusiveMinimum"] == 0
+
+
+def test_values_arrive_as_their_types_and_others_are_refused() -> None:
+    model = ToolSpec.from_function(order).signature.model
+    given = {"item": "tea", "amount": "2", "where": {"street": "A"}, "size": {"width": 3}}
+    checked: Any = model.model_validate(given)
+    assert checked.where == Address(street="A")
+    assert checked.size == Size(3)
+    assert checked.colour is Colour.RED
+    for wrong in ({"amount": "many"}, {"how": "slow"}, {"price": -1}, {"unknown": 1}):
+        with pytest.raises(ValidationError):
+            model.model_validate({**given, **wrong})
+
+
+def numpy_style(a: int, b: int) -> int:
+    """Add.
+
+    Parameters
+    ----------
+    a : int
+        The first.
+    b
+        The second,
+        and last.
+
+    Returns
+    -------
+    int
+        a: not a parameter here.
+    """
+    return a + b
+
+
+def sphinx_style(a: int, b: int) -> int:
+    """Add.
+
+    :param a: The first.
+    :param int b: The second,
+        and last.
+    :returns: a: The sum.
+    """
+    return a + b
+
+
+@pytest.mark.parametrize("function", [numpy_style, sphinx_style])
+def test_the_other_styles_of_docstrings_are_read(function: Any) -> None:
+    found = describe(function)
+    assert found.summary == "Add."
+    assert found.parameters == {"a": "The first.", "b": "The second, and last."}
+
+
+def many(*numbers: int) -> None:
+    """Take many."""
+
+
+def loose(**named: int) -> None:
+    """Take anything."""
+
+
+def hidden(_secret: int) -> None:
+    """Take a secret."""
+
+
+def shadowed(model_dump: int) -> None:
+    """Take what a model has."""
+
+
+def odd(value: object) -> None:
+    """Take what JSON has not."""
+
+
+class NotJson:
+    pass
+
+
+def impossible(value: NotJson) -> None:
+    """Take what JSON has not."""
+
+
+def silent(value: int) -> None: ...
+
+
+@pytest.mark.parametrize("function", [many, loose, hidden, shadowed, impossible])
+def test_what_no_model_could_fill_is_refused_with_the_tools_name(function: Any) -> None:
+    with pytest.raises(TypeError, match=function.__name__):
+        ToolSpec.from_function(function)
+
+
+def test_a_tool_needs_a_description_a_name_and_known_options() -> None:
+    with pytest.raises(ValueError, match="silent has no description"):
+        ToolSpec.from_function(silent)
+    with pytest.raises(ValueError, match="no name of a tool"):
+        ToolSpec.from_function(numpy_style, name="two words")
+    with pytest.raises(ValueError, match="effect"):
+        ToolSpec.from_function(numpy_style, effect="all")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="timeout"):
+        ToolSpec.from_function(numpy_style, timeout=0)
+
+
+def test_the_decorator_keeps_the_function_callable() -> None:
+    @tool(effect="read", requires_approval=True, timeout=5, name="sum_up")
+    def add(a: int, b: int = 2) -> int:
+        """Add two numbers."""
+        return a + b
+
+    @tool
+    def plain(a: int) -> int:
+        """Say it back."""
+        return a
+
+    assert add(1) == 3
+    assert (add.name, add.effect, add.requires_approval, add.timeout) == ("sum_up", "read", True, 5)
+    assert (plain.name, plain.effect, plain.requires_approval) == ("plain", "external", None)
+
+
+def test_a_tool_may_bring_json_schema_instead() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "minLength": 2}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    spec = ToolSpec("weather", "Tell the weather.", lambda city: city, schema)
+    assert wire_schema(spec.signature.model)["properties"]["city"]["minLength"] == 2
+    spec.signature.model.model_validate({"city": "Bonn"})
+    for wrong in ({"city": "B"}, {}, {"city": "Bonn", "more": 1}, {"city": 3}):
+        with pytest.raises(ValidationError):
+            spec.signature.model.model_validate(wrong)
+    with pytest.raises(ValueError, match=r"\$ref"):
+        ToolSpec("w", "w", print, {"properties": {"a": {"$ref": "#/$defs/a"}}})
+    with pytest.raises(ValueError, match="input_schema of w"):
+        ToolSpec("w", "w", print, {"type": "array"})

@@ -1,0 +1,41 @@
+"""Agents of a program that are gone at the end of each test, with their engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from agents import DeepAgent, create_deep_agent, scripted_model
+from tests.support.runs import wait_until
+
+MakeAgent = Callable[..., DeepAgent]
+
+
+@pytest.fixture
+def make_agent(transactional_db: None) -> Iterator[MakeAgent]:
+    """`make_agent(turns, **options)`: without a sandbox unless it is asked for."""
+    made: list[DeepAgent] = []
+    before = set(threading.enumerate())
+
+    def make(turns: Any, **options: Any) -> DeepAgent:
+        name = options.get("name", "deep-agent")
+        given = {"sandbox": False, "include_builtin_skills": False, **options}
+        agent = create_deep_agent(model=scripted_model(turns, f"test-{name}"), **given)
+        made.append(agent)
+        return agent
+
+    yield make
+    for agent in made:
+        agent.close()
+    wait_until(lambda: not _ours(before), "the end of the threads")
+
+
+def _ours(before: set[threading.Thread]) -> list[threading.Thread]:
+    return [
+        thread
+        for thread in set(threading.enumerate()) - before
+        if thread.name.startswith("vel-") and thread.name != "vel-tool-loop"
+    ]

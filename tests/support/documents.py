@@ -1,0 +1,162 @@
+"""Documents to upload, and the toolbox that reads them, built once a run."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import subprocess
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+from agents.documents.reader import PACKAGES
+from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
+from sandbox.toolbox_environment import PipFailed
+from sandbox.toolbox_find import find_toolbox
+
+_W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006/"
+_TYPES = (
+    f'<Types xmlns="{_PACKAGE}content-types"><Default Extension="rels" '
+    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-'
+    'officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+_RELATIONS = (
+    f'<Relationships xmlns="{_PACKAGE}relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+_MAKE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import openpyxl, pptx
+book = openpyxl.Workbook()
+book.active.title = "Prices"
+book.active.append(["thing", "a|b"])
+book.active.append(["tea", 3.5])
+book.save(sys.argv[2] + "/prices.xlsx")
+deck = pptx.Presentation()
+slide = deck.slides.add_slide(deck.slide_layouts[0])
+slide.shapes.title.text = "Quarter four"
+slide.notes_slide.notes_text_frame.text = "Say it slowly"
+deck.save(sys.argv[2] + "/deck.pptx")
+from PIL import Image
+Image.effect_noise((2400, 1200), 60).convert("RGB").save(sys.argv[2] + "/photo.png")
+small = Image.new("RGB", (64, 48), "red")
+exif = small.getexif()
+exif[0x010E] = "where I live"
+small.save(sys.argv[2] + "/small.jpg", exif=exif)
+Image.new("1", (40000, 40000)).save(sys.argv[2] + "/bomb.png")
+"""
+
+
+def documents_data() -> Path:
+    """A data directory with the toolbox of documents. Skips the test where it cannot be built."""
+    data = Path(os.environ["VEL_DATA_DIR"]) / "with-documents"
+    data.mkdir(mode=0o711, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
+        try:
+            request = ToolboxRequest("documents", PACKAGES)
+            create_toolbox(data / "toolboxes", request, IfPresent.KEEP)
+        except PipFailed as error:
+            pytest.skip(f"{', '.join(PACKAGES)} cannot be had here: {error.output[-300:]}")
+    return data
+
+
+@contextmanager
+def reading_documents(**vel: object) -> Iterator[Path]:
+    """Settings under which uploads are read."""
+    data = documents_data()
+    with override_settings(VEL={**settings.VEL, "DATA_DIR": data, **vel}):
+        yield data
+
+
+@cache
+def samples() -> dict[str, bytes]:
+    """Real files, made by the libraries of the toolbox: prices.xlsx, deck.pptx, pictures."""
+    data = documents_data()
+    directory = data / "samples"
+    directory.mkdir(exist_ok=True)
+    toolbox = find_toolbox(data / "toolboxes", "documents")
+    (packages,) = toolbox.environment.glob("lib/python3*/site-packages")
+    subprocess.run(["/usr/bin/python3", "-c", _MAKE, packages, directory], check=True)
+    found = {path.name: path.read_bytes() for path in directory.iterdir()}
+    return found | {"letter.docx": docx("Dear Ada", "tea < coffee"), "page.pdf": pdf("Hello page")}
+
+
+def docx(*paragraphs: str) -> bytes:
+    escaped = [text.replace("&", "&amp;").replace("<", "&lt;") for text in paragraphs]
+    body = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in escaped)
+    return docx_of(f'<w:document xmlns:w="{_W}"><w:body>{body}</w:body></w:document>')
+
+
+def docx_of(document: str) -> bytes:
+    """A docx with this XML as its document."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", _TYPES)
+        archive.writestr("_rels/.rels", _RELATIONS)
+        archive.writestr("word/document.xml", document)
+    return stream.getvalue()
+
+
+def zip_bomb(size: int = 400_000_000) -> bytes:
+    """A docx that unpacks to so many bytes."""
+    return docx_of(" " * size)
+
+
+def laughing_docx() -> bytes:
+    """Entities that unfold to ten billion letters."""
+    entities = "".join(
+        f'<!ENTITY a{n} "{(f"&a{n - 1};" if n else "lol") * 10}">' for n in range(10)
+    )
+    paragraph = "<w:p><w:r><w:t>&a9;</w:t></w:r></w:p>"
+    return docx_of(
+        f'<!DOCTYPE x [{entities}]><w:document xmlns:w="{_W}"><w:body>{paragraph}</w:body>'
+        "</w:document>"
+    )
+
+
+def pdf(text: str) -> bytes:
+    """One page that says `text`; with "" it says nothing, as a scan does."""
+    content = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode() if text else b""
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R"
+        b"/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%b\nendstream" % (len(content), content),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj%b endobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(out)
+    out += b"xref\n0 6\n0000000000 65535 f \n" + table
+    return out + b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % start
+
+
+def png(width: int = 8, height: int = 8, *, after: bytes = b"") -> bytes:
+    """A black picture, with `after` behind its end."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    rows = zlib.compress((b"\0" + b"\0" * width) * height)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body + after

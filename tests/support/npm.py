@@ -1,0 +1,56 @@
+"""Packages of npm's registry at exactly the versions of a lock file, kept in a cache."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REQUIRED
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vel-tests" / "npm"
+INSTALL = [
+    *("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"),
+    *("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"),
+]
+PATIENCE = 180
+
+
+def packages(directory: Path) -> Path:
+    """Where `node_modules` of the lock file in `directory` lie; installed if they are not there.
+
+    Where npm's registry cannot be reached the test is skipped, in CI it fails.
+    """
+    names = ("package.json", "package-lock.json")
+    content = b"".join((directory / name).read_bytes() for name in names)
+    place = CACHE / hashlib.sha256(content).hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        # Tests of several processes want the same.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "complete").exists():
+            for name in names:
+                shutil.copy(directory / name, place / name)
+            problem = _install(place)
+            if problem:
+                reason = f"npm could not install {directory.name}: {problem}"
+                if REQUIRED:
+                    pytest.fail(reason)
+                pytest.skip(reason)
+            (place / "complete").touch()
+    return place
+
+
+def _install(place: Path) -> str:
+    """What went wrong; empty if nothing did."""
+    try:
+        done = subprocess.run(INSTALL, cwd=place, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {PATIENCE} s"
+    # What follows the first lines is a stack.
+    return done.stderr.strip()[:300] if done.returncode else ""

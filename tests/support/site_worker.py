@@ -1,0 +1,46 @@
+"""A worker of a site's, in a process of its own: `python -c "…main()"` until its input ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agents.engine import host
+from tests.support.site import ROOT, Site
+
+_WORKER = "import django; django.setup(); from tests.support.site_worker import main; main()"
+LOOK_SECONDS = 0.05
+"""How often it looks for runs that are queued: nobody tells it."""
+
+
+def main() -> None:
+    host.QUEUE_SWEEP_SECONDS = LOOK_SECONDS
+    worker = host.Host()
+    worker.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    worker.stop(grace=0)
+
+
+@contextmanager
+def working(site: Site) -> Iterator[None]:
+    """Drive the runs of `site`."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WORKER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=site.environment,
+        cwd=ROOT,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield
+    finally:
+        process.stdin.close()
+        process.wait(timeout=30)
+        process.stdout.close()
