@@ -7,25 +7,68 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agents.api.agent_templates import NewAgentBody
 from agents.api.base import ApiView, person
-from agents.api.pages import page_of
-from agents.api.serializers.agents import AgentShape
-from agents.api.serializers.strict import PageQuery, read_query
+from agents.api.operations import Page, operation
+from agents.api.pages import ordered_page
+from agents.api.serializers.agents import (
+    AGENT_ORDER,
+    AgentDetailShape,
+    AgentListQuery,
+    AgentShape,
+)
+from agents.api.serializers.strict import read_body, read_query
+from agents.middleware.registry import known_tool_names
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
+from agents.services.agent_templates import create_from_template
+from agents.services.errors import NotFound
 
 
 class Agents(ApiView):
-    """`GET /agents`"""
+    """`GET /agents`, `POST /agents {template, name}`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
+
+    @operation(
+        "list_agents", "List agents that you may use", query=AgentListQuery, answer=Page(AgentShape)
+    )
+    def get(self, request: Request) -> Response:
+        query = read_query(AgentListQuery, request)
+        return ordered_page(
+            agents_for(person(request)), AgentShape().to_representation, query, AGENT_ORDER
+        )
+
+    @operation(
+        "create_agent",
+        "Make an agent from a template",
+        body=NewAgentBody,
+        answers={201: AgentDetailShape},
+        errors=(404,),
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(NewAgentBody, request)
+        agent = create_from_template(
+            body["template"],
+            name=body["name"],
+            by=person(request),
+            known_tools=known_tool_names(),
+        )
+        return Response(AgentDetailShape(agent).data, status=201)
+
+
+class OneAgent(ApiView):
+    """`GET /agents/{id}`, where the id may be the slug"""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    def get(self, request: Request) -> Response:
-        query = read_query(PageQuery, request)
-        return page_of(
-            agents_for(person(request)),
-            AgentShape().to_representation,
-            by="slug",
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+    @operation("get_agent", "Read an agent", answer=AgentDetailShape)
+    def get(self, request: Request, agent_id: str) -> Response:
+        mine = agents_for(person(request))
+        # An id comes first: another agent's slug may look like one.
+        agent = mine.filter(pk=agent_id).first() or mine.filter(slug=agent_id).first()
+        if agent is None:
+            raise NotFound(
+                f"There is no agent {agent_id!r} that you may use.", code="unknown_agent"
+            )
+        return Response(AgentDetailShape(agent).data)

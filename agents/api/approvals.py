@@ -9,13 +9,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
-from agents.api.pages import page_of
+from agents.api.operations import Page, operation
+from agents.api.pages import ordered_page
 from agents.api.serializers.approvals import (
+    APPROVAL_ORDER,
     ApprovalListQuery,
     ApprovalShape,
     DecisionBody,
     with_approval_columns,
 )
+from agents.api.serializers.lists import created_between
 from agents.api.serializers.strict import read_body, read_query
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
@@ -29,6 +32,9 @@ class Approvals(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation(
+        "list_approvals", "List requests", query=ApprovalListQuery, answer=Page(ApprovalShape)
+    )
     def get(self, request: Request) -> Response:
         query = read_query(ApprovalListQuery, request)
         requests = approvals_for(person(request))
@@ -42,13 +48,8 @@ class Approvals(ApiView):
             requests = requests.filter(run__agent_version__agent__slug=query["agent"])
         if "tool" in query:
             requests = requests.filter(tool=query["tool"])
-        return page_of(
-            with_approval_columns(requests),
-            ApprovalShape().to_representation,
-            by="id",
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        requests = with_approval_columns(requests.filter(**created_between(query)))
+        return ordered_page(requests, ApprovalShape().to_representation, query, APPROVAL_ORDER)
 
 
 class OneApproval(ApiView):
@@ -56,6 +57,7 @@ class OneApproval(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("get_approval", "Read a request", answer=ApprovalShape)
     def get(self, request: Request, approval_id: str) -> Response:
         return Response(show_approval(person(request), approval_id))
 
@@ -65,6 +67,14 @@ class DecideApproval(ApiView):
 
     scopes: ClassVar = {"POST": TokenScope.APPROVE}
 
+    @operation(
+        "decide_approval",
+        "Decide a request",
+        body=DecisionBody,
+        answer=ApprovalShape,
+        errors=(409,),
+        description="`digest` is that of the request, and stands for exactly what it shows.",
+    )
     def post(self, request: Request, approval_id: str) -> Response:
         user = person(request)
         body = read_body(DecisionBody, request)

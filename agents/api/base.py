@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import APIException, NotAuthenticated
+from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -15,6 +16,7 @@ from rest_framework.views import APIView
 from agents.api.authentication import TokenAuthentication
 from agents.api.permissions import HasScope
 from agents.api.problems import exception_handler
+from agents.api.throttling import count_failure, count_request
 from agents.api.wire import CanonicalJSONRenderer, OneRepresentation, StrictJSONParser
 from agents.services.errors import NotFound
 
@@ -31,13 +33,29 @@ class ApiView(APIView):
     renderer_classes = (CanonicalJSONRenderer,)
     content_negotiation_class = OneRepresentation
     throttle_classes = ()
+    versioning_class = None
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     scopes: ClassVar[dict[str, str]] = {}
     """The scope that a token needs for each method that the view answers."""
 
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        # Whatever ATOMIC_REQUESTS says: what is refused is counted, and a service says itself
+        # what belongs together.
+        return transaction.non_atomic_requests(super().as_view(**initkwargs))
+
     def get_exception_handler(self) -> Callable[..., Any]:
         return exception_handler
+
+    def perform_authentication(self, request: Request) -> None:
+        # Counted before permissions are checked: what is refused has its cost, too.
+        try:
+            super().perform_authentication(request)
+        except AuthenticationFailed:
+            count_failure(request)
+            raise
+        count_request(request)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -61,6 +79,7 @@ class LengthRequired(APIException):
 class UnknownUrl(ApiView):
     """Whatever lies below the API's prefix and is no endpoint: a 404 for any method."""
 
+    schema = None
     authentication_classes = ()
     permission_classes = ()
 

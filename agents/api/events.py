@@ -8,8 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
+from agents.api.operations import operation
 from agents.api.runs import run_not_found
-from agents.api.serializers.events import EventsQuery
+from agents.api.serializers.events import EventsQuery, EventsShape
 from agents.api.serializers.strict import read_query
 from agents.events.read import read_events
 from agents.models import TokenScope
@@ -21,6 +22,7 @@ class RunEvents(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("list_events", "Read a run's event log", query=EventsQuery, answer=EventsShape)
     def get(self, request: Request, run_id: str) -> Response:
         query = read_query(EventsQuery, request)
         if not watchable_runs_for(person(request)).filter(pk=run_id).exists():

@@ -13,7 +13,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
+from agents.api.idempotency import idempotent
+from agents.api.operations import IDEMPOTENCY_KEY, Content, OneOf, Page, operation
 from agents.api.pages import page_of
+from agents.api.serializers.file_shapes import (
+    ChangedFilesShape,
+    ChangesPageQuery,
+    FileEntriesShape,
+    RestoredShape,
+    StepShape,
+    UploadedShape,
+    UploadsForm,
+)
 from agents.api.serializers.files import (
     ChangesQuery,
     ContentQuery,
@@ -54,6 +65,7 @@ class Files(ApiView):
             raise RequestDataTooBig("The upload is larger than a thread takes.")
         super().initial(request, *args, **kwargs)
 
+    @operation("list_files", "List files", query=FilesQuery, answer=FileEntriesShape)
     def get(self, request: Request, thread_id: str) -> Response:
         query = read_query(FilesQuery, request)
         thread = thread_of(person(request), thread_id)
@@ -76,6 +88,15 @@ class Files(ApiView):
                 raise NotFound(str(error), code="unknown_file") from error
         return Response({"results": found, "truncated": budget.cut is not None})
 
+    @operation(
+        "upload_files",
+        "Upload files",
+        form=UploadsForm,
+        answers={201: UploadedShape},
+        errors=(409,),
+        headers=(IDEMPOTENCY_KEY,),
+    )
+    @idempotent
     def post(self, request: Request, thread_id: str) -> Response:
         thread = thread_of(person(request), thread_id)
         files = request.FILES.getlist("file")
@@ -94,6 +115,7 @@ class FileContent(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("download_file", "Download a file", query=ContentQuery, answer=Content())
     def get(self, request: Request, thread_id: str) -> StreamingHttpResponse:
         query = read_query(ContentQuery, request)
         thread = thread_of(person(request), thread_id)
@@ -110,6 +132,12 @@ class Changes(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation(
+        "list_changes",
+        "List the steps that changed files, or the files that a step or a turn changed",
+        query=ChangesPageQuery,
+        answer=OneOf((ChangedFilesShape,), (Page(StepShape),)),
+    )
     def get(self, request: Request, thread_id: str) -> Response:
         thread = thread_of(person(request), thread_id)
         if {"run", "step"}.isdisjoint(request.query_params):
@@ -135,6 +163,9 @@ class Restore(ApiView):
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
+    @operation(
+        "restore_files", "Restore files", body=RestoreBody, answer=RestoredShape, errors=(409,)
+    )
     def post(self, request: Request, thread_id: str) -> Response:
         user = person(request)
         thread = thread_of(user, thread_id)

@@ -8,14 +8,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
-from agents.api.pages import page_of
+from agents.api.operations import Page, operation
+from agents.api.pages import ordered_page
 from agents.api.serializers.grants import (
+    GRANT_ORDER,
     GrantListQuery,
     GrantShape,
     RehearsalBody,
     RehearsalShape,
     with_grant_columns,
 )
+from agents.api.serializers.lists import created_between
 from agents.api.serializers.strict import StrictSerializer, read_body, read_query
 from agents.middleware.rehearsal import rehearse, with_policy
 from agents.models import Agent, TokenScope
@@ -29,6 +32,7 @@ class Grants(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("list_grants", "List grants", query=GrantListQuery, answer=Page(GrantShape))
     def get(self, request: Request) -> Response:
         query = read_query(GrantListQuery, request)
         grants = grants_for(person(request))
@@ -36,14 +40,8 @@ class Grants(ApiView):
             grants = good_grants(grants)
         if "agent" in query:
             grants = grants.filter(agent__slug=query["agent"])
-        return page_of(
-            with_grant_columns(grants),
-            GrantShape().to_representation,
-            by="id",
-            descending=True,
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        grants = with_grant_columns(grants.filter(**created_between(query)))
+        return ordered_page(grants, GrantShape().to_representation, query, GRANT_ORDER)
 
 
 class RevokeGrant(ApiView):
@@ -51,6 +49,9 @@ class RevokeGrant(ApiView):
 
     scopes: ClassVar = {"POST": TokenScope.APPROVE}
 
+    @operation(
+        "revoke_grant", "Revoke a grant", body=StrictSerializer, answer=GrantShape, errors=(409,)
+    )
     def post(self, request: Request, grant_id: str) -> Response:
         user = person(request)
         read_body(StrictSerializer, request)
@@ -63,6 +64,9 @@ class RehearsePolicy(ApiView):
 
     scopes: ClassVar = {"POST": TokenScope.READ}
 
+    @operation(
+        "rehearse_policy", "Try a policy on past calls", body=RehearsalBody, answer=RehearsalShape
+    )
     def post(self, request: Request, agent_id: str) -> Response:
         user = person(request)
         if not request.user.has_perm("agents.change_agent"):

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
+from agents.api.operations import OneOf, Page, operation
 from agents.api.serializers.memory import (
     DeleteQuery,
     FileBody,
@@ -19,6 +20,13 @@ from agents.api.serializers.memory import (
     show_entry,
     show_file,
     show_revision,
+)
+from agents.api.serializers.memory_shapes import (
+    MemoryChangeShape,
+    MemoryEntriesShape,
+    MemoryFileShape,
+    RevisionContentShape,
+    RevisionShape,
 )
 from agents.api.serializers.strict import read_body, read_query
 from agents.models import Agent, TokenScope
@@ -38,6 +46,7 @@ class Memory(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("list_memory", "List memory files", query=FileListQuery, answer=MemoryEntriesShape)
     def get(self, request: Request, agent_id: str) -> Response:
         agent = agent_of(person(request), agent_id)
         asked = read_query(FileListQuery, request)["directory"]
@@ -48,13 +57,14 @@ class Memory(ApiView):
 class OneMemoryFile(ApiView):
     """`GET`, `PUT` and `DELETE /agents/{id}/memory/{path}`"""
 
-    # Whoever could write an agent's memory could approve what the agent wants to write there.
+    # Not `approve`: who decides what waits need not be able to write it by himself.
     scopes: ClassVar = {
         "GET": TokenScope.READ,
-        "PUT": TokenScope.APPROVE,
-        "DELETE": TokenScope.APPROVE,
+        "PUT": TokenScope.MANAGE,
+        "DELETE": TokenScope.MANAGE,
     }
 
+    @operation("get_memory_file", "Read a memory file", answer=MemoryFileShape)
     def get(self, request: Request, agent_id: str, path: str) -> Response:
         agent = agent_of(person(request), agent_id)
         file = memory_file(agent.pk, existing_path(path))
@@ -62,6 +72,13 @@ class OneMemoryFile(ApiView):
             raise no_such_file(path)
         return Response(show_file(file))
 
+    @operation(
+        "put_memory_file",
+        "Write a memory file",
+        body=FileBody,
+        answers={200: MemoryChangeShape, 201: MemoryChangeShape},
+        errors=(409,),
+    )
     def put(self, request: Request, agent_id: str, path: str) -> Response:
         user = person(request)
         agent = agent_of(user, agent_id)
@@ -75,6 +92,13 @@ class OneMemoryFile(ApiView):
             show_change(path, revision, memory_file(agent.pk, path)), status=201 if is_new else 200
         )
 
+    @operation(
+        "delete_memory_file",
+        "Delete a memory file",
+        query=DeleteQuery,
+        answers={204: None},
+        errors=(409,),
+    )
     def delete(self, request: Request, agent_id: str, path: str) -> Response:
         user = person(request)
         agent = agent_of(user, agent_id)
@@ -88,6 +112,12 @@ class MemoryRevisions(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation(
+        "list_revisions",
+        "Read a memory file's history, or one state of it",
+        query=RevisionsQuery,
+        answer=OneOf((RevisionContentShape,), (Page(RevisionShape),)),
+    )
     def get(self, request: Request, agent_id: str) -> Response:
         agent = agent_of(person(request), agent_id)
         query = read_query(RevisionsQuery, request)
@@ -113,8 +143,15 @@ class MemoryRevisions(ApiView):
 class RestoreMemory(ApiView):
     """`POST /agents/{id}/memory-restore`: a file as it was, as a new revision"""
 
-    scopes: ClassVar = {"POST": TokenScope.APPROVE}
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
 
+    @operation(
+        "restore_memory_file",
+        "Restore a memory file",
+        body=RestoreRevisionBody,
+        answer=MemoryChangeShape,
+        errors=(409,),
+    )
     def post(self, request: Request, agent_id: str) -> Response:
         user = person(request)
         agent = agent_of(user, agent_id)

@@ -8,6 +8,9 @@ from rest_framework.views import APIView
 
 from agents.models import ApiToken
 
+SESSION_ONLY = "session"
+"""In a view's `scopes`: no token does this, whatever its scopes. Making tokens is such."""
+
 
 class HasScope(BasePermission):
     """The token must have the scope that the view's `scopes` names for the method.
@@ -22,9 +25,12 @@ class HasScope(BasePermission):
         if request.auth is None or method not in view.allowed_methods:
             return True  # a session; or a method that will be answered with 405
         needed = getattr(view, "scopes", {}).get("GET" if method == "HEAD" else method)
+        if needed == SESSION_ONLY:
+            self.message = "No token does this: sign in, or ask whoever runs this server."
+            return False
         has = request.auth.scopes if isinstance(request.auth, ApiToken) else []
         self.message = (
             f"This needs a token with the scope '{needed}'; "
-            f"this one has {', '.join(has) or 'none'}: make another with `vel token create`."
+            f"this one has {', '.join(has) or 'none'}: make another in your profile."
         )
         return needed in has

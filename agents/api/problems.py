@@ -22,6 +22,7 @@ from rest_framework.exceptions import APIException, ErrorDetail, NotAuthenticate
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from agents.services.credentials import CredentialRejected, ServiceUnreachable
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
 
 logger = logging.getLogger("agents.api")
@@ -37,6 +38,8 @@ _SERVICE_STATUS: dict[type[ServiceError], int] = {
     NotAllowed: 403,
     NotFound: 404,
     Conflict: 409,
+    CredentialRejected: 401,
+    ServiceUnreachable: 503,
 }
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
-from agents.api.pages import page_of
+from agents.api.forms import UploadsView, files_of, is_form
+from agents.api.idempotency import idempotent
+from agents.api.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
+from agents.api.pages import ordered_page
+from agents.api.serializers.lists import created_between
 from agents.api.serializers.runs import (
+    RUN_ORDER,
     CancelBody,
     RunBody,
     RunListQuery,
@@ -18,18 +24,24 @@ from agents.api.serializers.runs import (
     with_run_columns,
 )
 from agents.api.serializers.strict import read_body, read_query
+from agents.api.serializers.uploads import RunForm, run_body_of
+from agents.api.wire import StrictJSONParser
 from agents.models import Run, TokenScope
 from agents.selectors.visible import runs_for, watchable_runs_for
-from agents.services.errors import InvalidRequest, NotFound
+from agents.services.errors import Conflict, NotFound
 from agents.services.run_control import cancel_for
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs import RunRequest
+from agents.services.uploads import create_run_with
+from sandbox.errors import SandboxError
 
 
-class Runs(ApiView):
-    """`GET /runs`, `POST /runs`"""
+class Runs(UploadsView):
+    """`GET /runs`, `POST /runs` (JSON, or a form with files)"""
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
+    parser_classes = (StrictJSONParser, MultiPartParser)  # type: ignore[assignment]
 
+    @operation("list_runs", "List your runs", query=RunListQuery, answer=Page(RunShape))
     def get(self, request: Request) -> Response:
         query = read_query(RunListQuery, request)
         user = person(request)
@@ -44,23 +56,33 @@ class Runs(ApiView):
             runs = runs.filter(agent_version__agent__slug=query["agent"])
         if "thread" in query:
             runs = runs.filter(thread=query["thread"])
-        return page_of(
-            with_run_columns(runs),
-            RunShape().to_representation,
-            by="id",
-            descending=True,
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        runs = with_run_columns(runs.filter(**created_between(query)))
+        return ordered_page(runs, RunShape().to_representation, query, RUN_ORDER)
 
+    @operation(
+        "create_run",
+        "Start a run",
+        body=RunBody,
+        form=RunForm,
+        answers={201: RunShape},
+        errors=(404, 409),
+        headers=(IDEMPOTENCY_KEY, LOCATION),
+    )
+    @idempotent
     def post(self, request: Request) -> Response:
-        body = read_body(RunBody, request)
         user = person(request)
-        made = create_run(RunRequest(**body), owner=user, idempotency_key=_idempotency_key(request))
+        files = []
+        if is_form(request):
+            body = run_body_of(request)
+            files = files_of(request, needed=False, beside=body)
+        else:
+            body = read_body(RunBody, request)
+        try:
+            run = create_run_with(RunRequest(**body), files, owner=user).run
+        except SandboxError as error:
+            raise Conflict(str(error), code="upload_failed") from error
         return Response(
-            show_run(user, made.run.id),
-            status=201 if made.created else 200,
-            headers={"Location": f"{request.path}/{made.run.id}"},
+            show_run(user, run.id), status=201, headers={"Location": f"{request.path}/{run.id}"}
         )
 
 
@@ -69,6 +91,7 @@ class OneRun(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("get_run", "Read a run", answer=RunShape)
     def get(self, request: Request, run_id: str) -> Response:
         return Response(show_run(person(request), run_id))
 
@@ -78,6 +101,7 @@ class CancelRun(ApiView):
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
+    @operation("cancel_run", "Cancel a run", body=CancelBody, answer=RunShape, errors=(409,))
     def post(self, request: Request, run_id: str) -> Response:
         body = read_body(CancelBody, request)
         user = person(request)
@@ -98,10 +122,3 @@ def show_run(user: AbstractBaseUser, run_id: str) -> dict[str, object]:
 
 def run_not_found(run_id: str) -> NotFound:
     return NotFound(f"There is no run {run_id!r} that you may see.")
-
-
-def _idempotency_key(request: Request) -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not (key.isascii() and key.isprintable()):
-        raise InvalidRequest("The idempotency key must be printable ASCII, for example a UUID.")
-    return key

@@ -11,6 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
+from agents.api.idempotency import idempotent
+from agents.api.operations import IDEMPOTENCY_KEY, Content, Page, operation
+from agents.api.serializers.skill_shapes import (
+    ChangedVersionShape,
+    FoundSkillShape,
+    ImportedSkillShape,
+    PackageFilesShape,
+    WholeSkillShape,
+)
 from agents.api.serializers.skills import (
     DeleteSkillQuery,
     LibraryQuery,
@@ -60,8 +69,14 @@ SHOWN_VERSIONS = 100
 class Library(UploadView):
     """`GET /skills?q=&scope=&trust=&tag=` and `POST /skills`, a form with a package"""
 
-    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.APPROVE}
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
 
+    @operation(
+        "list_skills",
+        "List or search the library",
+        query=LibraryQuery,
+        answer=Page(FoundSkillShape),
+    )
     def get(self, request: Request) -> Response:
         query = read_query(LibraryQuery, request)
         sync_shared_skills()
@@ -83,6 +98,15 @@ class Library(UploadView):
         next_cursor = str(rows[limit - 1].pk) if len(rows) > limit else None
         return Response({"results": show_skills(rows[:limit]), "next_cursor": next_cursor})
 
+    @operation(
+        "import_skill",
+        "Import a package",
+        form=UploadForm,
+        answers={200: ImportedSkillShape, 201: ImportedSkillShape},
+        errors=(409,),
+        headers=(IDEMPOTENCY_KEY,),
+    )
+    @idempotent
     def post(self, request: Request) -> Response:
         user = person(request)
         package, form = read_form(UploadForm, request)
@@ -109,8 +133,9 @@ class Library(UploadView):
 class OneSkill(ApiView):
     """`GET` and `DELETE /skills/{id}`"""
 
-    scopes: ClassVar = {"GET": TokenScope.READ, "DELETE": TokenScope.APPROVE}
+    scopes: ClassVar = {"GET": TokenScope.READ, "DELETE": TokenScope.MANAGE}
 
+    @operation("get_skill", "Read a skill", answer=WholeSkillShape)
     def get(self, request: Request, skill_id: str) -> Response:
         skill = skill_of(skills_for(person(request)), skill_id)
         version = version_of(skill)
@@ -127,6 +152,9 @@ class OneSkill(ApiView):
             }
         )
 
+    @operation(
+        "delete_skill", "Delete a skill", query=DeleteSkillQuery, answers={204: None}, errors=(409,)
+    )
     def delete(self, request: Request, skill_id: str) -> Response:
         user = person(request)
         skill = skill_of(library_for(user), skill_id)
@@ -140,6 +168,9 @@ class SkillFiles(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation(
+        "list_skill_files", "List a skill's files", query=VersionQuery, answer=PackageFilesShape
+    )
     def get(self, request: Request, skill_id: str) -> Response:
         version = asked_version(request, skill_id)
         return Response(
@@ -156,6 +187,12 @@ class SkillFileContent(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation(
+        "download_skill_file",
+        "Read a skill's file",
+        query=VersionQuery,
+        answer=Content(("text/plain", "application/octet-stream")),
+    )
     def get(self, request: Request, skill_id: str, path: str) -> HttpResponse:
         version = asked_version(request, skill_id)
         data = package_file(version.pk, path)
@@ -169,6 +206,13 @@ class SkillExport(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation(
+        "export_skill",
+        "Export a skill",
+        query=VersionQuery,
+        answer=Content(("application/zip",)),
+        errors=(409,),
+    )
     def get(self, request: Request, skill_id: str) -> HttpResponse:
         archive = export_version(asked_version(request, skill_id))
         return attached_bytes(archive.data, archive.name, "application/zip")
@@ -177,8 +221,15 @@ class SkillExport(ApiView):
 class ReviewSkill(ApiView):
     """`POST /skills/{id}/versions/{number}/review`: vouch for exactly these bytes."""
 
-    scopes: ClassVar = {"POST": TokenScope.APPROVE}
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
 
+    @operation(
+        "review_skill",
+        "Vouch for a version",
+        body=ReviewBody,
+        answer=ChangedVersionShape,
+        errors=(409,),
+    )
     def post(self, request: Request, skill_id: str, number: int) -> Response:
         user = person(request)
         version = numbered_version(user, skill_id, number)
@@ -192,8 +243,15 @@ class ReviewSkill(ApiView):
 class QuarantineSkill(ApiView):
     """`POST /skills/{id}/versions/{number}/quarantine`: no agent gets this version again."""
 
-    scopes: ClassVar = {"POST": TokenScope.APPROVE}
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
 
+    @operation(
+        "quarantine_skill",
+        "Put a version in quarantine",
+        body=QuarantineBody,
+        answer=ChangedVersionShape,
+        errors=(409,),
+    )
     def post(self, request: Request, skill_id: str, number: int) -> Response:
         user = person(request)
         version = numbered_version(user, skill_id, number)

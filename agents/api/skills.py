@@ -10,7 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import person
+from agents.api.idempotency import idempotent
 from agents.api.memory import agent_of
+from agents.api.operations import IDEMPOTENCY_KEY, operation
+from agents.api.serializers.skill_shapes import AgentSkillsShape, OneAgentSkillShape
 from agents.api.serializers.skills import (
     AgentSkillsQuery,
     AgentUploadForm,
@@ -35,9 +38,15 @@ SOURCE = "api"
 class AgentSkills(UploadView):
     """`GET` and `POST /agents/{id}/skills`: the texts of a skill, or a form with a package."""
 
-    # Whoever could write an agent's skills could approve what the agent wants to write there.
-    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.APPROVE}
+    # Not `approve`: who decides what waits need not be able to write it by himself.
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
 
+    @operation(
+        "list_agent_skills",
+        "List an agent's skills",
+        query=AgentSkillsQuery,
+        answer=AgentSkillsShape,
+    )
     def get(self, request: Request, agent_id: str) -> Response:
         agent = agent_of(person(request), agent_id)
         query = read_query(AgentSkillsQuery, request)
@@ -45,6 +54,16 @@ class AgentSkills(UploadView):
         rows = [row for row in agent_skills(agent) if _is_asked(row, query)]
         return Response({"skills": show_rows(rows)})
 
+    @operation(
+        "create_agent_skill",
+        "Give an agent a skill of its own",
+        body=OwnSkillBody,
+        form=AgentUploadForm,
+        answers={201: OneAgentSkillShape},
+        errors=(409,),
+        headers=(IDEMPOTENCY_KEY,),
+    )
+    @idempotent
     def post(self, request: Request, agent_id: str) -> Response:
         user = person(request)
         agent = agent_of(user, agent_id)
@@ -63,15 +82,23 @@ class OneAgentSkill(UploadView):
 
     scopes: ClassVar = {
         "GET": TokenScope.READ,
-        "PUT": TokenScope.APPROVE,
-        "PATCH": TokenScope.APPROVE,
-        "DELETE": TokenScope.APPROVE,
+        "PUT": TokenScope.MANAGE,
+        "PATCH": TokenScope.MANAGE,
+        "DELETE": TokenScope.MANAGE,
     }
 
+    @operation("get_agent_skill", "Read an agent's skill", answer=OneAgentSkillShape)
     def get(self, request: Request, agent_id: str, skill_id: str) -> Response:
         agent, row = _found(person(request), agent_id, skill_id)
         return Response({"skill": show_one(agent, row.skill.pk)})
 
+    @operation(
+        "put_agent_skill",
+        "Change an agent's skill",
+        body=SkillChangeBody,
+        answer=OneAgentSkillShape,
+        errors=(409,),
+    )
     def put(self, request: Request, agent_id: str, skill_id: str) -> Response:
         user = person(request)
         agent, row = _found(user, agent_id, skill_id)
@@ -90,10 +117,20 @@ class OneAgentSkill(UploadView):
                 set_enabled(agent, row.skill.pk, enabled, by=user)
         return Response({"skill": show_one(agent, row.skill.pk)})
 
+    @operation(
+        "patch_agent_skill",
+        "Change an agent's skill",
+        body=SkillChangeBody,
+        answer=OneAgentSkillShape,
+        errors=(409,),
+    )
     def patch(self, request: Request, agent_id: str, skill_id: str) -> Response:
         """As `PUT`, which changes nothing either that the body does not name."""
         return self.put(request, agent_id, skill_id)
 
+    @operation(
+        "delete_agent_skill", "Delete or turn off a skill", answers={204: None}, errors=(409,)
+    )
     def delete(self, request: Request, agent_id: str, skill_id: str) -> Response:
         user = person(request)
         agent, row = _found(user, agent_id, skill_id)

@@ -34,7 +34,8 @@ def count_request(request: Request) -> None:
         limit = settings.API_TOKEN_REQUESTS
         if wait := wait_for(f"token:{request.auth.pk}", limit):
             raise TooManyRequests(f"A token may send {limit} requests a minute.", wait)
-    if request.user.is_authenticated:
+    # A project may have None for whom nobody knows.
+    if request.user is not None and request.user.is_authenticated:
         limit = settings.API_USER_REQUESTS
         if wait := wait_for(f"user:{request.user.pk}", limit):
             raise TooManyRequests(f"A person may send {limit} requests a minute.", wait)

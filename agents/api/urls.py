@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from django.urls import path, re_path, register_converter
 
-from agents.api.agents import Agents
+from agents.api.agent_files import ExportAgent, ImportAgent
+from agents.api.agent_templates import AgentTemplates
+from agents.api.agents import Agents, OneAgent
 from agents.api.approvals import Approvals, DecideApproval, OneApproval
+from agents.api.audit import Audit
 from agents.api.base import UnknownUrl
+from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
+from agents.api.credentials import SlackCredential, SlackStatus
+from agents.api.databases import Databases
+from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
+from agents.api.going_on import ForkRun, ResumeRun
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
+from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
+from agents.api.schema_views import Docs, Schema
 from agents.api.skill_library import (
     Library,
     OneSkill,
@@ -22,6 +32,11 @@ from agents.api.skill_library import (
     SkillFiles,
 )
 from agents.api.skills import AgentSkills, OneAgentSkill
+from agents.api.threads import OneThread, Threads
+from agents.api.tokens import OneToken, Tokens
+from agents.api.toolboxes import Toolboxes
+from agents.api.transcript import OneToolCall, RunTranscript, ThreadTranscript, ToolCalls
+from agents.api.uploads import OneUpload, Uploads
 from agents.api.usage import Usage
 
 
@@ -37,11 +52,28 @@ class OpaqueId:
         return value
 
 
+class CallId:
+    """The id that a model's server gave a call: anything short, in one part of the path."""
+
+    regex = r"[^/\x00]{1,200}"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
 register_converter(OpaqueId, "opaque_id")
+register_converter(CallId, "call_id")
 
 app_name = "api"
 urlpatterns = [
     path("agents", Agents.as_view(), name="agents"),
+    path("agent-templates", AgentTemplates.as_view(), name="agent-templates"),
+    path("agents/import", ImportAgent.as_view(), name="agent-import"),
+    path("agents/<opaque_id:agent_id>", OneAgent.as_view(), name="agent"),
+    path("agents/<opaque_id:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
     path("agents/<opaque_id:agent_id>/memory", Memory.as_view(), name="memory"),
     path(
         "agents/<opaque_id:agent_id>/memory/<path:path>",
@@ -63,6 +95,18 @@ urlpatterns = [
         "agents/<opaque_id:agent_id>/skills/<opaque_id:skill_id>",
         OneAgentSkill.as_view(),
         name="agent-skill",
+    ),
+    path("agents/<opaque_id:agent>/chat", Chat.as_view(), name="chat"),
+    path("agents/<opaque_id:agent>/chat/<str:chat_id>", ChatHistory.as_view(), name="chat-history"),
+    path(
+        "agents/<opaque_id:agent>/chat/<str:chat_id>/stream",
+        ChatStream.as_view(),
+        name="chat-stream",
+    ),
+    path(
+        "agents/<opaque_id:agent>/chat/<str:chat_id>/cancel",
+        CancelChat.as_view(),
+        name="chat-cancel",
     ),
     path("skills", Library.as_view(), name="skills"),
     path("skills/<opaque_id:skill_id>", OneSkill.as_view(), name="skill"),
@@ -86,13 +130,31 @@ urlpatterns = [
     path("runs", Runs.as_view(), name="runs"),
     path("runs/<opaque_id:run_id>", OneRun.as_view(), name="run"),
     path("runs/<opaque_id:run_id>/events", RunEvents.as_view(), name="run-events"),
+    path(
+        "runs/<opaque_id:run_id>/events/stream", RunEventStream.as_view(), name="run-event-stream"
+    ),
     path("runs/<opaque_id:run_id>/cancel", CancelRun.as_view(), name="run-cancel"),
+    path("runs/<opaque_id:run_id>/resume", ResumeRun.as_view(), name="run-resume"),
+    path("runs/<opaque_id:run_id>/fork", ForkRun.as_view(), name="run-fork"),
+    path("runs/<opaque_id:run_id>/transcript", RunTranscript.as_view(), name="run-transcript"),
+    path("runs/<opaque_id:run_id>/tool-calls", ToolCalls.as_view(), name="tool-calls"),
+    path(
+        "runs/<opaque_id:run_id>/tool-calls/<call_id:call_id>",
+        OneToolCall.as_view(),
+        name="tool-call",
+    ),
+    path("runs/<opaque_id:run_id>/todos", Todos.as_view(), name="todos"),
+    path("runs/<opaque_id:run_id>/artifacts", Artifacts.as_view(), name="artifacts"),
+    path("runs/<opaque_id:run_id>/subagents", Subagents.as_view(), name="subagents"),
     path("approvals", Approvals.as_view(), name="approvals"),
     path("approvals/<opaque_id:approval_id>", OneApproval.as_view(), name="approval"),
     path(
         "approvals/<opaque_id:approval_id>/decide", DecideApproval.as_view(), name="approval-decide"
     ),
     path("usage", Usage.as_view(), name="usage"),
+    path("audit", Audit.as_view(), name="audit"),
+    path("credentials/slack", SlackCredential.as_view(), name="credential-slack"),
+    path("credentials/slack/status", SlackStatus.as_view(), name="credential-slack-status"),
     path("grants", Grants.as_view(), name="grants"),
     path("grants/<opaque_id:grant_id>/revoke", RevokeGrant.as_view(), name="grant-revoke"),
     path(
@@ -100,9 +162,28 @@ urlpatterns = [
         RehearsePolicy.as_view(),
         name="policy-rehearse",
     ),
+    path("databases", Databases.as_view(), name="databases"),
+    path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
+    path("threads", Threads.as_view(), name="threads"),
+    path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
+    path(
+        "threads/<opaque_id:thread_id>/transcript",
+        ThreadTranscript.as_view(),
+        name="thread-transcript",
+    ),
     path("threads/<opaque_id:thread_id>/files", Files.as_view(), name="files"),
     path("threads/<opaque_id:thread_id>/files/content", FileContent.as_view(), name="file-content"),
+    path("threads/<opaque_id:thread_id>/uploads", Uploads.as_view(), name="uploads"),
+    path(
+        "threads/<opaque_id:thread_id>/uploads/<opaque_id:upload_id>",
+        OneUpload.as_view(),
+        name="upload",
+    ),
     path("threads/<opaque_id:thread_id>/changes", Changes.as_view(), name="changes"),
     path("threads/<opaque_id:thread_id>/restore", Restore.as_view(), name="restore"),
+    path("tokens", Tokens.as_view(), name="tokens"),
+    path("tokens/<int:token_id>", OneToken.as_view(), name="token"),
+    path("schema", Schema.as_view(), name="schema"),
+    path("docs", Docs.as_view(), name="docs"),
     re_path("", UnknownUrl.as_view(), name="unknown"),
 ]

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
+from agents.api.operations import operation
 from agents.api.serializers.strict import StrictSerializer, read_query
 from agents.models import TokenScope
 from agents.selectors.usage import usage_by_day
@@ -24,11 +25,28 @@ class UsageQuery(StrictSerializer):
     days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS, default=30)
 
 
+class UsageDayShape(serializers.Serializer[object]):
+    """One day's replies of one user, agent and model. `cost`: US dollars, null for unknown."""
+
+    day = serializers.DateField()
+    agent = serializers.CharField()
+    user = serializers.CharField()
+    model = serializers.CharField()
+    calls = serializers.IntegerField()
+    tokens = serializers.IntegerField()
+    cost = serializers.CharField(allow_null=True)
+
+
+class UsageDaysShape(serializers.Serializer[object]):
+    results = UsageDayShape(many=True)
+
+
 class Usage(ApiView):
     """`GET /usage?days=30`: of the runs that the caller may read, the latest day first."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
+    @operation("list_usage", "What was used, by day", query=UsageQuery, answer=UsageDaysShape)
     def get(self, request: Request) -> Response:
         days = read_query(UsageQuery, request)["days"]
         rows = usage_by_day(person(request), days, zone_of(settings.TIME_ZONE))

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
+
 from rest_framework import serializers
 
-from agents.models import Agent
+from agents.api.serializers.lists import ordering
+from agents.api.serializers.strict import PageQuery
+from agents.models import Agent, NetworkChoice, ToolProfile
 from agents.services.agents import default_model, default_provider
+
+AGENT_ORDER = {"slug": "slug", "name": "name"}
+
+
+class AgentListQuery(PageQuery):
+    ordering = ordering("slug", "name")
 
 
 class AgentShape(serializers.Serializer[Agent]):
@@ -23,3 +33,32 @@ class AgentShape(serializers.Serializer[Agent]):
 
     def get_model(self, agent: Agent) -> str:
         return agent.model or default_model(self.get_provider(agent))
+
+
+class AgentDetailShape(AgentShape):
+    """What a person who may use it should know. Its prompt is for those who edit it.
+
+    `max_tokens`, `max_cost` (US dollars) and `max_seconds` of one run are null for no limit.
+    """
+
+    version = serializers.IntegerField()
+    profile = serializers.ChoiceField(choices=ToolProfile.choices)
+    sandbox = serializers.BooleanField()
+    network = serializers.ChoiceField(choices=NetworkChoice.choices)
+    toolbox = serializers.CharField(allow_blank=True)
+    databases = serializers.SerializerMethodField()
+    subagents = serializers.SerializerMethodField()
+    output_schema = serializers.JSONField(allow_null=True)
+    max_turns = serializers.IntegerField()
+    max_tokens = serializers.IntegerField(allow_null=True)
+    max_cost = serializers.DecimalField(
+        max_digits=12, decimal_places=6, allow_null=True, coerce_to_string=True
+    )
+    max_seconds = serializers.IntegerField(allow_null=True)
+    updated_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+
+    def get_databases(self, agent: Agent) -> list[str]:
+        return sorted(agent.databases.values_list("name", flat=True))
+
+    def get_subagents(self, agent: Agent) -> list[str]:
+        return sorted(agent.subagents.values_list("name", flat=True))

@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from agents.api.serializers.grants import TermsBody
-from agents.api.serializers.strict import PageQuery, StrictSerializer, Text
+from agents.api.serializers.lists import CreatedQuery, ordering
+from agents.api.serializers.strict import StrictSerializer, Text
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.selectors.memory_requests import shown_edit
 from agents.services.grants import GrantTerms
@@ -38,12 +39,16 @@ class DecisionBody(StrictSerializer):
         return attrs
 
 
-class ApprovalListQuery(PageQuery):
+APPROVAL_ORDER = {"created_at": "id"}
+
+
+class ApprovalListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=ApprovalStatus.values, required=False)
     run = Text(max_length=64, required=False)
     kind = serializers.ChoiceField(choices=ApprovalKind.values, required=False)
     agent = Text(max_length=100, required=False)
     tool = Text(max_length=200, required=False)
+    ordering = ordering("created_at")
 
 
 def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
@@ -62,25 +67,29 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     run = serializers.CharField(source="run_id")
     thread = serializers.CharField()
     agent = serializers.CharField(source="agent_slug")
-    kind = serializers.CharField()
+    kind = serializers.ChoiceField(choices=ApprovalKind.choices)
     tool = serializers.CharField()
-    call_id = serializers.CharField()
+    call_id = serializers.CharField(allow_null=True)
     input = serializers.JSONField()
-    changes = serializers.JSONField(source="preview")
+    changes = serializers.JSONField(source="preview", allow_null=True)
     memory = serializers.SerializerMethodField()
     prompt = serializers.CharField()
     allowed_decisions = serializers.ListField(child=serializers.CharField())
     approvals_needed = serializers.IntegerField()
-    first_approver = serializers.CharField(source="first_approver.get_username", default=None)
+    first_approver = serializers.CharField(
+        source="first_approver.get_username", default=None, allow_null=True
+    )
     self_approval = serializers.BooleanField()
     digest = serializers.CharField()
-    status = serializers.CharField()
-    decision = serializers.CharField()
-    edited_input = serializers.JSONField()
+    status = serializers.ChoiceField(choices=ApprovalStatus.choices)
+    decision = serializers.ChoiceField(choices=Decision.choices, allow_blank=True)
+    edited_input = serializers.JSONField(allow_null=True)
     reason = serializers.CharField()
-    decided_by = serializers.CharField(source="decided_by.get_username", default=None)
-    decided_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    expires_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    decided_by = serializers.CharField(
+        source="decided_by.get_username", default=None, allow_null=True
+    )
+    decided_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    expires_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
     created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
 
     def get_memory(self, request: ApprovalRequest) -> dict[str, Any] | None:

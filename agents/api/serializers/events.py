@@ -11,3 +11,20 @@ from agents.events.read import MAX_SEQ
 class EventsQuery(StrictSerializer):
     after = serializers.IntegerField(min_value=0, max_value=MAX_SEQ, default=0)
     limit = serializers.IntegerField(min_value=1, max_value=1000, default=100)
+
+
+class EventShape(serializers.Serializer[object]):
+    """`data` depends on the type."""
+
+    seq = serializers.IntegerField()
+    type = serializers.CharField()
+    ts = serializers.DateTimeField()
+    # A declared field is taken off the class, so it does not hide `Serializer.data`.
+    data = serializers.DictField()  # type: ignore[assignment]
+
+
+class EventsShape(serializers.Serializer[object]):
+    """Ask again with `after=next_after`."""
+
+    results = EventShape(many=True)
+    next_after = serializers.IntegerField()

@@ -7,7 +7,8 @@ import datetime
 from django.db.models import F, QuerySet
 from rest_framework import serializers
 
-from agents.api.serializers.strict import Flag, PageQuery, StrictSerializer, Text
+from agents.api.serializers.lists import CreatedQuery, ordering
+from agents.api.serializers.strict import Flag, StrictSerializer, Text
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal
 from agents.models import ApprovalGrant
 from agents.services.grants import grant_state
@@ -25,9 +26,13 @@ class TermsBody(StrictSerializer):
     reason = Text(max_length=1000, default="", allow_blank=True)
 
 
-class GrantListQuery(PageQuery):
+GRANT_ORDER = {"created_at": "id"}
+
+
+class GrantListQuery(CreatedQuery):
     agent = Text(max_length=100, required=False)
     good = serializers.BooleanField(required=False)
+    ordering = ordering("-created_at")
 
 
 def with_grant_columns(grants: QuerySet[ApprovalGrant]) -> QuerySet[ApprovalGrant]:
@@ -44,19 +49,23 @@ class GrantShape(serializers.Serializer[ApprovalGrant]):
     agent = serializers.CharField(source="agent_slug")
     tool = serializers.CharField()
     condition = serializers.JSONField()
-    owner = serializers.CharField(source="owner.get_username", default=None)
-    thread = serializers.CharField(source="thread_id")
+    owner = serializers.CharField(source="owner.get_username", default=None, allow_null=True)
+    thread = serializers.CharField(source="thread_id", allow_null=True)
     reason = serializers.CharField()
     state = serializers.SerializerMethodField()
     max_uses = serializers.IntegerField()
     uses = serializers.IntegerField()
-    last_used_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    last_used_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
     expires_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    request = serializers.CharField(source="request_id")
-    created_by = serializers.CharField(source="created_by.get_username", default=None)
+    request = serializers.CharField(source="request_id", allow_null=True)
+    created_by = serializers.CharField(
+        source="created_by.get_username", default=None, allow_null=True
+    )
     created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    revoked_by = serializers.CharField(source="revoked_by.get_username", default=None)
-    revoked_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    revoked_by = serializers.CharField(
+        source="revoked_by.get_username", default=None, allow_null=True
+    )
+    revoked_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
 
     def get_state(self, grant: ApprovalGrant) -> str:
         return grant_state(grant)

@@ -10,11 +10,12 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from rest_framework import serializers
 
-from agents.api.serializers.strict import Flag, JsonObject, PageQuery, StrictSerializer, Text
+from agents.api.serializers.lists import CreatedQuery, ordering
+from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer, Text
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.selectors.family import with_child_count
 from agents.services.agents import SCRIPTED
-from agents.states import RunStatus
+from agents.states import RunStatus, WaitReason
 
 
 class RunBody(StrictSerializer):
@@ -34,12 +35,17 @@ class CancelBody(StrictSerializer):
     reason = Text(max_length=1000, default="", allow_blank=True)
 
 
-class RunListQuery(PageQuery):
+RUN_ORDER = {"created_at": "id"}
+"""Ids begin with the time."""
+
+
+class RunListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=RunStatus.values, required=False)
     agent = Text(max_length=100, required=False)
     thread = Text(max_length=64, required=False)
     # A declared field is taken off the class, so it does not hide `Field.parent`.
     parent = Text(max_length=64, required=False)  # type: ignore[assignment]
+    ordering = ordering("-created_at")
 
 
 def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -78,7 +84,8 @@ class RunShape(serializers.Serializer[Run]):
     id = serializers.CharField()
     thread = serializers.CharField(source="thread_id")
     # A declared field is taken off the class, so it does not hide `Field.parent`.
-    parent = serializers.CharField(source="parent_id")  # type: ignore[assignment]
+    parent = serializers.CharField(source="parent_id", allow_null=True)  # type: ignore[assignment]
+    resumed_from = serializers.CharField(source="resumed_from_id", allow_null=True)
     depth = serializers.IntegerField()
     subagent = serializers.CharField()
     children = serializers.IntegerField(source="child_count")
@@ -86,16 +93,20 @@ class RunShape(serializers.Serializer[Run]):
     provider = serializers.CharField()
     model = serializers.CharField()
     scripted = serializers.SerializerMethodField()
-    status = serializers.CharField()
-    wait_reason = serializers.CharField()
+    status = serializers.ChoiceField(choices=RunStatus.choices)
+    wait_reason = serializers.ChoiceField(choices=WaitReason.choices)
     created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    started_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    ended_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    started_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    ended_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
     finish_reason = serializers.CharField()
     error = serializers.SerializerMethodField()
     usage = UsageShape(source="clock")
     cost = serializers.DecimalField(
-        source="clock.cost", max_digits=None, decimal_places=6, coerce_to_string=True
+        source="clock.cost",
+        max_digits=None,
+        decimal_places=6,
+        coerce_to_string=True,
+        allow_null=True,
     )
     output = serializers.SerializerMethodField()
     structured_output = serializers.SerializerMethodField()

@@ -67,7 +67,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 class PageQuery(StrictSerializer):
     """Which part of a list."""
 
-    cursor = serializers.RegexField(r"\A[0-9A-Za-z_-]{1,100}\Z", required=False)
+    cursor = serializers.RegexField(r"\A[0-9A-Za-z_-]{1,1500}\Z", required=False)
     limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
 
 

@@ -1,0 +1,107 @@
+"""The OpenAPI document of the API, made once in each process.
+
+drf-spectacular keeps its settings in one global object. Here they are put in its place whole and
+for a moment, so that a project's own `SPECTACULAR_SETTINGS` change nothing here, nor this there.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.settings import SPECTACULAR_DEFAULTS, patched_settings
+
+from agents.api.schema_examples import with_examples
+from agents.api.schema_inspector import VelSchemaGenerator, problem_responses
+from agents.api.urls import urlpatterns
+from agents.models import TokenScope
+
+INTRODUCTION = """\
+Programs send `Authorization: Token vel_…`. Pages send their session, and Django's CSRF token in
+`X-CSRFToken` with whatever is not a `GET`. Each operation names the scope that its token needs.
+
+Every refusal is `application/problem+json` (RFC 9457) with a stable `code`. Lists are
+`{results, next_cursor}`: send `cursor` for the next part, until `next_cursor` is null. A parameter
+or field that an operation does not know is refused with 400.
+
+Beyond what the operations name, any of them answers 404 and 405 for what is no endpoint or method,
+429 with `Retry-After` where one asks too often, and 500 for what failed on the server."""
+
+_SCOPES = "\n".join(f"- `{scope.value}`: {scope.label}" for scope in TokenScope)
+_SECURITY_SCHEMES = {
+    "token": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": f"`Token vel_…`, with the scopes\n\n{_SCOPES}",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": settings.SESSION_COOKIE_NAME,
+        "description": "A browser's session; it has all scopes.",
+    },
+}
+_making = Lock()
+
+
+def _own_settings() -> dict[str, Any]:
+    given = {
+        "OAS_VERSION": "3.1.0",
+        "TITLE": "Vel",
+        "VERSION": _version(),
+        "DESCRIPTION": INTRODUCTION,
+        "SCHEMA_PATH_PREFIX": "",
+        "APPEND_COMPONENTS": {
+            "securitySchemes": _SECURITY_SCHEMES,
+            "responses": problem_responses(),
+        },
+        "POSTPROCESSING_HOOKS": [],
+        "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    }
+    # `SERVE_…` and the generator's class belong to views that are not used here.
+    defaults = {
+        name: value
+        for name, value in SPECTACULAR_DEFAULTS.items()
+        if not name.startswith("SERVE_") and name != "DEFAULT_GENERATOR_CLASS"
+    }
+    return {**defaults, **given}
+
+
+def _version() -> str:
+    try:
+        return version("vel")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+def _without_marks(result: Any) -> Any:
+    """The document without drf-spectacular's own marks on choices."""
+    if isinstance(result, dict):
+        return {k: _without_marks(v) for k, v in result.items() if k != "x-spec-enum-id"}
+    return [_without_marks(each) for each in result] if isinstance(result, list) else result
+
+
+def make_document(patterns: list[Any]) -> tuple[dict[str, Any], list[str]]:
+    """(the OpenAPI 3.1 document of these URL patterns, what it complains of)."""
+    with _making, patched_settings(_own_settings()), GENERATOR_STATS.silence():
+        document = VelSchemaGenerator(patterns=patterns).get_schema(public=True)
+        complaints = [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache]
+    plain = _without_marks(json.loads(json.dumps(document, default=str)))
+    return with_examples(plain), complaints
+
+
+@cache
+def api_document() -> dict[str, Any]:
+    """The document of this API, without `servers`. Not to be changed."""
+    return make_document(urlpatterns)[0]
+
+
+def document_at(server: str) -> dict[str, Any]:
+    """The document for who reaches the API at the path or URL `server`."""
+    return {**api_document(), "servers": [{"url": server}]}

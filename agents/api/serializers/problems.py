@@ -1,0 +1,21 @@
+"""Problem details (RFC 9457) on the wire."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+
+class ProblemShape(serializers.Serializer[object]):
+    """A refusal or a failure. `code` is a stable word for programs, `detail` for people."""
+
+    optional = ("errors",)
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    # A declared field is taken off the class, so it does not hide `Serializer.errors`.
+    errors = serializers.DictField(  # type: ignore[assignment]
+        child=serializers.ListField(child=serializers.CharField()), required=False
+    )

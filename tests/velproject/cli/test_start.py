@@ -1,0 +1,35 @@
+"""The command started from nothing, as people do, beside the forked one of the other tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.velproject.command import Vel, say
+from tests.velproject.forked import can_fork
+
+NOT_FOR_A_TASK = ("psycopg", "jsonschema", "sqlalchemy", "anthropic", "memory.scanner.scanning")
+
+
+def test_a_forked_command_does_what_a_fresh_one_does(vel: Vel) -> None:
+    script = vel.script(say("Bönen."))
+    for arguments in (["--no-sandbox", *script, "count"], ["nosuch", "--flag"], ["runs", "x"]):
+        forked, fresh = vel(*arguments), vel.fresh(*arguments)
+        assert (forked.returncode, forked.stdout) == (fresh.returncode, fresh.stdout)
+        assert forked.stderr == fresh.stderr
+    assert [run["status"] for run in vel.runs()] == ["completed", "completed"]
+
+
+def test_what_an_interpreter_reads_when_it_begins_is_not_forked() -> None:
+    assert can_fork(["runs"], {"VEL_LOG_LEVEL": "INFO"})
+    assert not can_fork(["runs"], {"PYTHONPATH": "/tmp"})
+    assert not can_fork(["up"], {})
+
+
+@pytest.mark.parametrize("arguments", [["runs", "list"], ["--no-sandbox", "count"]])
+def test_it_imports_only_what_it_needs(vel: Vel, arguments: list[str]) -> None:
+    given = [*vel.script(say("Beans.")), *arguments] if "count" in arguments else arguments
+    done = vel.fresh(*given, PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0, done.stderr
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "django.db.models.query" in imported
+    assert not imported.intersection(NOT_FOR_A_TASK)
