@@ -1,12 +1,37 @@
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.core.exceptions import ImproperlyConfigured
+
+_NEEDED = (
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django_q",
+    "skills_app",
+    "memory",
+)
 
 
 class AgentsConfig(AppConfig):
     name = "agents"
     verbose_name = "Agents"
+    # As in the migrations, whatever the project has for its own models.
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def import_models(self) -> None:
+        # Before any model is made: Django's own errors would name one of Vel's modules instead.
+        missing = [name for name in _NEEDED if not apps.is_installed(name)]
+        if missing:
+            raise ImproperlyConfigured(
+                f"INSTALLED_APPS lacks {', '.join(missing)}, which Vel's app agents needs: add "
+                f"{'it' if len(missing) == 1 else 'them'} and migrate; see docs/embedding.md "
+                "(vel.E020)."
+            )
+        super().import_models()
 
     def ready(self) -> None:
+        # Checks register themselves; Django wants that once the apps are loaded.
         from django_q.signals import post_spawn  # noqa: PLC0415  # needs loaded apps
+
+        from agents import checks  # noqa: F401, PLC0415
 
         post_spawn.connect(_start_host, dispatch_uid="agents.tasks")
 

@@ -7,4 +7,4 @@ class VelProjectConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; Django wants that once the apps are loaded.
-        from velproject import checks, checks_guards, checks_skills  # noqa: F401, PLC0415
+        from velproject import checks, checks_skills  # noqa: F401, PLC0415

@@ -186,16 +186,6 @@ def is_anonymous_redis(host: Any) -> bool:
     return parts.scheme != "unix" and not parts.password
 
 
-@register()
-def check_vel_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The VEL dictionary holds only keys that mean something."""
-    try:
-        vel_settings()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), id="vel.E008")]
-    return []
-
-
 @register(Tags.security, deploy=True)
 def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Whether commands can run, and under firm limits.

@@ -24,6 +24,9 @@ class OwnPagesOnly:
     Origin it is no browser: then only a token opens the socket, never a session.
     """
 
+    # Channels' word for "routes within": a project may put this below a path of its own.
+    _path_routing = True
+
     def __init__(self, app: AsgiApp) -> None:
         self.app = app
 

@@ -16,6 +16,7 @@ from sandbox.policy import MAX_TIMEOUT
 EffectName = Literal["read", "write", "external"]
 EFFECTS = ("read", "write", "external")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PERMISSION = re.compile(r"\w+\.\w+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,11 @@ class ToolSpec:
     a crash), `write` or `external` (the default: one at a time, and never repeated by itself).
     `requires_approval`: whether a person is asked first; None leaves that to the agent.
     `timeout` in seconds, 600 at most.
+
+    `permission` is a Django permission, as "library.view_book": a call is refused unless the person
+    for whom the agent works has it at that moment. `atomic` counts for tools of the settings that
+    change something: all that a function has changed in the project's database is committed
+    together, or, if it raises or takes too long, none of it. False for one that waits for others.
     """
 
     name: str
@@ -38,6 +44,8 @@ class ToolSpec:
     effect: EffectName = "external"
     requires_approval: bool | None = None
     timeout: float = 30.0
+    permission: str = ""
+    atomic: bool = True
     signature: Signature = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -51,6 +59,8 @@ class ToolSpec:
             raise ValueError(f"effect={self.effect!r}: choose from {', '.join(EFFECTS)}.")
         if not 0 < self.timeout <= MAX_TIMEOUT:
             raise ValueError(f"timeout={self.timeout!r}: give seconds up to {MAX_TIMEOUT:g}.")
+        if self.permission and not _PERMISSION.fullmatch(self.permission):
+            raise ValueError(f"permission={self.permission!r}: write it as 'library.view_book'.")
         if not self.description.strip():
             raise ValueError(
                 f"The tool {self.name} has no description: write a docstring, or give one."
@@ -80,6 +90,8 @@ class ToolSpec:
         effect: EffectName = "external",
         requires_approval: bool | None = None,
         timeout: float = 30.0,
+        permission: str = "",
+        atomic: bool = True,
     ) -> ToolSpec:
         """A tool that calls `function`; name, description and input come from it."""
         if isinstance(function, ToolSpec):
@@ -93,6 +105,8 @@ class ToolSpec:
             effect=effect,
             requires_approval=requires_approval,
             timeout=timeout,
+            permission=permission,
+            atomic=atomic,
         )
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -111,6 +125,8 @@ def tool(
     effect: EffectName = "external",
     requires_approval: bool | None = None,
     timeout: float = 30.0,
+    permission: str = "",
+    atomic: bool = True,
 ) -> Callable[[Callable[..., Any]], ToolSpec]: ...
 
 

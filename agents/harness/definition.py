@@ -14,7 +14,7 @@ from agents.harness.config import COMMAND_SECONDS, DeepAgentConfig, SubagentConf
 from agents.harness.errors import SetupError
 from agents.harness.models import ModelChoice, checked, choice_of
 from agents.middleware.custom.toolkit import Toolkit
-from agents.middleware.registry import known_tool_names
+from agents.middleware.registry import built_in_tools, known_tool_names
 from agents.models import Agent, Subagent
 from agents.secret_text import SecretText
 from agents.services.agents import save_agent
@@ -45,7 +45,7 @@ class Definition:
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
             raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
-        if wrong := sorted(set(config.only_tools or ()) - known_tool_names()):
+        if wrong := sorted(set(config.only_tools or ()) - built_in_tools().keys()):
             raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
         for item in subagents:
             if wrong := sorted(set(function_names(item.tools)) - known):
@@ -66,7 +66,7 @@ class Definition:
         left_out = frozenset() if self.config.planning else _PLANNING
         left_out |= frozenset() if self.config.memory else _MEMORY
         own = [tool.name for tool in self.toolkit.main_tools]
-        names = known_tool_names() - left_out
+        names = built_in_tools().keys() - left_out
         if self.config.only_tools is not None:
             names &= set(self.config.only_tools)
         return [*sorted(names), *own]

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool, wire_schema
 from agents.middleware.builder import BuilderMiddleware
-from agents.middleware.custom.registered import RegisteredMiddleware
+from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
 from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
@@ -169,9 +169,18 @@ def _known_tools() -> Mapping[str, str]:
     return known_tools()
 
 
-@lru_cache(maxsize=1)
 def known_tools() -> Mapping[str, str]:
-    """Every tool that some agent could have, with its description for the model."""
+    """Every tool that some agent could have, with its description for the model.
+
+    Vel's own, and those of `VEL["TOOLS"]`. Raises `ImproperlyConfigured` for a wrong setting.
+    """
+    registered = {name: tool.description for name, tool in registered_tools().items()}
+    return {**registered, **built_in_tools()}
+
+
+@lru_cache(maxsize=1)
+def built_in_tools() -> Mapping[str, str]:
+    """Those that Vel brings along: no other may have the name of one of them."""
     found: dict[str, str] = {}
     for profile in ("full", "sandbox_only"):
         spec = AgentSpec(
@@ -189,7 +198,6 @@ def known_tools() -> Mapping[str, str]:
     return found
 
 
-@lru_cache(maxsize=1)
 def known_tool_names() -> frozenset[str]:
     """The names of `known_tools`, for checking what people write into an agent."""
     return frozenset(known_tools())

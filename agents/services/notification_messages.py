@@ -13,7 +13,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage, get_connection
 from django.core.validators import validate_email
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from agents.conf import vel_settings
 from agents.hidden_text import visible
@@ -51,8 +51,11 @@ def test_body(message_id: str) -> bytes:
 
 
 def request_url(request: ApprovalRequest) -> str:
-    """The page where it is decided."""
-    path = reverse("web:approval", args=[request.id])
+    """The page where it is decided; in a project without Vel's pages only where to look."""
+    try:
+        path = reverse("web:approval", args=[request.id])
+    except NoReverseMatch:
+        path = "/"
     return vel_settings().PUBLIC_URL.rstrip("/") + path
 
 

@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec, cast
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
@@ -38,6 +39,7 @@ class PersonRequest(HttpRequest):
 def public_page(view: View[P]) -> View[P]:
     """A page without scripts or styles but the site's own, kept by no cache."""
 
+    @transaction.non_atomic_requests
     @never_cache
     @wraps(view)
     def strict(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import PermissionsMixin
+
 from agents.custom.context import ToolContext
 from agents.middleware.base import ToolContext as EngineContext
 from agents.models import Run
@@ -11,11 +13,16 @@ class AccountOff(Exception):
     """The person in whose name the run works has been switched off meanwhile."""
 
 
-async def context_of(engine: EngineContext) -> ToolContext:
-    """Raises `AccountOff`: what a person may not do any more, no agent does in their name."""
-    run = await engine.in_database(_run, engine.run_id)
-    if not run.owner.is_active:
-        raise AccountOff
+class PermissionMissing(Exception):
+    """The person does not have the permission that the tool needs, or has lost it."""
+
+
+async def context_of(engine: EngineContext, permission: str = "") -> ToolContext:
+    """The person is read anew: what they may not do any more, no agent does in their name.
+
+    Raises `AccountOff` and, unless they have `permission` now, `PermissionMissing`.
+    """
+    run = await engine.in_database(_asked, engine.run_id, permission)
     return ToolContext(
         user=run.owner,
         run_id=engine.run_id,
@@ -27,5 +34,12 @@ async def context_of(engine: EngineContext) -> ToolContext:
     )
 
 
-def _run(run_id: str) -> Run:
-    return Run.objects.select_related("owner", "thread").get(pk=run_id)
+def _asked(run_id: str, permission: str) -> Run:
+    run = Run.objects.select_related("owner", "thread").get(pk=run_id)
+    if not run.owner.is_active:
+        raise AccountOff
+    if permission and not (
+        isinstance(run.owner, PermissionsMixin) and run.owner.has_perm(permission)
+    ):
+        raise PermissionMissing(permission)
+    return run

@@ -7,13 +7,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from pydantic import BaseModel
 
 from agents.custom.tool_spec import ToolSpec
 from agents.guards.runner import Beside, TooManyHang
 from agents.middleware.base import Tool, ToolResult, error
 from agents.middleware.base import ToolContext as EngineContext
-from agents.middleware.custom.asking import AccountOff, context_of
+from agents.middleware.custom.asking import AccountOff, PermissionMissing, context_of
+from agents.middleware.custom.connections import all_or_nothing, with_fresh_connections
 from agents.middleware.custom.state import StateKeeper, Turn
 from agents.middleware.custom.values import result_of
 from agents.models import Effect
@@ -25,10 +27,14 @@ LoopOf = Callable[[], asyncio.AbstractEventLoop | None]
 
 
 def engine_tool(
-    spec: ToolSpec, *, keeper: StateKeeper | None = None, loop: LoopOf = lambda: None
+    spec: ToolSpec,
+    *,
+    keeper: StateKeeper | None = None,
+    loop: LoopOf = lambda: None,
+    of_settings: bool = False,
 ) -> Tool[Any]:
     """The tool as the engine runs it. Coroutines run on `loop()`, where clients that the program
-    keeps open belong, while that runs."""
+    keeps open belong, while that runs. `of_settings`: in workers, for whoever asks."""
 
     async def run(context: EngineContext, given: BaseModel) -> ToolResult:
         try:
@@ -37,9 +43,16 @@ def engine_tool(
         except TimeoutError:
             return error(f"{spec.name} was not called: an earlier call still goes on.", "busy")
         try:
-            return await _call(spec, context, given, turn, loop())
+            return await _call(spec, context, given, turn, loop(), of_settings)
         except AccountOff:
             return error("The account that this runs for has been switched off.", "not_allowed")
+        except PermissionMissing as missing:
+            return error(
+                f"{spec.name} was not called: who this runs for needs the permission {missing}.",
+                "not_allowed",
+            )
+        except PermissionDenied as problem:
+            return error(f"{spec.name}: not allowed. {problem}".strip(), "not_allowed")
         except TooManyHang:
             return error(f"{spec.name} was not called: too many earlier calls hang.", "busy")
         except TimeoutError:
@@ -75,20 +88,27 @@ async def _call(
     given: BaseModel,
     turn: Turn | None,
     loop: asyncio.AbstractEventLoop | None,
+    of_settings: bool,
 ) -> ToolResult:
     try:
         signature = spec.signature
         named = _arguments(signature.parameters, given)
-        if signature.context:
-            named[signature.context] = await context_of(context)
+        if of_settings or signature.context or spec.permission:
+            asked = await context_of(context, spec.permission)
+            if signature.context:
+                named[signature.context] = asked
         positional = [named.pop(name) for name in signature.positional]
         if _is_async(spec.handler):
-            value = await _await_on(
-                loop, _turned_async(spec, turn, positional, named), spec.timeout
-            )
+            run = _turned_async(spec, turn, positional, named)
+            if of_settings:
+                run = with_fresh_connections(run)
+            value = await _await_on(loop, run, spec.timeout)
         else:
             call = _turned(spec, turn, positional, named)
-            value = await BESIDE.call(call, seconds=spec.timeout)
+            if of_settings and spec.atomic and spec.effect != "read":
+                value = await all_or_nothing(call, lambda f: BESIDE.call(f, seconds=spec.timeout))
+            else:
+                value = await BESIDE.call(call, seconds=spec.timeout)
     finally:
         if turn is not None and not turn.begun:
             turn.end()

@@ -53,7 +53,7 @@ class RegisteredMiddleware(Middleware):
         if not spec.tools:
             return []
         known = registered_tools()
-        return [engine_tool(known[name]) for name in spec.tools if name in known]
+        return [engine_tool(known[name], of_settings=True) for name in spec.tools if name in known]
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

@@ -8,14 +8,19 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.checks.tools import check_tools
 from agents.middleware.custom.registered import registered_tools
-from agents.middleware.registry import build_toolset, known_tool_names, toolset_for
+from agents.middleware.registry import (
+    build_toolset,
+    built_in_tools,
+    known_tool_names,
+    toolset_for,
+)
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.spec import AgentSpec
 from agents.subagent_types import EXPLORE_TYPE, GENERAL_TYPE, child_spec
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
-from velproject.checks_tools import check_tools
 
 HERE = "tests.agents.harness.registered."
 NAMES = ("colleagues", "outside", "careful")
@@ -101,6 +106,7 @@ def test_a_wrong_setting_is_an_error(settings: Any, paths: Any, problem: str) ->
 
 def test_a_name_of_vels_own_is_an_error(settings: Any) -> None:
     assert check_tools(None) == []
-    assert set(NAMES) & known_tool_names() == set()
+    assert set(NAMES) <= known_tool_names()
+    assert set(NAMES) & built_in_tools().keys() == set()
     settings.VEL = {**settings.VEL, "TOOLS": [HERE + "ls"]}
     assert "'ls' is the name" in check_tools(None)[0].msg

@@ -21,7 +21,7 @@ function tell(what, argument) {
 
 function connect() {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  const socket = new WebSocket(`${scheme}//${location.host}/ws/approvals/`);
+  const socket = new WebSocket(`${scheme}//${location.host}${document.body.dataset.sockets}approvals/`);
   socket.addEventListener("message", (message) => {
     attempt = 0;
     last = JSON.parse(message.data);

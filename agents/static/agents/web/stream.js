@@ -26,7 +26,7 @@ export class RunStream {
     this.timer = null;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const query = `after=${this.seen.get(this.runId)}&tree=${this.tree}`;
-    const socket = new WebSocket(`${scheme}//${location.host}/ws/runs/${this.runId}/?${query}`);
+    const socket = new WebSocket(`${scheme}//${location.host}${document.body.dataset.sockets}runs/${this.runId}/?${query}`);
     this.socket = socket;
     socket.addEventListener("open", () => this.on.open());
     socket.addEventListener("message", (message) => this.receive(parse(message.data)));

@@ -1,0 +1,36 @@
+"""Django system checks of guardrails and hooks: one that cannot be used must not be missed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.conf import vel_settings
+from agents.guards.registry import guardrails, load_hooks
+
+_HINT = (
+    "GUARDRAILS and HOOKS of VEL are lists of dotted paths (VEL_GUARDRAILS and VEL_HOOKS: with "
+    "commas); PYTHONPATH says where modules lie. "
+    "docs/guards.md has an example."
+)
+
+
+@register(Tags.security)
+def check_guards(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Each path of `VEL["GUARDRAILS"]` and `VEL["HOOKS"]` leads to one, under a name of its own."""
+    try:
+        vel_settings()
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    return [*_problem(guardrails, "vel.E012"), *_problem(load_hooks, "vel.E013")]
+
+
+def _problem(load: Callable[[], object], check_id: str) -> list[CheckMessage]:
+    try:
+        load()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint=_HINT, id=check_id)]
+    return []

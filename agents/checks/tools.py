@@ -1,0 +1,33 @@
+"""A Django system check of tools of one's own: one that cannot be used must not be missed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.conf import vel_settings
+
+_HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
+
+
+@register(Tags.security)
+def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Each path of `VEL["TOOLS"]` leads to a tool, under a name that no other has."""
+    # Imported here: the tools cost 0.25 s, and most commands of `vel` check nothing.
+    from agents.middleware.custom.registered import registered_tools  # noqa: PLC0415
+    from agents.middleware.registry import built_in_tools  # noqa: PLC0415
+
+    try:
+        vel_settings()
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    try:
+        taken = sorted(registered_tools().keys() & built_in_tools().keys())
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint=_HINT, id="vel.E014")]
+    if taken:
+        message = f'settings.VEL["TOOLS"]: {taken[0]!r} is the name of one of Vel\'s own tools.'
+        return [Error(message, hint=_HINT, id="vel.E014")]
+    return []

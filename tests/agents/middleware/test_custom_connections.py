@@ -1,0 +1,61 @@
+"""What a tool of the settings has changed is there as a whole, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+
+from agents.guards.runner import Beside
+from agents.middleware.custom.connections import all_or_nothing
+
+PATIENCE = 30.0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_took_too_long_is_undone() -> None:
+    beside, written, go_on = Beside("test"), threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def slow() -> None:
+        threads.append(threading.current_thread())
+        Group.objects.create(name="late")
+        written.set()
+        go_on.wait(PATIENCE)
+
+    async def on_thread(call: Any) -> None:
+        running = asyncio.ensure_future(beside.call(call, seconds=PATIENCE))
+        await asyncio.to_thread(written.wait, PATIENCE)
+        running.cancel()  # nobody waits any more
+        await running
+
+    async def main() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await all_or_nothing(slow, on_thread)
+
+    asyncio.run(main())
+    go_on.set()
+    threads[0].join(PATIENCE)
+    assert not Group.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_raised_is_undone_and_what_returned_stays() -> None:
+    beside = Beside("test")
+
+    def make(name: str) -> str:
+        Group.objects.create(name=name)
+        if name == "bad":
+            raise ValueError(name)
+        return name
+
+    async def call(name: str) -> Any:
+        return await all_or_nothing(lambda: make(name), lambda f: beside.call(f, seconds=PATIENCE))
+
+    assert asyncio.run(call("good")) == "good"
+    with pytest.raises(ValueError, match="bad"):
+        asyncio.run(call("bad"))
+    assert [group.name for group in Group.objects.all()] == ["good"]

@@ -1,0 +1,1 @@
+"""Somebody else's Django project, in which Vel's apps are installed."""
