@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,16 @@ from collections.abc import Callable
 from importlib import import_module
 
 PR_SET_PDEATHSIG = 1
+_SHARED = (
+    "agents.tasks",
+    "agents.databases.execute",
+    "agents.databases.write",
+    "agents.services.agent_files",
+    "memory.scanner.scanning",
+    "sandbox.egress.execution",
+    "skills_app.scan.scanning",
+)
+"""The engine, and what it imports at first use."""
 
 
 def main() -> None:
@@ -68,12 +79,15 @@ def kill_forks_with_parent() -> None:
 def run_workers() -> None:
     """One cluster of workers until SIGTERM, which goes to this process alone.
 
-    The parent imports what the workers need: it costs more than a second and memory that they
-    then share.
+    The parent imports what the workers need, also what only some runs do: it costs more than a
+    second and memory that they then share.
     """
     kill_forks_with_parent()
     import_module("django").setup()
     import_module("agents.providers.anthropic").preload()
+    for name in _SHARED:
+        import_module(name)
+    gc.freeze()  # not looked at again, so that its memory stays shared
     cluster = import_module("django_q.cluster").Cluster()
     cluster.start()
     cluster.sentinel.join()
@@ -82,8 +96,9 @@ def run_workers() -> None:
 def run_web(listen_fd: int) -> None:
     """Daphne on a socket that the supervisor has bound, so that a restart loses no connection."""
     # The reactor must be there before anything else imports Twisted.
-    server = import_module("daphne.server").Server
+    server = import_module("velproject.web_server").PatientServer
     application = import_module("velproject.asgi").application
+    import_module("velproject.body_limit").limit_bodies()
     server(
         application=application,
         endpoints=[f"fd:fileno={listen_fd}"],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
+
+__all__ = ["data_dir", "make_private_directory", "secret_key"]
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
@@ -60,57 +63,6 @@ def directories(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.normpath(path) for path in paths))
 
 
-def data_dir() -> Path:
-    """Where Vel keeps its database, key and workspaces.
-
-    `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not walk into
-    /root), else `vel` in the user's data directory.
-    """
-    given = text("VEL_DATA_DIR")
-    if given:
-        return Path(given).expanduser().absolute()
-    if os.geteuid() == 0:
-        return Path("/var/lib/vel")
-    base = text("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "share") / "vel"
-
-
-def secret_key(directory: Path) -> str:
-    """`VEL_SECRET_KEY`, else a key made once and kept in the data directory with mode 0600."""
-    given = text("VEL_SECRET_KEY")
-    if given:
-        return given
-    path = directory / "secret_key"
-    try:
-        return path.read_text().strip()
-    except FileNotFoundError:
-        pass
-    make_private_directory(directory)
-    # O_EXCL: of two processes that start at once, one writes the key and the other reads it.
-    fresh = path.with_name(f"secret_key.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(secrets.token_urlsafe(50))
-    try:
-        os.link(fresh, path)
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(fresh)
-    return path.read_text().strip()
-
-
-def make_private_directory(directory: Path) -> None:
-    """Create the data directory. Workspaces below it must be walked to, hence 0711 and not 0700."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o711)
-    except OSError as error:
-        raise ImproperlyConfigured(
-            f"The data directory {directory} cannot be made ({error.strerror}): "
-            "set VEL_DATA_DIR to a directory that this account may write."
-        ) from error
-
-
 def database(url: str, directory: Path) -> dict[str, Any]:
     """Django's DATABASES entry for `url`; an empty one is SQLite in the data directory.
 
@@ -118,10 +70,12 @@ def database(url: str, directory: Path) -> dict[str, Any]:
     (a socket directory as `?host=/run/postgresql`).
     """
     if not url:
-        return _sqlite(directory / "vel.sqlite3")
+        return sqlite_database(directory / "vel.sqlite3")
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
-        return _sqlite(Path(unquote(parts.path[1:] if parts.path.startswith("//") else parts.path)))
+        return sqlite_database(
+            Path(unquote(parts.path[1:] if parts.path.startswith("//") else parts.path))
+        )
     if parts.scheme in ("postgresql", "postgres"):
         options = dict(parse_qsl(parts.query))
         return {
@@ -178,18 +132,3 @@ def public_url(name: str, default: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ImproperlyConfigured(f"{name}={url!r}: write it as https://vel.example.org.")
     return url.rstrip("/")
-
-
-def _sqlite(path: Path) -> dict[str, Any]:
-    return {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(path),
-        "CONN_MAX_AGE": 0,
-        "OPTIONS": {
-            # IMMEDIATE: a transaction that begins as a reader and turns writer cannot wait for
-            # the lock and fails at once, whatever the timeout.
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        },
-    }

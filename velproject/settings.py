@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agents.page_templates import PAGE_TEMPLATES
 from velproject import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -44,18 +45,17 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "agents.request_origin.request_origin",
 ]
 
 ROOT_URLCONF = "velproject.urls"
 ASGI_APPLICATION = "velproject.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-_TEMPLATES = BASE_DIR / "templates"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        # In a wheel the pages lie inside the package.
-        "DIRS": [_TEMPLATES if _TEMPLATES.is_dir() else Path(__file__).parent / "templates"],
+        "DIRS": [PAGE_TEMPLATES],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -147,11 +147,21 @@ VEL = {
     "MODEL": env.text("VEL_MODEL"),
     "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
     "ANTHROPIC_BASE_URL": env.text("ANTHROPIC_BASE_URL"),
+    "SLACK_URL": env.text("VEL_SLACK_URL", "https://slack.com/api/"),
+    "SIGN_INS": env.integer("VEL_SIGN_INS", 10),
+    "API_USER_REQUESTS": env.integer("VEL_API_USER_REQUESTS", 1_200),
+    "API_TOKEN_REQUESTS": env.integer("VEL_API_TOKEN_REQUESTS", 600),
+    "API_FAILED_SIGN_INS": env.integer("VEL_API_FAILED_SIGN_INS", 60),
     "PUBLIC_URL": env.public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000"),
     "SECRET_KEYS": tuple(env.items("VEL_SECRET_KEYS", [])),
     "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),
+    "UPLOAD_TYPES": tuple(
+        env.items("VEL_UPLOAD_TYPES", ["text", "data", "office", "pdf", "image", "archive"])
+    ),
+    "IMAGE_MODELS": tuple(env.items("VEL_IMAGE_MODELS", [])),
     "GUARDRAILS": tuple(env.items("VEL_GUARDRAILS", [])),
     "HOOKS": tuple(env.items("VEL_HOOKS", [])),
+    "TOOLS": tuple(env.items("VEL_TOOLS", [])),
 }
 
 VEL_SKILLS = {"DIRECTORIES": env.directories("VEL_SKILLS_DIRS")}

@@ -5,12 +5,13 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from agents.web.login import login, logout
+from agents.web.login import limited_sign_in, login, logout
 
 admin.site.site_header = admin.site.site_title = "Vel"
 admin.site.index_title = "Agents, runs and approvals"
 
 urlpatterns = [
+    path("admin/login/", limited_sign_in(admin.site.login)),
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
     path("login/", login, name="login"),

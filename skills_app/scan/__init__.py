@@ -2,9 +2,23 @@
 
 Nothing of it is run, imported or unpacked. A help for the reviewer, no boundary: see
 docs/skills-trust.md.
+
+The rules are imported at the first scan: their expressions cost 120 ms to compile, and most
+processes scan nothing.
 """
 
+from skills_app.package import Package
 from skills_app.scan.finding import ScanFinding, findings_json, has_danger
-from skills_app.scan.scanning import scan_package
 
 __all__ = ["ScanFinding", "findings_json", "has_danger", "scan_package"]
+
+
+def scan_package(package: Package) -> list[ScanFinding]:
+    """What a reviewer should look at, the worst first. Never raises, whatever the bytes.
+
+    Every byte of every file is looked at. What is more than the budgets is only looked through
+    for the plainest signs, and a finding says so.
+    """
+    from skills_app.scan import scanning  # noqa: PLC0415
+
+    return scanning.scan_package(package)

@@ -223,7 +223,7 @@ print(store.unpacked(skills, lambda version: packages[version].files), flush=Tru
 
 def processes(place: Path, source: Path, *how: str) -> list[subprocess.Popen[str]]:
     """One for each of `how`, about to unpack the packages of `source`."""
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "velproject.cli.settings"}
     found = [
         subprocess.Popen(
             [sys.executable, "-c", UNPACK, place, source, one],

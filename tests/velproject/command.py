@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.migrated import copy_sqlite
+from tests.velproject.forked import can_fork, run_forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE = 90.0
@@ -49,7 +50,21 @@ class Vel:
     def __call__(
         self, *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end. Standard input is `stdin`, never a terminal."""
+        """Run to the end. Standard input is `stdin`, never a terminal. See `forked`."""
+        if can_fork(arguments, {**self.environment, **environment}):
+            return run_forked(
+                arguments,
+                stdin=stdin,
+                environment=self.env(**environment),
+                cwd=cwd or self.data,
+                timeout=DEADLINE,
+            )
+        return self.fresh(*arguments, stdin=stdin, cwd=cwd, **environment)
+
+    def fresh(
+        self, *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The same in an interpreter of its own, from nothing: 0.4 to 0.8 s."""
         return subprocess.run(
             self.command(*arguments),
             input=stdin,

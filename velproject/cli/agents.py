@@ -1,16 +1,20 @@
-"""`vel agents`: what agents are told about themselves."""
+"""`vel agents`: agents as files, and what they are told about themselves."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
 from velproject.cli.boot import perform
 from velproject.cli.options import persist_option
 
+MAX_FILE = 1_000_000
+"""Bytes; what is longer is refused once it is read."""
 
-@click.group(short_help="Take a project's AGENTS.md as an agent's prompt.")
+
+@click.group(short_help="Export and import agents, take an AGENTS.md as a prompt.")
 def agents() -> None:
     """Agents. AGENT is a slug, or the beginning of an id."""
 
@@ -39,3 +43,47 @@ def import_prompt(
         accept_findings=accept_findings,
         apply=apply,
     )
+
+
+@agents.command("export")
+@click.argument("agent", metavar="AGENT")
+@persist_option
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file. Default: print it.")
+def export(agent: str, persist: Path | None, output: Path | None) -> int:
+    """Write AGENT as YAML: all of its definition, no secrets, the same bytes each time."""
+    return perform("agent_files:export", persist=persist, agent=agent, output=output)
+
+
+@agents.command("import")
+@click.argument("file", metavar="FILE|-", type=click.File("rb"))
+@persist_option
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool) -> int:
+    """Make the YAML in FILE the agent that it names, new or as one new version.
+
+    Shows what changes and asks first. It takes the permissions that the change takes in the admin.
+    """
+    data = file.read(MAX_FILE + 1)
+    return perform("agent_files:import_file", persist=persist, data=data, dry_run=dry_run, yes=yes)
+
+
+@agents.command("schema")
+def schema() -> int:
+    """Print the JSON schema of an agent's file."""
+    return perform("agent_files:schema", prepare=False)
+
+
+@agents.command("templates")
+def templates() -> int:
+    """Show what an agent can begin with."""
+    return perform("agent_templates:show", prepare=False)
+
+
+@agents.command("new")
+@click.argument("template", metavar="TEMPLATE")
+@persist_option
+@click.option("--name", default="", help="Default: the template's own.")
+def new(template: str, persist: Path | None, name: str) -> int:
+    """Make an agent from TEMPLATE (see `vel agents templates`)."""
+    return perform("agent_templates:new", persist=persist, template=template, name=name)

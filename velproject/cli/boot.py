@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 from importlib import import_module
@@ -59,5 +60,10 @@ def perform(
     if prepare:
         import_module("velproject.schema").ensure_schema()
     module, _, function = action.partition(":")
-    result = getattr(import_module(f"velproject.cli.actions.{module}"), function)(**arguments)
+    perform_action = getattr(import_module(f"velproject.cli.actions.{module}"), function)
+    origin = import_module("velproject.cli.actions.origin").from_command_line
+    gc.freeze()  # what is imported stays
+    gc.enable()
+    with origin():
+        result = perform_action(**arguments)
     return int(result or 0)

@@ -128,6 +128,14 @@ def read_context(
 )
 @click.option("--toolbox", metavar="NAME", help="Its Python has what this toolbox holds.")
 @click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
+@click.option(
+    "--upload",
+    "uploads",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A file that goes with the task, read-only for the agent; repeat for several.",
+)
 @click.option("--session", metavar="KEY", help="Go on with the session of this name, or begin it.")
 @persist_option
 @click.option("--max-turns", type=click.IntRange(1, 100_000), help="Model calls at most.")
@@ -152,6 +160,7 @@ def run(
     persist: Path | None,
     workspace: Path | None,
     skills: tuple[Path, ...],
+    uploads: tuple[Path, ...],
     session: str | None,
     agent: str | None,
     databases: tuple[tuple[str, str], ...],
@@ -179,6 +188,10 @@ def run(
         if not directory.is_dir():
             what = "is no directory" if directory.exists() else "is not there"
             raise click.UsageError(f"--skills {directory} {what}: name a directory of skills.")
+    for file in uploads:
+        if not file.is_file():
+            what = "is no file" if file.exists() else "is not there"
+            raise click.UsageError(f"--upload {file} {what}: name a file.")
     return perform(
         "run:run",
         persist=persist,
@@ -186,6 +199,7 @@ def run(
         agent=agent,
         workspace=workspace,
         skills=skills,
+        uploads=uploads,
         session=session,
         databases=databases,
         output_schema=output_schema,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from django.contrib.auth.models import User
+from django.core.files import File
 from django.db import transaction
 
 from agents.models import Agent, Run
 from agents.secret_text import SecretText
 from agents.services.agents import save_agent
 from agents.services.databases import save_own_connection
-from agents.services.runs import RunRequest, create_run
+from agents.services.runs import RunRequest
+from agents.services.uploads import create_run_with
 from velproject.cli.errors import CliError
 
 
@@ -31,15 +34,21 @@ class AgentOptions(TypedDict):
     """Names and encrypted URLs."""
 
 
-def start_run(request: RunRequest, options: AgentOptions | None, owner: User) -> Run:
-    """Create the run. With `options` its agent is the owner's own, saved with just these options.
+def start_run(
+    request: RunRequest,
+    options: AgentOptions | None,
+    owner: User,
+    files: Sequence[File[Any]] = (),
+) -> Run:
+    """Create the run, with the files that go with its message.
 
-    One transaction, so that of two starts at once each pins the version with its own flags.
+    With `options` its agent is the owner's own, saved with just these options. One transaction,
+    so that of two starts at once each pins the version with its own flags.
     """
     with transaction.atomic():
         if options is not None:
             save_command_line_agent(options, owner)
-        return create_run(request, owner=owner).run
+        return create_run_with(request, files, owner=owner).run
 
 
 def agent_slug(owner: User) -> str:

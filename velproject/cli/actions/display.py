@@ -171,6 +171,11 @@ class Display:
         if (more := data["count"] - len(shown)) > 0:
             self.note(f"skills left out: {more} more", "yellow")
 
+    def _on_uploads_ready(self, data: dict[str, Any]) -> None:
+        for file in data["files"]:
+            if file.get("note"):
+                self.note(f"{file['path']}: {file['note']}", "yellow")
+
     def _on_skill_loaded(self, data: dict[str, Any]) -> None:
         self.note(f"  skill: {one_line(str(data['name']))} ({one_line(str(data['trust']))})")
 

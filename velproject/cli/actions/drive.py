@@ -21,7 +21,6 @@ from agents.services.errors import NotFound, ServiceError
 from agents.services.open_answers import open_answers
 from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
-from velproject.cli.actions.ask import ask
 from velproject.cli.actions.display import Display
 from velproject.cli.actions.family import Family
 from velproject.cli.actions.follow import PATIENCE, STOPPED, Watch, leave_at_once
@@ -167,6 +166,9 @@ class Driver:
                     self._left.add(request.pk)
                 continue
             answers = open_answers(request, self.owner)
+            # Imported at the first question: showing a request costs 30 ms.
+            from velproject.cli.actions.ask import ask  # noqa: PLC0415
+
             answer = ask(request, answers, self.display.notes)
             if answer is None and answers.offered:
                 self._left |= {row.pk for row in family.pending_requests()}

@@ -32,6 +32,7 @@ from velproject.cli.actions.databases import sealed_databases
 from velproject.cli.actions.display import new_console
 from velproject.cli.actions.drive import Driver
 from velproject.cli.actions.local_user import local_user
+from velproject.cli.actions.uploads import opened_uploads
 from velproject.cli.boot import again
 from velproject.cli.errors import FAILED, OK, WAITING, CliError
 from velproject.cli.terminal import one_line
@@ -46,6 +47,7 @@ def run(
     agent: str | None,
     workspace: Path | None,
     skills: Sequence[Path],
+    uploads: Sequence[Path],
     session: str | None,
     databases: Sequence[tuple[str, str]],
     output_schema: dict[str, Any] | None,
@@ -78,7 +80,7 @@ def run(
         output_schema=output_schema,
         context=context,
     )
-    conversation = Conversation(driver, request, None if agent else options)
+    conversation = Conversation(driver, request, None if agent else options, uploads)
     try:
         return conversation.say(task) if task is not None else conversation.hold()
     finally:
@@ -88,14 +90,22 @@ def run(
 class Conversation:
     """Tasks that follow one another in one thread."""
 
-    def __init__(self, driver: Driver, request: RunRequest, options: AgentOptions | None) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        request: RunRequest,
+        options: AgentOptions | None,
+        uploads: Sequence[Path] = (),
+    ) -> None:
         self._driver = driver
+        self._uploads = uploads
         self._request = request
         self._options = options
 
     def say(self, message: str) -> int:
         """One task in the present thread, which the first one begins. The exit code of its run."""
         started = self._start(replace(self._request, message=message))
+        self._uploads = ()  # they went with the first one
         if self._request.key is None:
             self._request = replace(self._request, thread=started.thread_id)
         return self._driver.drive(started)
@@ -141,7 +151,8 @@ class Conversation:
 
     def _start(self, request: RunRequest) -> Run:
         try:
-            return start_run(request, self._options, self._driver.owner)
+            with opened_uploads(self._uploads) as files:
+                return start_run(request, self._options, self._driver.owner, files)
         except Conflict as error:
             if error.code != "thread_busy" or request.key is None:
                 raise

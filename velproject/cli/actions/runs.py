@@ -24,7 +24,7 @@ def list_runs(*, as_json: bool, limit: int, status: str | None, everybody: bool)
     """Newest first. Subagents' runs are only counted: `vel runs show` has them."""
     if status is not None and status not in RunStatus.values:
         raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
-    runs = Run.objects.all() if everybody else runs_for(local_user())
+    runs = Run.objects.filter(is_copy=False) if everybody else runs_for(local_user())
     runs = with_child_count(runs.filter(parent=None))
     if status is not None:
         runs = runs.filter(status=status)

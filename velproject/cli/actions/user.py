@@ -8,6 +8,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from agents.services.audit import record
 from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 
@@ -35,7 +36,17 @@ def create(*, username: str, password: str, admin: bool, approver: bool, email: 
         user.full_clean()
     except ValidationError as error:
         raise CliError(" ".join(error.messages)) from None
+    is_new = user._state.adding
     user.save()
+    record(
+        "user.created" if is_new else "user.changed",
+        user,
+        changes={
+            "password": (None, "set"),
+            "is_superuser": (None, user.is_superuser),
+            "approves": (None, approver),
+        },
+    )
     if approver:
         user.user_permissions.add(
             Permission.objects.get(content_type__app_label="agents", codename="approve_toolcall")
