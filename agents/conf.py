@@ -73,10 +73,14 @@ class VelSettings:
     """Models that take pictures though neither the data file nor their server says so."""
     PUBLIC_URL: str = "http://127.0.0.1:8000"
     """Where people reach the pages: links in notifications begin with it."""
+    SOCKETS: str = "/ws/"
+    """Where browsers find the sockets of the pages: below a path that a project has chosen."""
     SECRET_KEYS: tuple[str, ...] = field(default=(), repr=False)
     """Encrypt what `agents.secret_text` stores: the first writes, all read. Empty: SECRET_KEY."""
     SLACK_URL: str = "https://slack.com/api/"
     """Where Slack's Web API is."""
+    SIGN_INS: int = 10
+    """How often a minute a name may be tried to sign in from one address. 0: any number."""
     API_USER_REQUESTS: int = 1_200
     """Requests to the API that a person may send in a minute, by all tokens and pages. 0: any."""
     API_TOKEN_REQUESTS: int = 600

@@ -147,7 +147,7 @@ class AgentSpec(BaseModel):
     read_only: bool = False
     """Of a subagent that may change no file."""
     toolkit: str = ""
-    """Names the tools and middleware of the Python program that it belongs to, which are there only.
+    """Names the tools and middleware of the Python program that it belongs to: only there they are.
     It changes when what a model is told of them does."""
     guardrails: tuple[str, ...] = ()
     """Names of registered guardrails, in the order in which they check."""

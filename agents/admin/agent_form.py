@@ -19,6 +19,7 @@ from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
 from agents.models import Agent, CredentialProvider, DatabaseConnection
+from agents.services.agent_rights import RESERVED_SLUGS
 from agents.services.agents import build_spec
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
@@ -141,6 +142,14 @@ class AgentForm(forms.ModelForm):
 
     def clean_tools(self) -> list[str] | None:
         return checked_tools(self.cleaned_data["tools"])
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"]
+        if slug in RESERVED_SLUGS and "slug" in self.changed_data:
+            raise ValidationError(
+                "This is the slug of an agent that Vel makes by itself: choose another one."
+            )
+        return slug
 
     def clean_databases(self) -> list[DatabaseConnection]:
         chosen = list(self.cleaned_data["databases"])

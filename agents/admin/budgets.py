@@ -51,13 +51,19 @@ class BudgetAdmin(admin.ModelAdmin):
     list_filter = ["period", "agent"]
     list_select_related = ["user", "agent"]
     search_fields = ["agent__slug", f"user__{get_user_model().USERNAME_FIELD}"]
-    autocomplete_fields = ["user", "agent"]
+    autocomplete_fields = ["agent"]
     readonly_fields = ["tokens_chart", "cost_chart", "created_at"]
     show_full_result_count = False
     fieldsets = [
         (None, {"fields": ["user", "agent", "period", "max_tokens", "max_cost"]}),
         ("Used", {"fields": ["tokens_chart", "cost_chart", "created_at"]}),
     ]
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
+        """A project may have no page of its users, or one without search."""
+        users = self.admin_site._registry.get(get_user_model())
+        found = ["user"] if users is not None and users.get_search_fields(request) else []
+        return [*self.autocomplete_fields, *found]
 
     class Media:
         css = {"all": ["agents/admin/vel.css"]}

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
@@ -60,7 +61,7 @@ class CredentialAdmin(admin.ModelAdmin):
     form = SharedCredentialForm
     list_display = ["provider", "shown_owner", "shown_account", "updated_at"]
     list_filter = ["provider"]
-    search_fields = ["owner__username", "account"]
+    search_fields = [f"owner__{get_user_model().USERNAME_FIELD}", "account"]
     list_select_related = ["owner"]
     actions = None
 

@@ -10,7 +10,7 @@ from agents.events.projections.ui import DIALECTS
 from agents.middleware.decisions import decide
 from agents.models import Run, Thread
 from agents.selectors.chats import asked_at, chat_thread, newest_runs
-from agents.selectors.visible import Person, approvals_for, runs_for
+from agents.selectors.visible import Person, agents_for, approvals_for, runs_for
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.run_control import resume_run
@@ -43,8 +43,11 @@ def answer(
 
 
 def try_again(user: AbstractBaseUser, agent: str, chat_id: str) -> Run:
-    """Let the last answer go on where it failed."""
-    last = newest_runs(chat_of(user, agent, chat_id), before=None, limit=1)
+    """Let the last answer go on where it failed, for who may use the agent still."""
+    thread = chat_of(user, agent, chat_id)
+    if not agents_for(user).filter(pk=thread.agent_id).exists():
+        raise NotFound(f"There is no agent {agent!r} that you may use.", code="unknown_agent")
+    last = newest_runs(thread, before=None, limit=1)
     if not last or last[0].status != RunStatus.FAILED:
         raise Conflict(
             "Only an answer that failed is made again, and goes on where it failed. What was said "

@@ -26,7 +26,7 @@ from agents.api.serializers.runs import (
 from agents.api.serializers.strict import read_body, read_query
 from agents.api.serializers.uploads import RunForm, run_body_of
 from agents.api.wire import StrictJSONParser
-from agents.models import Run, TokenScope
+from agents.models import ApiToken, Run, TokenScope
 from agents.selectors.visible import runs_for, watchable_runs_for
 from agents.services.errors import Conflict, NotFound
 from agents.services.run_control import cancel_for
@@ -109,7 +109,11 @@ class CancelRun(ApiView):
         if run is None:
             raise run_not_found(run_id)
         cancel_for(user, run, reason=body["reason"])
-        return Response(show_run(user, run.id))
+        shown = show_run(user, run.id)
+        if isinstance(request.auth, ApiToken) and TokenScope.READ not in request.auth.scopes:
+            # It may have been answered before: what was said is for tokens that read.
+            shown |= {"output": None, "structured_output": None}
+        return Response(shown)
 
 
 def show_run(user: AbstractBaseUser, run_id: str) -> dict[str, object]:

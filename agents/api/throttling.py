@@ -7,14 +7,12 @@ at any rate.
 
 from __future__ import annotations
 
-import ipaddress
-
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 
 from agents.conf import vel_settings
 from agents.models import ApiToken
-from agents.services.request_rates import wait_for
+from agents.services.request_rates import network_of, wait_for
 
 
 class TooManyRequests(Throttled):
@@ -44,15 +42,5 @@ def count_request(request: Request) -> None:
 def count_failure(request: Request) -> None:
     """One more token that is none. Raises `TooManyRequests` in place of the 401."""
     limit = vel_settings().API_FAILED_SIGN_INS
-    if wait := wait_for(f"address:{_network(request)}", limit):
+    if wait := wait_for(f"address:{network_of(request.META)}", limit):
         raise TooManyRequests("Too many tokens from this address were none.", wait)
-
-
-def _network(request: Request) -> str:
-    """Who connects: headers such as X-Forwarded-For anybody can send. Of IPv6 the /64, which one
-    person has."""
-    try:
-        address = ipaddress.ip_address(str(request.META.get("REMOTE_ADDR", "")))
-    except ValueError:
-        return "unknown"
-    return str(ipaddress.ip_network((address, 32 if address.version == 4 else 64), strict=False))

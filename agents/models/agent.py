@@ -233,6 +233,7 @@ class Agent(models.Model):
         ordering = ["name"]
         permissions = [
             ("configure_sandbox", _("Can change an agent's sandbox and network")),
+            ("share_agent", _("Can let others use an agent")),
             ("configure_approval", _("Can change what an agent asks, and who approves it")),
         ]
 

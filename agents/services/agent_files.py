@@ -26,7 +26,12 @@ from agents.services.agent_file_rows import (
     groups_named,
     subagent_rows,
 )
-from agents.services.agent_rights import check_may_define, check_may_set, may_read_definition
+from agents.services.agent_rights import (
+    check_may_define,
+    check_may_define_some,
+    check_may_set,
+    may_read_definition,
+)
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from sandbox.toolbox_find import toolbox_names
@@ -121,13 +126,14 @@ class _Rehearsed(Exception):
 def _import(
     text: str, by: AbstractBaseUser, known_tools: Collection[str]
 ) -> tuple[Agent, ImportPlan]:
+    check_may_define_some(by)
     try:
         file = read_agent_file(text)
         data = file.data
         slug = data["slug"]
         agent = Agent.objects.select_for_update().filter(slug=slug).first()
         is_new = agent is None
-        check_may_define(by, is_new=is_new)
+        check_may_define(by, is_new=is_new, slug=slug)
         agent = agent or Agent(slug=slug, owner_id=by.pk)
         present = file_data(agent)
         changed = [

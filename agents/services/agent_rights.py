@@ -15,6 +15,10 @@ CONFIGURE_SANDBOX = "agents.configure_sandbox"
 CONFIGURE_APPROVAL = "agents.configure_approval"
 """Who lacks it could otherwise let an agent do unasked what others have to approve."""
 
+SHARE_AGENT = "agents.share_agent"
+"""Who runs the agent of another trusts its owner with what it is told: an agent's memory, which its
+owner decides about, may come to hold it, and tools act with the credentials of who runs it."""
+
 SANDBOX_FIELDS = ("sandbox", "network", "allowed_hosts", "toolbox", "command_timeout")
 APPROVAL_FIELDS = (
     "interrupt_on",
@@ -24,23 +28,43 @@ APPROVAL_FIELDS = (
     "approval_expiry",
     "approver_groups",
 )
+SHARING_FIELDS = ("everyone", "groups")
 GUARDED_FIELDS: dict[str, str] = {
     **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
     **dict.fromkeys((*APPROVAL_FIELDS, "guardrails"), CONFIGURE_APPROVAL),
     "databases": CONFIGURE_DATABASE,
+    **dict.fromkeys(SHARING_FIELDS, SHARE_AGENT),
 }
 """The permission that each of these fields needs, beside the one to add or change agents."""
+
+
+RESERVED_SLUGS = frozenset({"agent-builder", "demo"})
+"""Of agents that Vel makes by itself. Who had one before would be talked to in its place."""
 
 
 def has_permission(user: Person, permission: str) -> bool:
     return isinstance(user, PermissionsMixin) and user.has_perm(permission)
 
 
-def check_may_define(user: Person, *, is_new: bool) -> None:
-    """Raise `NotAllowed` unless `user` may define agents."""
+def check_may_define(user: Person, *, is_new: bool, slug: str = "") -> None:
+    """Raise `NotAllowed` unless `user` may define agents, or this one if it is one of Vel's own."""
     needed = "agents.add_agent" if is_new else "agents.change_agent"
     if not has_permission(user, needed):
         raise NotAllowed(f"This needs the permission {needed}.")
+    if slug in RESERVED_SLUGS and not has_permission(user, "agents.change_agent"):
+        raise NotAllowed(
+            f"The slug {slug!r} is of an agent that Vel makes by itself: choose another one. "
+            "Defining that agent needs the permission agents.change_agent."
+        )
+
+
+def check_may_define_some(user: Person) -> None:
+    """Raise `NotAllowed` unless `user` may define agents at all.
+
+    Asked before it is looked which there are: who may not is told nothing of them.
+    """
+    if not any(has_permission(user, f"agents.{verb}_agent") for verb in ("add", "change")):
+        raise NotAllowed("This needs the permission agents.add_agent or agents.change_agent.")
 
 
 def check_may_set(user: Person, fields: Collection[str]) -> None:

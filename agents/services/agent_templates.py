@@ -11,6 +11,7 @@ from django.utils.text import slugify
 from agents.agent_templates.catalogue import AgentTemplate, agent_templates, builder_prompt
 from agents.models import Agent
 from agents.services.agent_files import carry_out_import
+from agents.services.agent_rights import RESERVED_SLUGS
 from agents.services.agents import save_agent
 from agents.services.errors import NotFound
 
@@ -45,6 +46,7 @@ def free_slug(name: str) -> str:
     """A slug that no agent has now, made of `name`."""
     base = slugify(name)[: MAX_SLUG - 5].strip("-_") or "agent"
     taken = set(Agent.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    taken |= RESERVED_SLUGS
     if base not in taken:
         return base
     return next(

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models, transaction
@@ -68,7 +70,7 @@ def record(
     target: models.Model,
     *,
     name: str = "",
-    by: Person | int | None = None,
+    by: Person | int | str | UUID | None = None,
     changes: Mapping[str, Change] | None = None,
     note: str = "",
 ) -> AuditEntry:
@@ -123,16 +125,15 @@ def changes_between(
     }
 
 
-def _actor(by: Person | int | None, origin: Origin) -> tuple[str, str]:
+def _actor(by: Person | int | str | UUID | None, origin: Origin) -> tuple[str, str]:
     """(key, name)."""
     person = origin.person
     if person is not None and (isinstance(person, AnonymousUser) or not person.is_authenticated):
         person = None
-    if isinstance(by, int):
-        if person is None or person.pk != by:
-            person = get_user_model().objects.filter(pk=by).first()
-    elif by is not None:
+    if isinstance(by, AbstractBaseUser | AnonymousUser):
         person = by
+    elif by is not None and (person is None or person.pk != by):
+        person = get_user_model().objects.filter(pk=str(by)).first()
     if person is None or person.pk is None:
         return "", origin.name
     return str(person.pk), person.get_username()

@@ -8,10 +8,13 @@ so that a person may get up to a fiftieth for each process less than the limit, 
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -97,3 +100,13 @@ def _take(subject: str, minute: int, count: int) -> int:
     if used == count:  # the first of this minute
         RequestCount.objects.filter(minute__lt=minute - KEEP_MINUTES).delete()
     return used
+
+
+def network_of(meta: Mapping[str, Any]) -> str:
+    """Who connects: headers such as X-Forwarded-For anybody can send. Of IPv6 the /64, which one
+    person has."""
+    try:
+        address = ipaddress.ip_address(str(meta.get("REMOTE_ADDR", "")))
+    except ValueError:
+        return "unknown"
+    return str(ipaddress.ip_network((address, 32 if address.version == 4 else 64), strict=False))

@@ -127,8 +127,8 @@ class _Rights:
         self._known: dict[tuple[object, ...], str] = {}
 
     @property
-    def person_id(self) -> int:
-        return int(self._person.pk)
+    def person_id(self) -> Any:
+        return self._person.pk
 
     def refusal(self, request: ApprovalRequest, decision: str) -> str:
         # All that `check_right` looks at.

@@ -25,6 +25,8 @@ MARKDOWN_BYTES = 64_000
 """A longer text stays as it was written."""
 INLINE_CHARACTERS = 8_000
 """A longer paragraph or cell has no emphasis or links: some rules take quadratic time."""
+INLINE_BRACKETS = 500
+"""Nor has one with more of these: each may begin a link that is looked for to the end."""
 MAX_LINES = 2_000
 """A text with more lines, or a table with more columns, stays as it was written."""
 MAX_COLUMNS = 50
@@ -74,7 +76,8 @@ def _inline(state: StateCore) -> None:
     for token in state.tokens:
         if token.type != "inline":
             continue
-        if len(token.content) > INLINE_CHARACTERS:
+        text = token.content
+        if len(text) > INLINE_CHARACTERS or text.count("[") > INLINE_BRACKETS:
             token.children = [Token("text", "", 0, content=token.content)]
         else:
             token.children = []

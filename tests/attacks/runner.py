@@ -276,7 +276,7 @@ class _Runs:
                 [*self.world.prefix, PYTHON, "-c", at_once],
                 capture_output=True,
                 cwd=place,
-                timeout=30,
+                timeout=120,
                 check=False,
             )
             self.outcomes[attack.name] = {

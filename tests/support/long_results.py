@@ -42,10 +42,10 @@ def long_results() -> Iterator[None]:
     before = registry.MIDDLEWARE
     registry.MIDDLEWARE = (*before, LongResults())
     registry._toolset.cache_clear()
-    registry.known_tool_names.cache_clear()
+    registry.built_in_tools.cache_clear()
     try:
         yield
     finally:
         registry.MIDDLEWARE = before
         registry._toolset.cache_clear()
-        registry.known_tool_names.cache_clear()
+        registry.built_in_tools.cache_clear()

@@ -52,10 +52,13 @@ class AgentDetailShape(AgentShape):
     max_turns = serializers.IntegerField()
     max_tokens = serializers.IntegerField(allow_null=True)
     max_cost = serializers.DecimalField(
-        max_digits=12, decimal_places=6, allow_null=True, coerce_to_string=True
+        max_digits=12,
+        decimal_places=6,
+        allow_null=True,
+        coerce_to_string=True,
     )
     max_seconds = serializers.IntegerField(allow_null=True)
-    updated_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    updated_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
     def get_databases(self, agent: Agent) -> list[str]:
         return sorted(agent.databases.values_list("name", flat=True))

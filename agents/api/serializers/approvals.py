@@ -88,9 +88,13 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     decided_by = serializers.CharField(
         source="decided_by.get_username", default=None, allow_null=True
     )
-    decided_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    expires_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    decided_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    expires_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
     def get_memory(self, request: ApprovalRequest) -> dict[str, Any] | None:
         """What a request of the kind `memory` would make of a file; null for the other kinds."""

@@ -43,8 +43,8 @@ class LimitsShape(serializers.Serializer[DatabaseConnection]):
     hidden_columns = serializers.ListField(child=serializers.CharField())
     allow_privileged = serializers.BooleanField()
     allow_routines = serializers.BooleanField()
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    updated_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
+    updated_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
 
 class OperatorsDatabaseShape(DatabaseShape):

@@ -55,17 +55,21 @@ class GrantShape(serializers.Serializer[ApprovalGrant]):
     state = serializers.SerializerMethodField()
     max_uses = serializers.IntegerField()
     uses = serializers.IntegerField()
-    last_used_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    expires_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    last_used_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    expires_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
     request = serializers.CharField(source="request_id", allow_null=True)
     created_by = serializers.CharField(
         source="created_by.get_username", default=None, allow_null=True
     )
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
     revoked_by = serializers.CharField(
         source="revoked_by.get_username", default=None, allow_null=True
     )
-    revoked_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    revoked_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
 
     def get_state(self, grant: ApprovalGrant) -> str:
         return grant_state(grant)

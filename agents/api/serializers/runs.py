@@ -95,9 +95,13 @@ class RunShape(serializers.Serializer[Run]):
     scripted = serializers.SerializerMethodField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
     wait_reason = serializers.ChoiceField(choices=WaitReason.choices)
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    started_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    ended_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
+    started_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    ended_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
     finish_reason = serializers.CharField()
     error = serializers.SerializerMethodField()
     usage = UsageShape(source="clock")

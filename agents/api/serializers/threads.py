@@ -51,4 +51,4 @@ class ThreadShape(serializers.Serializer[Thread]):
     forked_step = serializers.IntegerField(source="forked_turn", allow_null=True)
     last_run = serializers.CharField(allow_null=True)
     last_status = serializers.ChoiceField(choices=RunStatus.choices, allow_null=True)
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)

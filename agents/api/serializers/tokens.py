@@ -27,10 +27,16 @@ class TokenShape(serializers.Serializer[ApiToken]):
     prefix = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
     state = serializers.SerializerMethodField()
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
-    expires_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    last_used_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    revoked_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
+    expires_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    last_used_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    revoked_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
 
     def get_state(self, token: ApiToken) -> TokenState:
         return token_state(token)

@@ -34,7 +34,9 @@ class MessageShape(serializers.Serializer[object]):
     content = serializers.ListField(child=serializers.DictField())
     stop_reason = serializers.CharField(allow_blank=True)
     model = serializers.CharField(allow_blank=True)
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    created_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
 
 
 def show_turn(turn: Turn) -> Iterator[dict[str, Any]]:
@@ -153,8 +155,12 @@ class ToolCallShape(serializers.Serializer[ToolCall]):
     input = serializers.SerializerMethodField()
     edited_input = serializers.SerializerMethodField()
     result = serializers.SerializerMethodField()
-    started_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
-    finished_at = serializers.DateTimeField(default_timezone=datetime.UTC, allow_null=True)
+    started_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
+    finished_at = serializers.DateTimeField(
+        format="iso-8601", default_timezone=datetime.UTC, allow_null=True
+    )
 
     def get_input(self, call: ToolCall) -> dict[str, Any]:
         """What the model asked for."""
@@ -196,5 +202,5 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _utc(moment: datetime.datetime) -> str:
-    field = serializers.DateTimeField(default_timezone=datetime.UTC)
+    field = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
     return str(field.to_representation(moment))

@@ -34,7 +34,7 @@ class StoredUploadShape(serializers.Serializer[Upload]):
     run = serializers.CharField(source="run_id", allow_null=True)
     markdown = serializers.SerializerMethodField()
     note = serializers.CharField()
-    created_at = serializers.DateTimeField(default_timezone=datetime.UTC)
+    created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
     def get_markdown(self, upload: Upload) -> str | None:
         return upload.rendition_path or None

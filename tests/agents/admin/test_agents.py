@@ -66,6 +66,14 @@ def test_a_new_agent_is_saved_with_its_first_version():
     assert version.spec["tools"] == ["ls", "execute"]
 
 
+@pytest.mark.parametrize("slug", ["agent-builder", "demo"])
+def test_the_slug_of_an_agent_of_vels_own_is_not_taken(slug: str):
+    page = client_of(rows.superuser()).post(reverse(ADD), form(slug=slug))
+
+    assert "choose another one" in text_of(page)
+    assert not Agent.objects.filter(slug=slug).exists()
+
+
 def test_a_change_is_a_version_and_shows_what_it_changed():
     root = rows.superuser()
     agent = rows.agent("helper", name="Helper", system_prompt="You are kind.\nYou are quick.")

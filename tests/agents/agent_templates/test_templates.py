@@ -57,7 +57,7 @@ def test_a_template_becomes_an_agent_that_runs(name: str, tmp_path: Path) -> Non
     # Each tool that its prompt names is there for it.
     tools = build_toolset(build_spec(agent)).tools
     prompt = agent.system_prompt
-    assert {tool for tool in re.findall(r"`([a-z]+_[a-z_]+)`", prompt)} <= set(tools)
+    assert set(re.findall(r"`([a-z]+_[a-z_]+)`", prompt)) <= set(tools)
     # The agent as it is, but for the model that plays a script.
     todos = {"todos": [{"content": "Read", "status": "in_progress"}]}
     turns = [{"tool_calls": [{"name": "write_todos", "input": todos}]}, {"text": "Done."}]
@@ -87,3 +87,11 @@ def test_who_may_not_add_agents_makes_none() -> None:
         make("nothing", may_add("bob"))
     assert not Agent.objects.exists()
     assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "slug"), [("Demo", "demo-2"), ("Agent builder", "agent-builder-2")]
+)
+def test_no_name_takes_the_slug_of_an_agent_of_vels_own(name: str, slug: str) -> None:
+    assert make("report-writer", may_add(), name).slug == slug

@@ -192,3 +192,35 @@ def test_of_two_processes_one_forks() -> None:
         assert one == two
         assert one[0] == 201
     assert Thread.objects.count() == 4
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["", "x" * 201, "caf\xe9", "a\tb"])
+def test_a_key_is_a_short_line_of_ascii(key: str) -> None:
+    make_agent()
+    response = post(client_for(make_user("ann")), RUNS, BODY, **{"Idempotency-Key": key})
+    assert response.status_code == 400
+    assert "printable ASCII" in problem_of(response)["detail"]
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+def test_old_keys_of_others_are_left_alone() -> None:
+    make_agent()
+    post(client_for(make_user("ann")), RUNS, BODY, **KEY)
+    IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(days=31))
+    post(client_for(make_user("bob")), RUNS, BODY, **KEY)
+    assert IdempotencyKey.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_what_stands_beside_the_files_is_part_of_the_request() -> None:
+    make_agent(sandbox=False)
+    client = client_for(make_user("ann"))
+
+    def send(message: str) -> Any:
+        body = {**BODY, "message": message, "file": SimpleUploadedFile("a.txt", b"x")}
+        return client.post(RUNS, body, headers=KEY)
+
+    assert send("Hello").status_code == 201
+    assert problem_of(send("Other"))["code"] == "idempotency_mismatch"

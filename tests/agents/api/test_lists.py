@@ -122,6 +122,15 @@ def test_a_cursor_that_no_list_gave_is_refused(ann: User, parts: tuple[Any, ...]
     assert "cursor" in problem_of(response)["detail"]
 
 
+def test_a_cursor_of_a_thousand_lists_or_without_end_is_refused(ann: User) -> None:
+    client = client_for(ann)
+    deep = base64.urlsafe_b64encode(b"[" * 1_100).decode().rstrip("=")
+    response = client.get(f"/api/v1/runs?cursor={deep}")
+    assert (response.status_code, problem_of(response)["code"]) == (400, "invalid")
+    long = client.get(f"/api/v1/runs?cursor={cursor_of('-id', 'z' * 2_000, 'z')}")
+    assert list(problem_of(long)["errors"]) == ["cursor"]
+
+
 def test_a_cursor_of_another_order_or_made_up_shows_no_strangers_rows(ann: User) -> None:
     make_run(make_user("bob"))
     mine = make_run(ann)

@@ -113,7 +113,9 @@ def test_a_method_that_is_not_answered_is_named() -> None:
 )
 def test_only_json_is_read(content_type: str) -> None:
     client = client_for(make_user("ann"))
-    response = client.generic("POST", "/api/v1/runs/x/cancel", b"reason=why", content_type=content_type)
+    response = client.generic(
+        "POST", "/api/v1/runs/x/cancel", b"reason=why", content_type=content_type
+    )
     assert response.status_code == 415
     assert problem_of(response)["code"] == "unsupported_media_type"
 

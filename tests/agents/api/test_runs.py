@@ -296,6 +296,16 @@ def test_cancelling_needs_no_body_and_is_no_error_twice() -> None:
     assert client.post(url).status_code == 200
 
 
+def test_what_a_run_has_said_is_for_tokens_that_read() -> None:
+    make_agent()
+    ann = make_user("ann")
+    run = make_run(ann)
+    answer_run(run, "The secret.")
+    url = f"{RUNS}/{run.id}/cancel"
+    assert client_for(ann, "run").post(url).json()["output"] is None
+    assert client_for(ann, "run", "read").post(url).json()["output"] == "The secret."
+
+
 @pytest.mark.parametrize("permission", ["view_all_runs", "approve_toolcall"])
 def test_who_may_only_watch_a_run_may_not_cancel_it(permission: str) -> None:
     make_agent()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from agents.api.pages import write_cursor
 from agents.events.append import dump
 from agents.models import Effect, Message, MessageRole, Run, ToolCall
 from agents.selectors import conversation
@@ -87,6 +88,19 @@ def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.Monk
             break
         query = f"?limit=3&cursor={page['next_cursor']}"
     assert seen == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    # Bytes end a page before its turns do, and a turn that is larger than a page is one.
+    say(run, 6, text("x" * 200))
+    call(run, 6)
+    sizes, query = [], "?limit=200"
+    while True:
+        page = get(run, "transcript", query).json()
+        sizes.append(len({message["turn"] for message in page["results"]}))
+        if page["next_cursor"] is None:
+            break
+        query = f"?limit=200&cursor={page['next_cursor']}"
+    assert sum(sizes) == 7
+    assert max(sizes) <= 3
+    assert sizes[-1] == 1
 
 
 def test_a_thread_is_read_through_all_its_runs(run: Run) -> None:
@@ -140,3 +154,23 @@ def test_a_picture_is_told_of_without_its_bytes(run: Run) -> None:
     call(run, 1, "pic", [{"type": "image", "source": image}])
     (block,) = get(run, "tool-calls/pic").json()["result"]
     assert block["source"] == {"type": "base64", "media_type": "image/png", "bytes": 3}
+
+
+def test_a_runs_transcript_is_its_own_alone(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(status="completed")
+    make_run(run.owner, thread=run.thread_id, message="And now?")
+    shown = get(run, "transcript").json()["results"]
+    assert {message["run"] for message in shown} == {run.id}
+
+
+def test_a_cursor_of_the_transcript_has_numbers(run: Run) -> None:
+    for place in (("x", "y"), ("1", "0"), (1,), (1, True)):
+        cursor = write_cursor("transcript", *place)
+        response = get(run, "transcript", f"?cursor={cursor}")
+        assert (response.status_code, problem_of(response)["code"]) == (400, "invalid"), place
+
+
+def test_a_whole_call_has_bounds_in_its_input_too(run: Run) -> None:
+    long = "y" * 2_000_000
+    call(run, 1, "vast", input=dump({"path": long}), edited_input=dump({"path": long}))
+    assert len(get(run, "tool-calls/vast").content) < 2_100_000

@@ -165,6 +165,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(run: Run) -> None:
             assert (answer.status_code, problem_of(answer)["code"]) == (413, "body_too_large")
         over = start(client, file("a.txt", b"x" * 101))
         assert problem_of(over)["code"] == "upload_too_large"
+    assert send(client, run, file(), unknown="x").status_code == 400
     many = [file(f"{n}.txt") for n in range(120)]
     assert send(client, run, *many).status_code == 400
     assert problem_of(send(client, run, file("a.exe", b"MZ\0")))["code"] == "upload_type"

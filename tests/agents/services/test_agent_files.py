@@ -17,7 +17,10 @@ from agents.services.agent_files import (
     export_agent,
     plan_import,
 )
+from agents.services.agent_rights import RESERVED_SLUGS
+from agents.services.agent_templates import BUILDER_SLUG
 from agents.services.agents import save_agent
+from agents.services.demo import DEMO_SLUG
 from agents.services.errors import Conflict, NotAllowed
 from tests.agents.admin import rows
 
@@ -279,3 +282,28 @@ def test_who_may_import_and_export():
 def _given(user: Any, permission: str) -> Any:
     user.user_permissions.add(*rows.staff(f"with-{permission}", permission).user_permissions.all())
     return type(user).objects.get(pk=user.pk)
+
+
+@pytest.mark.parametrize("slug", sorted(RESERVED_SLUGS))
+def test_nobody_who_only_adds_agents_takes_the_place_of_one_of_vels_own(slug: str) -> None:
+    text = f"name: Helper\nslug: {slug}\neveryone: true\n"
+    with pytest.raises(NotAllowed, match="slug"):
+        carry_out_import(text, by=rows.staff("ada", "add_agent"), known_tools=TOOLS)
+    assert not Agent.objects.filter(slug=slug).exists()
+    operator = rows.staff("bob", "add_agent", "change_agent")
+    assert carry_out_import(text, by=operator, known_tools=TOOLS)[0].slug == slug
+
+
+def test_the_reserved_slugs_are_those_of_vels_own_agents() -> None:
+    assert {BUILDER_SLUG, DEMO_SLUG} == RESERVED_SLUGS
+
+
+def test_who_may_define_nothing_is_not_told_which_slugs_there_are() -> None:
+    rows.agent("hidden")
+    ada = rows.user()
+    told = set()
+    for slug in ("hidden", "free"):
+        with pytest.raises(NotAllowed) as refused:
+            plan_import(f"name: A\nslug: {slug}\n", by=ada, known_tools=TOOLS)
+        told.add(refused.value.message)
+    assert len(told) == 1

@@ -14,11 +14,15 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 
+from agents.conf import vel_settings
 from agents.models import Run, StateFile, Thread, Upload
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.runs import RunRequest, create_run
-from agents.services.uploads import create_run_with, delete_upload, store_uploads
+from agents.services.thread_files import in_transaction
+from agents.services.upload_files import directory_uploads, row_uploads
+from agents.services.uploads import check_uploads, create_run_with, delete_upload, store_uploads
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from sandbox.errors import FileChanged
 from tests.agents.engine.by_hand import at_once
 from tests.support.documents import docx, png
 from tests.support.runs import make_agent, make_user
@@ -195,3 +199,39 @@ def test_an_upload_while_a_run_is_at_work_makes_its_approvals_stale() -> None:
     (upload,) = store_uploads(thread, [file("a.txt")])
     assert upload.run is None
     assert Thread.objects.get().workspace_generation > before
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_bytes_of_the_thread_are_counted_with_those_that_are_there(sandbox: bool) -> None:
+    thread = new_thread(sandbox=sandbox)
+    with override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 100}):
+        store_uploads(thread, [file("a", b"x" * 60)])
+        with pytest.raises(InvalidRequest, match="2 uploads with 101 bytes") as refusal:
+            store_uploads(thread, [file("b", b"x" * 41)])
+        assert refusal.value.code == "upload_too_large"
+        store_uploads(thread, [file("b", b"x" * 40)])
+    assert Upload.objects.count() == 2
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_putting_replaces_nothing_also_when_the_name_was_free_a_moment_ago(sandbox: bool) -> None:
+    thread = new_thread(sandbox=sandbox)
+    if sandbox:
+        assign_sandbox_uid(thread)
+        there = directory_uploads(workspace_location(thread))
+    else:
+        there = row_uploads(thread.pk, in_transaction, lambda: None)
+    there.put("a.txt", [b"first"])
+    with pytest.raises(FileChanged):
+        there.put("a.txt", [b"second"])
+    assert there.read("a.txt", 100) == b"first"
+
+
+def test_too_much_is_refused_before_anything_is_looked_at() -> None:
+    program = file("a.exe", b"MZ\0")
+    for limits in ({"UPLOAD_FILES": 1}, {"UPLOAD_BYTES": 5}):
+        with override_settings(VEL={**settings.VEL, **limits}):
+            vel_settings.cache_clear()
+            with pytest.raises(InvalidRequest) as refusal:
+                check_uploads([program, program])
+        assert refusal.value.code == "upload_too_large"

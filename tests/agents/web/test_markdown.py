@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.web.markdown import INLINE_CHARACTERS, MARKDOWN_BYTES, TAGS, markdown_tree
+from agents.web.markdown import (
+    INLINE_BRACKETS,
+    INLINE_CHARACTERS,
+    MARKDOWN_BYTES,
+    TAGS,
+    markdown_tree,
+)
 
 
 def tree(text: str) -> Any:
@@ -115,6 +121,13 @@ def test_what_a_parser_would_leave_out_stays_as_it_was_written() -> None:
     assert tree("|".join("a" * 99) + "\n" + "|".join("-" * 99)) is None
     assert tree("a|b\n-|-\n" + "1|2\n" * 1_900) is not None
     assert "the end" in text_of(tree("> " * 20 + "the end")[0])
+
+
+def test_a_paragraph_of_brackets_is_text() -> None:
+    linked = "[a](http://b) "
+    assert len(all_elements(tree(linked * INLINE_BRACKETS))) == 1 + INLINE_BRACKETS
+    text = linked * (INLINE_BRACKETS + 1)
+    assert tree(text) == [["p", {}, text.strip()]]
 
 
 def test_a_character_that_a_parser_replaces_is_told() -> None:

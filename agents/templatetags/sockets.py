@@ -1,0 +1,14 @@
+"""`{% sockets %}`: the path below which a page's sockets are."""
+
+from __future__ import annotations
+
+from django import template
+
+from agents.conf import vel_settings
+
+register = template.Library()
+
+
+@register.simple_tag
+def sockets() -> str:
+    return f"/{vel_settings().SOCKETS.strip('/')}/"
