@@ -205,6 +205,7 @@ def test_uploads_come_along_only_with_files(run: Run) -> None:
     assert not forked(run).uploads.exists()
     thread = forked(run, files="now")
     told, untold = thread.uploads.order_by("pk")
+    assert told.run is not None
     assert (told.name, told.run.thread_id, untold.name, untold.run) == (
         "told.txt",
         thread.pk,

@@ -24,7 +24,7 @@ def session_of(name: str, *, check_csrf: bool = False) -> APIClient:
 
 def test_a_session_makes_lists_and_ends_its_tokens() -> None:
     client = session_of("ann")
-    made = post(client, TOKENS, BODY)
+    made = client.post(TOKENS, BODY, format="json")
     assert made.status_code == 201
     secret, token = made.json()["secret"], made.json()["token"]
     assert client_with(secret).get("/api/v1/runs").status_code == 200

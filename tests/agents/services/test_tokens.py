@@ -22,6 +22,7 @@ from agents.services.tokens import (
     revoke_token,
 )
 from tests.agents.api.rows import make_user
+from tests.agents.engine.by_hand import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +70,19 @@ def test_only_tokens_in_force_count_for_how_many_one_has(ann: User) -> None:
     with pytest.raises(Conflict):
         create_own_token(ann, **more)
     create_own_token(make_user("bob"), **more)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_at_once_one_is_the_last_that_fits() -> None:
+    bob = make_user("bob")
+    for _ in range(MAX_OWN_TOKENS - 1):
+        create_token(bob)
+    done = at_once(
+        lambda: create_own_token(bob, name="one", scopes=["read"], days=1),
+        lambda: create_own_token(bob, name="two", scopes=["read"], days=1),
+    )
+    assert sorted(isinstance(one, Conflict) for one in done) == [False, True]
+    assert ApiToken.objects.count() == MAX_OWN_TOKENS
 
 
 def test_a_token_that_has_ended_lets_nobody_in(ann: User) -> None:
