@@ -32,8 +32,8 @@ def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
 
 
-def family_that_asks(tmp_path: Path) -> tuple[User, Run]:
-    """Two subagents at once; each writes a script of its own and asks to run it."""
+def family_that_asks(tmp_path: Path, place: str = "/sandbox/shared") -> tuple[User, Run]:
+    """Two subagents at once; each writes a script of its own, in `place`, and asks to run it."""
     user = make_user()
     tasks = [{"subagent": name, "task": "Run it."} for name in ("one", "two")]
     turns = [turn(("parallel_tasks", {"tasks": tasks})), {"text": "Done."}]
@@ -45,7 +45,7 @@ def family_that_asks(tmp_path: Path) -> tuple[User, Run]:
     )
     workers = []
     for name in ("one", "two"):
-        script = f"/sandbox/shared/{name}.sh"
+        script = f"{place}/{name}.sh"
         play = [
             turn(("write_file", {"path": script, "content": f"echo good {name}"})),
             turn(("execute", {"command": f"sh {script}"})),
@@ -76,7 +76,8 @@ def output(child: Run) -> str:
 
 
 def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_path: Path) -> None:
-    user, run = family_that_asks(tmp_path)
+    # What they share stays as it is: else who asks first would be asked anew.
+    user, run = family_that_asks(tmp_path, "/sandbox/workspace")
     with host():
         one, two = waiting_children(run)
         assert {item.run_id for item in approvals_for(user)} == {one.id, two.id}
