@@ -16,6 +16,7 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
+from agents.databases import write
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.engine.host import Host
@@ -273,7 +274,7 @@ def test_cancelling_after_the_commit_does_not_say_that_nothing_was_written(
 ) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     decide(pending(run))
-    original, go_on = database_writes.write_sql, threading.Event()
+    original, go_on = write.write_sql, threading.Event()
 
     def slow(*arguments: Any) -> Any:
         changes = original(*arguments)
@@ -287,7 +288,7 @@ def test_cancelling_after_the_commit_does_not_say_that_nothing_was_written(
             super().cancel()
             go_on.set()
 
-    monkeypatch.setattr(database_writes, "write_sql", slow)
+    monkeypatch.setattr(write, "write_sql", slow)
     monkeypatch.setattr(database_writes, "Cancellation", Waking)
     run = drive_to_end(run)
     assert run.status == "cancelled"

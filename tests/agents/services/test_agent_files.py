@@ -217,7 +217,7 @@ def test_names_that_an_agent_has_already_stay_though_nobody_knows_them():
 
 
 def add_and_change(*more: str) -> Any:
-    return rows.staff("ed", "add_agent", "change_agent", *more)
+    return rows.staff("ed", "add_agent", "change_agent", "share_agent", *more)
 
 
 @pytest.mark.parametrize(
@@ -245,6 +245,21 @@ def test_guarded_fields_need_their_own_permission(more: str, permission: str, ex
     with pytest.raises(NotAllowed, match=permission):
         carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
     carry_out_import(SMALL + more, by=_given(ed, permission), known_tools=TOOLS)
+
+
+@pytest.mark.parametrize("more", ["everyone: true", "groups: [team]"])
+def test_letting_others_use_an_agent_needs_a_permission(more: str) -> None:
+    Group.objects.create(name="team")
+    ed = rows.staff("ed", "add_agent", "change_agent")
+    with pytest.raises(NotAllowed, match="share_agent"):
+        carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
+    carry_out_import(SMALL, by=ed, known_tools=TOOLS)
+    with pytest.raises(NotAllowed, match="share_agent"):
+        carry_out_import(SMALL + more, by=ed, known_tools=TOOLS)
+    carry_out_import(SMALL + more, by=_given(ed, "share_agent"), known_tools=TOOLS)
+    # Taking it away again is a change of it, too.
+    with pytest.raises(NotAllowed, match="share_agent"):
+        carry_out_import(SMALL, by=rows.staff("bo", "change_agent"), known_tools=TOOLS)
 
 
 def test_what_a_file_leaves_out_is_guarded_as_well():
@@ -290,7 +305,7 @@ def test_nobody_who_only_adds_agents_takes_the_place_of_one_of_vels_own(slug: st
     with pytest.raises(NotAllowed, match="slug"):
         carry_out_import(text, by=rows.staff("ada", "add_agent"), known_tools=TOOLS)
     assert not Agent.objects.filter(slug=slug).exists()
-    operator = rows.staff("bob", "add_agent", "change_agent")
+    operator = rows.staff("bob", "add_agent", "change_agent", "share_agent")
     assert carry_out_import(text, by=operator, known_tools=TOOLS)[0].slug == slug
 
 
