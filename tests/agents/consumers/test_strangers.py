@@ -151,7 +151,8 @@ def test_a_revoked_token_ends_at_the_next_frame(site: Site, open_client: Open) -
     client = open_client(run, user=None, origin=None, token=token)
     site.do("revoke_tokens", user="olga")
 
-    client.say("cancel")
+    with suppress(ConnectionClosed):  # the socket's own look, every few seconds, may come first
+        client.say("cancel")
 
     assert client.close_code() == 4401
     assert site.do("run", run=run)["status"] == "queued"
