@@ -28,6 +28,7 @@ CHECKS = (
     "ignored_auth",
     "unsupported_method",
 )
+REJECTED = [400, 401, 403, 404, 405, 409, 411, 413, 415, 429]
 
 _in_query = {
     "run": "run_id",
@@ -98,6 +99,8 @@ def fuzz(
             "checks": {
                 "enabled": False,
                 **{name: {"enabled": True} for name in (*checks, nothing_of_bob.__name__)},
+                # A text that is too long is often a body that is too large.
+                "negative_data_rejection": {"enabled": True, "expected-statuses": REJECTED},
             },
         }
     )
