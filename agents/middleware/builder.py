@@ -111,13 +111,11 @@ class BuilderMiddleware(Middleware):
         return str(plan.after)
 
     def _make(self, owner_id: int, text: str) -> dict[str, str]:
-        by, known_tools = _user(owner_id), self._known_tools().keys()
-        # Refused before anything is stored: `in_database` commits what a refusal leaves.
-        files = _agent_files()
-        plan = files.plan_import(text, by=by, known_tools=known_tools)
-        if not plan.is_new:
+        agent, plan = _agent_files().carry_out_import(
+            text, by=_user(owner_id), known_tools=self._known_tools().keys()
+        )
+        if not plan.is_new:  # the transaction takes back what was done
             raise _taken(plan.slug)
-        agent, _ = files.carry_out_import(text, by=by, known_tools=known_tools, base=plan.base)
         return {"name": agent.name, "slug": agent.slug}
 
 

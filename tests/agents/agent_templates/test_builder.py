@@ -137,3 +137,22 @@ def test_a_check_names_the_line_and_changes_nothing(tmp_path: Path) -> None:
     assert "read_file" in wrong
     assert "can be made" in right
     assert not Agent.objects.filter(slug="mine").exists()
+
+
+def test_an_agent_that_is_there_is_left_as_it_is_also_for_who_may_change_it(tmp_path: Path) -> None:
+    user = builder_of("add_agent", "change_agent")
+    scripted(
+        tmp_path,
+        call("create_agent", definition=MINE),
+        call("create_agent", definition=MINE.replace("You count.", "You lie.")),
+    )
+    run = start_run(user, agent="agent-builder")
+    for _ in range(2):
+        run = drive_to_end(run, until=("waiting",))
+        request = pending(run)
+        decide_approval(request.pk, DecisionRequest("approve", digest=request.digest), by=user)
+    made, refused = results(drive_to_end(run))
+    assert "created" in made
+    assert "choose another slug" in refused
+    agent = Agent.objects.get(slug="mine")
+    assert (agent.system_prompt.strip(), agent.version) == ("You count.", 1)
