@@ -88,7 +88,7 @@ def run_workers() -> None:
     for name in _SHARED:
         import_module(name)
     gc.freeze()  # not looked at again, so that its memory stays shared
-    cluster = import_module("django_q.cluster").Cluster()
+    cluster = import_module("velproject.cluster").VelCluster()
     cluster.start()
     cluster.sentinel.join()
 

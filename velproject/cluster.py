@@ -1,0 +1,67 @@
+"""django-q2's cluster, with workers that may be killed while they hold their timer's lock.
+
+A worker and the guard of its cluster share a timer behind a lock of the operating system, which
+the death of its holder does not release. The worker holds it whenever it hands a result over; the
+guard takes it with every look. So with django-q2's own lock one kill at the wrong moment leaves a
+guard that waits for ever, and no worker of that cluster is ever started again.
+"""
+
+from __future__ import annotations
+
+from multiprocessing import RLock, Value
+from typing import Any
+
+import django_q.cluster
+from django_q.cluster import Cluster, Sentinel
+from django_q.worker import worker
+
+PATIENCE = 5.0
+"""Seconds after which a holder counts as dead: it needs microseconds."""
+
+
+class MortalLock:
+    """A lock of several processes, re-entrant, that is passed by when it is never released.
+
+    Who passes by goes on without it: for a timer, the worst is one count that is lost. For one
+    thread a process, as django-q2 uses it.
+    """
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._lock = RLock()
+        self._patience = patience
+        self._held: list[bool] = []
+
+    def acquire(self) -> bool:
+        held = self._lock.acquire(timeout=self._patience)
+        self._held.append(held)
+        # Known by now: the next look does not wait as long again.
+        self._patience = self._patience if held else 0.0
+        return held
+
+    def release(self) -> None:
+        if self._held.pop():
+            self._lock.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class VelSentinel(Sentinel):
+    """The guard of a cluster. It never waits for a worker that is gone."""
+
+    def spawn_worker(self) -> None:
+        # Any lock will do, which the types of `Value` do not say.
+        lock: Any = MortalLock()
+        timer = Value("f", -1, lock=lock)
+        self.spawn_process(worker, self.task_queue, self.result_queue, timer, self.timeout)
+
+
+class VelCluster(Cluster):
+    def start(self) -> int:
+        # The name under which it looks for its guard's class.
+        django_q.cluster.Sentinel = VelSentinel
+        pid: int = super().start()
+        return pid
