@@ -1,15 +1,31 @@
-"""One kind of id: 26 characters, opaque, unguessable, sorted roughly by the time of making."""
+"""One kind of id: 26 characters, opaque, unguessable, sorted by the time of making."""
 
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 
 ID_LENGTH = 26
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_TIME_SHIFT = 80
+_STEP_BITS = 64
+
+_lock = threading.Lock()
+_last = 0
 
 
 def new_id() -> str:
-    """48 bits of milliseconds and 80 random bits in Crockford's base 32 (a ULID in lower case)."""
-    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    """48 bits of milliseconds and 80 random bits in Crockford's base 32 (a ULID in lower case).
+
+    Those of one process are in the order of their making, also within a millisecond and when the
+    clock is set back: each is then the one before and a random step of 64 bits.
+    """
+    global _last
+    # The highest random bit is left free for the steps of the same millisecond.
+    number = (time.time_ns() // 1_000_000) << _TIME_SHIFT | secrets.randbits(_TIME_SHIFT - 1)
+    with _lock:
+        if number >> _TIME_SHIFT <= _last >> _TIME_SHIFT:
+            number = _last + 1 + secrets.randbits(_STEP_BITS)
+        _last = number
     return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))

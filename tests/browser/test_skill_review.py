@@ -15,7 +15,7 @@ from tests.support.site import Site
 pytestmark = pytest.mark.chromium
 
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned=1'>"
-NAME = "hostile-beans"
+NAME = "beans-to-review"
 URL = "/admin/skills_app/skill/"
 
 
