@@ -18,7 +18,7 @@ from tests.support.every_page import addresses
 from tests.support.pictures import png
 from tests.support.site import Site
 
-pytestmark = pytest.mark.chromium
+pytestmark = [pytest.mark.chromium, pytest.mark.timeout(300)]
 
 LISTEN = """
 window.refused = [];
@@ -95,6 +95,8 @@ def prepared(site: Site) -> dict[str, object]:
         "request_id": asked,
         "slug": "assistant",
         "skill_id": skill,
+        "schedule_id": site.do("make_schedule", owner="ada"),
+        "hook_id": site.do("make_hook", owner="ada"),
         "path": "SKILL.md",
     }
 
