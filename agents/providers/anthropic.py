@@ -7,14 +7,14 @@ in as bytes and the stream is read by `anthropic_stream`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from agents.providers import anthropic_errors as errors
 from agents.providers.anthropic_conversation import AnthropicConversation, CacheBreakpoint
+from agents.providers.anthropic_errors import status_error
 from agents.providers.anthropic_output import output_format, supports, supports_output_format
-from agents.providers.anthropic_stream import EventDecoder, ReplyBuilder
+from agents.providers.anthropic_stream import ReplyBuilder
 from agents.providers.base import (
     Block,
     Conversation,
@@ -23,19 +23,23 @@ from agents.providers.base import (
     PromptHead,
     ProviderError,
 )
+from agents.providers.errors import hide_key, malformed
+from agents.providers.event_stream import EventDecoder
 from agents.providers.prices import is_known, known_limits
+from agents.providers.transport import (
+    CONNECT_TIMEOUT,
+    NO_KEY,
+    drain,
+    no_end,
+    same_host,
+    transport_error,
+)
 
 if TYPE_CHECKING:
     import httpx2
     from anthropic import AsyncAnthropic
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
-CONNECT_TIMEOUT = 10.0
-DRAIN_TIMEOUT = 2.0
-"""Seconds in which a server has to end a response after `message_stop`."""
-
-_NO_KEY = "no-key"
-"""Sent to servers that need none: the SDK refuses to send nothing."""
 
 
 def preload() -> None:
@@ -74,7 +78,7 @@ class AnthropicProvider:
                 "--provider scripted for the offline demo",
                 code="missing_key",
             )
-        self._api_key = api_key or _NO_KEY
+        self._api_key = api_key or NO_KEY
         self._stall_timeout = stall_timeout
         self._cache_breakpoint = cache_breakpoint or ("top_level" if official else "block")
         # One client per event loop: its pooled connections belong to the loop that opened them.
@@ -93,8 +97,9 @@ class AnthropicProvider:
             raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
         import httpx2  # noqa: PLC0415 -- see `preload`
 
-        response = await self._post(conversation)
+        response = None
         try:
+            response = await self._post(conversation)
             decoder, builder = EventDecoder(), ReplyBuilder()
             chunks = response.aiter_bytes()
             async for chunk in chunks:
@@ -105,12 +110,16 @@ class AnthropicProvider:
                 if builder.reply is not None:
                     break
             if builder.reply is None:
-                raise errors.malformed(_no_end(response))
-            await _drain(chunks)
+                raise malformed(no_end(response, "message_stop"))
+            await drain(chunks)
         except httpx2.HTTPError as error:
-            raise self._transport_error(error) from error
+            raise transport_error(error, self.base_url, self._stall_timeout) from error
+        except ProviderError as error:
+            hide_key(error, self._api_key)
+            raise
         finally:
-            await response.aclose()
+            if response is not None:
+                await response.aclose()
         yield builder.reply
 
     async def limits(self, model: str) -> ModelLimits:
@@ -188,14 +197,17 @@ class AnthropicProvider:
             for closed in [known for known in self._clients if known.is_closed()]:
                 del self._clients[closed]
             # The HTTP client that the SDK makes by itself would, when a closed loop's is dropped,
-            # close its connections on this loop, and fail.
+            # close its connections on this loop, and fail. A redirect is an error: neither the key
+            # nor what is said goes to whom a server names.
             timeout = anthropic.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
             client = self._clients[loop] = anthropic.AsyncAnthropic(
                 api_key=self._api_key,
                 base_url=self.base_url,
                 timeout=timeout,
                 max_retries=0,
-                http_client=anthropic.DefaultAsyncHttpxClient(timeout=timeout),
+                http_client=anthropic.DefaultAsyncHttpxClient(
+                    timeout=timeout, follow_redirects=False
+                ),
             )
         return client
 
@@ -216,42 +228,13 @@ class AnthropicProvider:
             )
         except anthropic.APIStatusError as error:
             message = error.api_message or error.message
-            raise errors.status_error(error.status_code, message, error.response.headers) from error
+            raise status_error(error.status_code, message, error.response.headers) from None
         except anthropic.APIConnectionError as error:
-            raise self._transport_error(error.__cause__ or error) from error
+            cause = error.__cause__ or error
+            raise transport_error(cause, self.base_url, self._stall_timeout) from error
         return cast("httpx2.Response", response)
-
-    def _transport_error(self, error: BaseException) -> ProviderError:
-        import httpx2  # noqa: PLC0415 -- see `preload`
-
-        if isinstance(error, httpx2.ReadTimeout):
-            return errors.stalled(self._stall_timeout)
-        if isinstance(error, httpx2.DecodingError):
-            return errors.malformed(str(error))
-        url = urlsplit(self.base_url)
-        host = f"{url.hostname}:{url.port}" if url.port else str(url.hostname)
-        return errors.connection_lost(host, str(error) or type(error).__name__)
 
 
 def is_official(base_url: str) -> bool:
     """Whether this is Anthropic's own API, which needs a key."""
-    return urlsplit(base_url).hostname == urlsplit(DEFAULT_BASE_URL).hostname
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the end of the response, so that its connection serves the next request too."""
-    import httpx2  # noqa: PLC0415 -- see `preload`
-
-    try:
-        async with asyncio.timeout(DRAIN_TIMEOUT):
-            async for _ in chunks:
-                pass
-    except (TimeoutError, httpx2.HTTPError):
-        return  # the reply is whole; the connection is dropped
-
-
-def _no_end(response: httpx2.Response) -> str:
-    kind = response.headers.get("content-type", "")
-    if kind.startswith("text/event-stream"):
-        return "it ended before message_stop"
-    return f"wanted text/event-stream, got {kind or 'no content type'}; is the base URL right?"
+    return same_host(base_url, DEFAULT_BASE_URL)

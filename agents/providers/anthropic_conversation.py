@@ -12,6 +12,7 @@ from typing import Literal
 
 from agents.providers.base import Block, PromptHead, Role
 from agents.providers.pictures import excess_bytes
+from agents.providers.thoughts import without_foreign
 
 CacheBreakpoint = Literal["top_level", "block", "none"]
 """Who places the moving cache breakpoint: the server (a `cache_control` field beside the
@@ -44,8 +45,15 @@ class AnthropicConversation:
         return len(self._head) + len(self._messages) - self._excess
 
     def append(self, role: Role, blocks_json: str) -> None:
-        """See `Conversation.append`. The text is trusted to be JSON: it is not parsed again."""
+        """See `Conversation.append`. The text is trusted to be JSON: it is not parsed again.
+
+        Thoughts of another API are left out.
+        """
         array = blocks_json.strip()
+        if role == "assistant":
+            array = without_foreign(array)
+            if array == "[]" != blocks_json.strip():
+                return  # thoughts of another API, and nothing else
         inner = array[1:-1].strip()
         if (array[:1], inner[:1], inner[-1:], array[-1:]) != ("[", "{", "}", "]"):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""From the bytes of an event stream to a `Reply`.
+"""From the events of a stream to a `Reply`.
 
 Our own, not the SDK's: building pydantic models for every event costs more CPU than all the rest
 of a turn.
@@ -6,11 +6,9 @@ of a turn.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from agents.providers.anthropic_errors import event_error, malformed
+from agents.providers.anthropic_errors import event_error
 from agents.providers.base import (
     Block,
     ModelEvent,
@@ -20,6 +18,8 @@ from agents.providers.base import (
     Reply,
     Usage,
 )
+from agents.providers.errors import malformed
+from agents.providers.reply_parts import encodable, parse_input
 
 _PART_KINDS: dict[str, PartKind] = {
     "text": "text",
@@ -32,34 +32,6 @@ _USAGE_FIELDS = (
     ("cache_read", "cache_read_input_tokens"),
     ("cache_write", "cache_creation_input_tokens"),
 )
-
-
-class EventDecoder:
-    """Server-sent events out of chunks that are cut anywhere."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def decode(self, chunk: bytes) -> Iterator[dict[str, Any]]:
-        """The JSON objects of all events that are complete by now.
-
-        Raises `ProviderError` (malformed_stream) for an event that is not JSON.
-        """
-        self._rest += chunk
-        if b"\r" in self._rest:
-            self._rest = self._rest.replace(b"\r\n", b"\n")
-        *complete, self._rest = self._rest.split(b"\n\n")
-        for event in complete:
-            data = b"\n".join(line[5:] for line in event.split(b"\n") if line.startswith(b"data:"))
-            if not data:
-                continue
-            try:
-                parsed = json.loads(data.decode())
-            except ValueError:
-                raise malformed(f"an event is not JSON: {data[:120]!r}") from None
-            if not isinstance(parsed, dict):
-                raise malformed(f"an event is not an object: {data[:120]!r}")
-            yield parsed
 
 
 class ReplyBuilder:
@@ -118,7 +90,7 @@ class ReplyBuilder:
     def _delta(self, index: int, delta: dict[str, Any]) -> ModelEvent | None:
         match delta["type"]:
             case "text_delta":
-                text = _encodable(delta["text"])
+                text = encodable(delta["text"])
                 self._deltas[index].append(delta["text"])
             case "input_json_delta":
                 text = delta["partial_json"]
@@ -140,12 +112,12 @@ class ReplyBuilder:
     def _stop(self, index: int) -> None:
         block, text = self._blocks[index], "".join(self._deltas.pop(index))
         if block["type"] == "text":
-            block["text"] = _encodable(block.get("text", "") + text)
+            block["text"] = encodable(block.get("text", "") + text)
         elif block["type"] == "thinking":
             block["thinking"] = block.get("thinking", "") + text
         elif text and "input" in block:
             try:
-                block["input"] = _parse_input(text)
+                block["input"] = parse_input(text)
             except (ValueError, RecursionError):
                 block["input"] = {}
                 self._broken_inputs[block["id"]] = text
@@ -169,28 +141,3 @@ class ReplyBuilder:
 
 def _raise(error: dict[str, Any]) -> NoReturn:
     raise event_error(error.get("type", ""), error.get("message", "") or str(error))
-
-
-def _parse_input(text: str) -> dict[str, Any]:
-    """A tool's input. `ValueError` for what could not be sent back or stored as JSON."""
-    parsed = json.loads(text, parse_constant=_no_constant)
-    if not isinstance(parsed, dict):
-        raise ValueError("a tool's input is an object")
-    if "\\u" in text:  # may be half of a surrogate pair
-        json.dumps(parsed, ensure_ascii=False).encode()
-    return parsed
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _encodable(text: str) -> str:
-    """The text, with surrogate pairs joined and lone halves replaced: UTF-8 has neither."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

@@ -3,6 +3,8 @@
 A provider turns a `PromptHead` and an append-only list of messages into one streamed reply.
 Canonical content blocks are the Messages API's blocks (text, thinking, redacted_thinking,
 tool_use, tool_result, image); a provider with another wire format derives its own from them.
+What such a provider wants back unseen is in thinking and redacted_thinking blocks that bear its
+`origin`: see `agents.providers.thoughts`.
 """
 
 from __future__ import annotations
@@ -34,16 +36,22 @@ class PromptHead:
     temperature: float | None = None
     output_format: str = ""
     """The form of answers as `Provider.output_format` gave it: JSON text, whose order counts."""
+    cache_key: str = ""
+    """The same for all requests of a thread, and tells nothing of it: where caches want a hint."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens of one model call. `input` excludes what was read from or written to the cache."""
+    """Tokens of one model call. `input` excludes what was read from or written to the cache.
+
+    `reasoning` is how many of `output` were thoughts, where the server tells it apart.
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    reasoning: int = 0
 
     @property
     def total(self) -> int:

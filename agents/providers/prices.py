@@ -17,7 +17,7 @@ from agents.providers.base import Block, ModelLimits, Usage
 SCRIPTED_PREFIX = "scripted/"
 """How the replies of the scripted provider name their model. They cost nothing."""
 
-_DATE = r"(?:[-@]\d{8}|-latest)?"
+_DATE = r"(?:[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-latest)?"
 _MILLION = Decimal(1_000_000)
 
 
@@ -45,6 +45,7 @@ class ModelEntry:
     long_prompt_rates: Rates | None
     compact_at: int | None = None
     """Tokens at which a conversation is made shorter, where that is less than the window says."""
+    reasons: bool = True
 
 
 def cost(model: str, usage: Usage) -> Decimal | None:
@@ -101,6 +102,12 @@ def is_known(model: str) -> bool:
     return _entry(model) is not None
 
 
+def reasons(model: str) -> bool:
+    """Whether a model thinks before it answers, as all do of which the data file says nothing."""
+    entry = _entry(model)
+    return entry is None or entry.reasons
+
+
 def compact_at(model: str) -> int | None:
     """The longest prompt that is sent to a model, in tokens, if the data file names one."""
     entry = _entry(model)
@@ -142,6 +149,7 @@ def _read_entry(data: Block) -> ModelEntry:
         long_prompt.get("above_tokens"),
         _read_rates(long_prompt),
         data.get("compact_at"),
+        data.get("reasons", True),
     )
 
 

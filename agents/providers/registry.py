@@ -3,38 +3,55 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
-from agents.providers.anthropic import AnthropicProvider, is_official
+from agents.providers import anthropic, google, openai
+from agents.providers.anthropic import AnthropicProvider
 from agents.providers.anthropic_conversation import CacheBreakpoint
 from agents.providers.base import Provider, ProviderError
+from agents.providers.google import GoogleProvider
+from agents.providers.openai import OpenAIProvider, OpenAIWire
 from agents.providers.scripted import ScriptedProvider
 
 DEFAULT_PROVIDER = "anthropic"
 DEFAULT_MODEL = "claude-sonnet-5-5"
 """The newest Sonnet, and the only place that says so."""
 
+DEFAULT_OPENAI_MODEL = "gpt-6.2-sol"
+DEFAULT_GOOGLE_MODEL = "gemini-3.8-flash"
 DEFAULT_SCRIPT = "demo"
 
-PROVIDERS = ("anthropic", "scripted")
-EXTRAS = ("google", "openai")
-"""Known, and not part of this version."""
+OPENAI: dict[str, OpenAIWire | None] = {
+    "openai": None,
+    "openai-responses": "responses",
+    "openai-chat": "chat",
+}
+"""Providers by the package `openai`: which of its protocols. None: the server decides."""
+
+PROVIDERS = ("anthropic", *OPENAI, "google", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
     """What an operator sets for a provider.
 
-    `base_url` None: ANTHROPIC_BASE_URL, else Anthropic's API. `api_key` None: ANTHROPIC_API_KEY,
-    but never for a base URL that is set here and is not Anthropic's: the key of the one is not
-    sent to the other. `stall_timeout` is the longest silence of a stream in seconds.
+    `base_url` None: ANTHROPIC_BASE_URL (OPENAI_BASE_URL), else the maker's own API. `api_key`
+    None: ANTHROPIC_API_KEY (OPENAI_API_KEY), but never for a base URL that is set here and is not
+    the maker's: the key of the one is not sent to the other. `stall_timeout` is the longest
+    silence of a stream in seconds. Google's are GOOGLE_GEMINI_BASE_URL and GOOGLE_API_KEY, else
+    GEMINI_API_KEY.
+    `scripts_dir` holds the files that the scripted model may play; None: it plays none.
     """
 
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     cache_breakpoint: CacheBreakpoint | None = None
     stall_timeout: float = 120.0
+    scripts_dir: Path | None = None
 
 
 def get_provider(name: str, settings: ProviderSettings | None = None) -> Provider:
@@ -43,15 +60,18 @@ def get_provider(name: str, settings: ProviderSettings | None = None) -> Provide
     Raises `ProviderError`: missing_key, not_installed, unknown_provider.
     """
     if name == "scripted":
-        return _scripted()
+        return _scripted(settings.scripts_dir if settings else None)
     if name == "anthropic":
-        return _anthropic(_with_environment(settings or ProviderSettings()))
-    if name in EXTRAS:
-        raise ProviderError(
-            f"provider {name!r} needs the extra {name!r}, which this installation does not have; "
-            f"this version has {' and '.join(PROVIDERS)}",
-            code="not_installed",
-        )
+        wanted = settings or ProviderSettings()
+        return _anthropic(_with_environment(wanted, "ANTHROPIC", anthropic.is_official))
+    if name in OPENAI:
+        _check_installed(name, "openai")
+        wanted = settings or ProviderSettings()
+        return _openai(name, _with_environment(wanted, "OPENAI", openai.is_official))
+    if name == "google":
+        if find_spec("google") is None or find_spec("google.genai") is None:
+            raise _not_installed(name, "google")
+        return _google(_google_environment(settings or ProviderSettings()))
     raise ProviderError(
         f"there is no provider {name!r}; known are {', '.join(PROVIDERS)}",
         code="unknown_provider",
@@ -60,15 +80,40 @@ def get_provider(name: str, settings: ProviderSettings | None = None) -> Provide
 
 def default_model(provider: str) -> str:
     """The model of an agent that names none."""
+    if provider in OPENAI:
+        return DEFAULT_OPENAI_MODEL
+    if provider == "google":
+        return DEFAULT_GOOGLE_MODEL
     return DEFAULT_SCRIPT if provider == "scripted" else DEFAULT_MODEL
 
 
-def _with_environment(settings: ProviderSettings) -> ProviderSettings:
-    base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or None
+def is_installed(package: str) -> bool:
+    """Whether a package, or one within another, can be imported. Imports none but those around."""
+    top = package.partition(".")[0]
+    return find_spec(top) is not None and find_spec(package) is not None
+
+
+def _check_installed(provider: str, package: str) -> None:
+    if not is_installed(package):
+        raise _not_installed(provider, package)
+
+
+def _not_installed(provider: str, extra: str) -> ProviderError:
+    return ProviderError(
+        f"provider {provider!r} needs the extra {extra!r}, which this installation does not "
+        f"have: pip install 'vel[{extra}]'",
+        code="not_installed",
+    )
+
+
+def _with_environment(
+    settings: ProviderSettings, prefix: str, is_official: Callable[[str], bool]
+) -> ProviderSettings:
+    base_url = settings.base_url or os.environ.get(f"{prefix}_BASE_URL") or None
     api_key = settings.api_key
     if api_key is None and (settings.base_url is None or is_official(settings.base_url)):
-        api_key = os.environ.get("ANTHROPIC_API_KEY") or None
-    return ProviderSettings(api_key, base_url, settings.cache_breakpoint, settings.stall_timeout)
+        api_key = os.environ.get(f"{prefix}_API_KEY") or None
+    return replace(settings, api_key=api_key, base_url=base_url)
 
 
 @cache
@@ -82,5 +127,33 @@ def _anthropic(settings: ProviderSettings) -> AnthropicProvider:
 
 
 @cache
-def _scripted() -> ScriptedProvider:
-    return ScriptedProvider()
+def _openai(name: str, settings: ProviderSettings) -> OpenAIProvider:
+    return OpenAIProvider(
+        settings.api_key,
+        settings.base_url,
+        name=name,
+        wire=OPENAI[name],
+        stall_timeout=settings.stall_timeout,
+    )
+
+
+def _google_environment(settings: ProviderSettings) -> ProviderSettings:
+    """As `_with_environment`, by the names that Google's own SDK looks for."""
+    base_url = settings.base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or None
+    api_key = settings.api_key
+    if api_key is None and (settings.base_url is None or google.is_official(settings.base_url)):
+        api_key = os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY") or None
+    return replace(settings, api_key=api_key, base_url=base_url)
+
+
+@cache
+def _google(settings: ProviderSettings) -> GoogleProvider:
+    return GoogleProvider(settings.api_key, settings.base_url, stall_timeout=settings.stall_timeout)
+
+
+@cache
+def _scripted(directory: Path | None) -> ScriptedProvider:
+    made = ScriptedProvider(directory=directory)
+    if directory is not None:  # what a program adds is played wherever it runs
+        made.scripts = _scripted(None).scripts
+    return made

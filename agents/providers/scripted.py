@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
@@ -30,6 +31,10 @@ from agents.providers.scripts import SCRIPTS, script_name
 from agents.providers.scripts.base import Message, Script, ScriptFunction, ScriptTurn
 
 FILE_PREFIX = "file:"
+FILES_REFUSED = (
+    "scripts in files are played by programs of this machine's own user, and for others only from "
+    "the directory that the operator has set (SCRIPTS_DIR)"
+)
 LIMITS = ModelLimits(context_window=200_000, max_output=16_000)
 BYTES_PER_TOKEN = 4
 TEXT_PIECES = 6
@@ -60,19 +65,27 @@ class ScriptedProvider:
     """Plays the script that the model's name says: `echo`, or `file:PATH` of a JSON file.
 
     The file holds `{"turns": [{"text", "tool_calls": [{"name", "input"}], "delay"}]}`, all
-    optional but `turns`. `scripts` may be extended: tests put their own in.
+    optional but `turns`. `scripts` may be extended: tests put their own in. Files are played from
+    below `directory`; None: none are.
     """
 
     name = "scripted"
     is_scripted = True
 
-    def __init__(self, scripts: Mapping[str, ScriptFunction] = SCRIPTS) -> None:
+    def __init__(
+        self, scripts: Mapping[str, ScriptFunction] = SCRIPTS, directory: Path | None = None
+    ) -> None:
         self.scripts = dict(scripts)
+        self.directory = directory
 
     def conversation(self, head: PromptHead) -> ScriptedConversation:
-        """See `Provider.conversation`. Raises `ProviderError` (not_found) for unknown scripts."""
+        """See `Provider.conversation`. Raises `ProviderError` (not_found) for unknown scripts.
+
+        Also (permission) for a file that is not below the directory.
+        """
         if head.model.startswith(FILE_PREFIX):
-            return ScriptedConversation(head, read_script(head.model.removeprefix(FILE_PREFIX)))
+            path = script_path(head.model, self.directory)
+            return ScriptedConversation(head, read_script(str(path)))
         name = script_name(head.model, [tool["name"] for tool in head.tools])
         script = self.scripts.get(name)
         if script is None:
@@ -115,6 +128,20 @@ class ScriptedProvider:
 
     async def close(self) -> None:
         """Nothing to release."""
+
+
+def script_path(model: str, directory: Path | None) -> Path:
+    """Where the script of `file:PATH` lies, which must be below `directory`.
+
+    Raises `ProviderError` (permission), always the same, whether or not there is such a file: of a
+    path elsewhere nothing is looked at. Links in the directory are the operator's.
+    """
+    if directory is not None:
+        top = os.path.abspath(directory)
+        path = os.path.normpath(os.path.join(top, model.removeprefix(FILE_PREFIX)))
+        if os.path.commonpath((top, path)) == top and "\0" not in path:
+            return Path(path)
+    raise ProviderError(FILES_REFUSED, code="permission")
 
 
 def read_script(path: str) -> Script:

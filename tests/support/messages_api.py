@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -30,8 +30,6 @@ from tests.support.messages_stream import Reply, events, message, reply_blocks, 
 from tests.support.messages_validation import Refused, check_request, parse_body
 
 MAX_BODY = 32 * 1024 * 1024
-_DELTA = b"event: content_block_delta"
-_END = b"event: message_delta"
 
 
 class ClientGone(Exception):
@@ -44,7 +42,8 @@ class MessagesServer:
     `script` is a function of the request, or turns to be played in the order of requests.
     `api_key` is the only key that is let in (None: any key). `context_window` in tokens makes
     longer prompts fail, and those that leave no room for `max_tokens`. `models` answers
-    `GET /v1/models/{id}`. `light` neither checks nor records anything: for measurements.
+    `GET /v1/models/{id}`, `listed` `GET /v1/models`. `light` neither checks nor records anything:
+    for measurements.
     """
 
     def __init__(
@@ -54,6 +53,7 @@ class MessagesServer:
         api_key: str | None = None,
         context_window: int | None = None,
         models: dict[str, dict[str, Any]] | None = None,
+        listed: dict[str, Any] | None = None,
         light: bool = False,
         port: int = 0,
     ) -> None:
@@ -71,6 +71,7 @@ class MessagesServer:
         self._api_key = api_key
         self._context_window = context_window
         self._models = models or {}
+        self._listed = listed
         self._light = light
         self._port = port
         self._count = 0
@@ -156,10 +157,13 @@ class MessagesServer:
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if method == "GET" and path.startswith("/v1/models/"):
             self._send_model(writer, path.removeprefix("/v1/models/"))
-        elif (method, path) != ("POST", "/v1/messages"):
+        elif (method, path) == ("GET", "/v1/models") and self._listed is not None:
+            self.models_asked.append("")
+            self._send_json(writer, 200, self._listed)
+        elif method != "POST" or not self._serves(path):
             self._send_error(writer, Fault("status", 404, "not_found_error", f"no {path} here"))
         else:
-            request = Request(self._count, headers, body)
+            request = self._request(self._count, path, headers, body)
             self._count += 1
             return await self._answer(request, reader, writer)
         return True
@@ -252,14 +256,14 @@ class MessagesServer:
             % reply.id.encode()
         )
         deltas = 0
-        for event in events(reply, turn.pieces):
-            is_delta = event.startswith(_DELTA)
-            if turn.fault and (deltas == 2 or event.startswith(_END)):
+        for event in self._events(reply, turn):
+            is_delta = self._is_delta(event)
+            if turn.fault and (deltas == 2 or self._is_end(event)):
                 if turn.fault.kind == "drop_mid_stream":
                     return
                 if turn.fault.kind == "hang_mid_stream":
                     await _hang(reader)
-                writer.write(_chunk(_broken(turn.fault)))
+                writer.write(_chunk(self._broken(turn.fault)))
                 break
             if turn.chunk_delay and is_delta:
                 await _hang(reader, turn.chunk_delay)
@@ -267,6 +271,34 @@ class MessagesServer:
             writer.write(_chunk(event))
         writer.write(b"0\r\n\r\n")
         await writer.drain()
+
+    # What another protocol has of its own ------------------------------------------------------
+
+    def _serves(self, path: str) -> bool:
+        return path == "/v1/messages"
+
+    def _request(self, number: int, path: str, headers: dict[str, str], body: bytes) -> Request:
+        return Request(number, headers, body)
+
+    def _events(self, reply: Reply, turn: Turn) -> Iterator[bytes]:
+        return events(reply, turn.pieces)
+
+    def _is_delta(self, event: bytes) -> bool:
+        """Whether an event brings something to show: faults come after the second."""
+        return event.startswith(b"event: content_block_delta")
+
+    def _is_end(self, event: bytes) -> bool:
+        """Whether an event tells that all has been shown."""
+        return event.startswith(b"event: message_delta")
+
+    def _broken(self, fault: Fault) -> bytes:
+        """What comes instead of the rest of the stream."""
+        if fault.kind == "malformed_stream":
+            return b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
+        if fault.kind == "error_event":
+            error = {"type": fault.error_type, "message": fault.message}
+            return sse({"type": "error", "error": error})
+        return b""
 
     def _send_model(self, writer: asyncio.StreamWriter, model: str) -> None:
         self.models_asked.append(model)
@@ -301,16 +333,6 @@ class MessagesServer:
 
 def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data) if data else b""
-
-
-def _broken(fault: Fault) -> bytes:
-    """What comes instead of the rest of the stream."""
-    if fault.kind == "malformed_stream":
-        return b'event: content_block_delta\ndata: {"type": "content_block_delta", "ind\n\n'
-    if fault.kind == "error_event":
-        error = {"type": fault.error_type, "message": fault.message}
-        return sse({"type": "error", "error": error})
-    return b""
 
 
 async def _hang(reader: asyncio.StreamReader, seconds: float | None = None) -> None:

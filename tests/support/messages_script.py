@@ -46,7 +46,8 @@ class Fault:
 
     Faults of a stream happen after its first text or input delta, so that something has been
     shown by then. `error_type` and `message` fill the error of kinds `status` and `error_event`;
-    a `body` replaces the whole error body (a proxy's HTML page).
+    a `body` replaces the whole error body (a proxy's HTML page). `code` is for protocols whose
+    errors have one beside their type.
     """
 
     kind: FaultKind
@@ -55,6 +56,7 @@ class Fault:
     message: str = "made to fail by the test"
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    code: str | None = None
 
 
 def http_error(

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.providers.anthropic_stream import EventDecoder, ReplyBuilder
+from agents.providers.anthropic_stream import ReplyBuilder
 from agents.providers.base import PartDelta, ProviderError, Reply
+from agents.providers.event_stream import EventDecoder
 from tests.support.messages_script import ToolUse, Turn
 from tests.support.messages_stream import Reply as SentReply
 from tests.support.messages_stream import events, reply_blocks

@@ -10,7 +10,7 @@ import pytest
 
 from agents.providers.base import PartDelta, PartStarted, PromptHead, ProviderError, Reply
 from agents.providers.prices import cost
-from agents.providers.scripted import ScriptedProvider
+from agents.providers.scripted import FILES_REFUSED, ScriptedProvider
 from agents.providers.scripts.base import ENDED, Message, Script, ScriptTurn
 from tests.agents.providers.calls import add, add_results, events_of, reply_of, said
 
@@ -143,9 +143,10 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
             }
         )
     )
-    first, last = play(ScriptedProvider(), f"file:{path}", ["Go"])
-    assert [block["input"] for block in first.blocks] == [{}, {"path": "/"}]
-    assert last.blocks == [{"type": "text", "text": "Done."}]
+    for name in (str(path), "script.json", "./a/../script.json"):
+        first, last = play(ScriptedProvider(directory=tmp_path), f"file:{name}", ["Go"])
+        assert [block["input"] for block in first.blocks] == [{}, {"path": "/"}]
+        assert last.blocks == [{"type": "text", "text": "Done."}]
 
 
 def test_a_file_that_is_no_script_is_refused_without_being_quoted(tmp_path: Path) -> None:
@@ -153,12 +154,32 @@ def test_a_file_that_is_no_script_is_refused_without_being_quoted(tmp_path: Path
         path = tmp_path / "secret.txt"
         path.write_bytes(content.encode("latin-1"))
         with pytest.raises(ProviderError) as caught:
-            ScriptedProvider().conversation(head(f"file:{path}"))
+            ScriptedProvider(directory=tmp_path).conversation(head(f"file:{path}"))
         assert caught.value.code == "invalid_request"
         assert "s3cret" not in caught.value.message
     with pytest.raises(ProviderError, match="cannot be read: No such file") as caught:
-        ScriptedProvider().conversation(head(f"file:{tmp_path}/none.json"))
+        ScriptedProvider(directory=tmp_path).conversation(head(f"file:{tmp_path}/none.json"))
     assert caught.value.code == "not_found"
+
+
+def test_of_files_elsewhere_nothing_is_told(tmp_path: Path) -> None:
+    here, beside = tmp_path / "scripts", tmp_path / "scripts-of-others"
+    for directory in (here, beside):
+        directory.mkdir()
+        (directory / "there.json").write_text('{"turns": []}')
+    said = set()
+    for name in (
+        *("/etc/passwd", "/no/such/file", "/proc/self/environ", "..", "/", "\0", f"{here}/\0"),
+        *(f"{beside}/there.json", f"{beside}/none.json", "../scripts-of-others/there.json"),
+        *(f"{here}/../scripts-of-others/there.json", "a/../../scripts-of-others/there.json"),
+    ):
+        for directory in (None, here):
+            with pytest.raises(ProviderError) as caught:
+                ScriptedProvider(directory=directory).conversation(head(f"file:{name}"))
+            said.add((caught.value.code, caught.value.message))
+    assert said == {("permission", FILES_REFUSED)}
+    with pytest.raises(ProviderError, match="is no file"):
+        ScriptedProvider(directory=here).conversation(head("file:"))
 
 
 def test_an_unknown_script_is_told_with_the_known_ones() -> None:

@@ -1,0 +1,60 @@
+"""Failures of model calls that look the same whoever serves the model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from time import time
+
+from agents.providers.base import ProviderError
+
+MIN_SECRET = 8
+"""A shorter key is no secret: servers that need none take anything."""
+CONTEXT_WINDOW = re.compile(
+    r"prompt is too long|context (?:limit|window|length|size)|exceed_context_size", re.IGNORECASE
+)
+"""Most servers have no error code for it; the last forms are llama.cpp's and vLLM's."""
+
+
+def hide_key(error: ProviderError, api_key: str) -> None:
+    """Take the key that a server was sent out of its words, which go to logs and to watchers."""
+    if len(api_key) >= MIN_SECRET and api_key in error.message:
+        error.message = error.message.replace(api_key, "(key)")
+        error.args = (error.message,)
+
+
+def stalled(seconds: float) -> ProviderError:
+    """Nothing came for longer than the idle time-out."""
+    return ProviderError(
+        f"the model sent nothing for {seconds:g} seconds", code="stalled", retryable=True
+    )
+
+
+def connection_lost(url: str, reason: str) -> ProviderError:
+    """The connection could not be made or broke."""
+    return ProviderError(
+        f"no connection to the model at {url}: {reason}", code="connection", retryable=True
+    )
+
+
+def malformed(reason: str) -> ProviderError:
+    """A stream that breaks off or is not what the API sends."""
+    return ProviderError(
+        f"the model's stream is malformed: {reason}", code="malformed_stream", retryable=True
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds; from `retry-after-ms` or `retry-after`, which may be a date."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        wish = headers.get("retry-after")
+        if not wish:
+            return None
+        if wish.replace(".", "", 1).isdigit():
+            return float(wish)
+        return max(0.0, parsedate_to_datetime(wish).timestamp() - time())
+    except ValueError:
+        return None

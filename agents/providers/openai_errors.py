@@ -1,0 +1,109 @@
+"""Failures of OpenAI's APIs, and of servers that speak them, as `ProviderError`s."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from agents.providers.base import ProviderError
+from agents.providers.errors import CONTEXT_WINDOW, retry_after
+
+_STATUS_CODES = {
+    401: "authentication",
+    402: "permission",
+    403: "permission",
+    404: "not_found",
+    413: "too_large",
+    429: "rate_limited",
+    503: "overloaded",
+    529: "overloaded",
+}
+
+_WORDS = {
+    "context_length_exceeded": "context_window",
+    "exceed_context_size_error": "context_window",
+    "rate_limit_exceeded": "rate_limited",
+    "rate_limit_error": "rate_limited",
+    "insufficient_quota": "permission",
+    "billing_hard_limit_reached": "permission",
+    "billing_not_active": "permission",
+    "invalid_api_key": "authentication",
+    "authentication_error": "authentication",
+    "permission_error": "permission",
+    "model_not_found": "not_found",
+    "not_found_error": "not_found",
+    "server_is_overloaded": "overloaded",
+    "slow_down": "overloaded",
+    "overloaded_error": "overloaded",
+    "unavailable_error": "overloaded",
+    "string_above_max_length": "too_large",
+    "request_too_large": "too_large",
+    "invalid_prompt": "invalid_request",
+    "invalid_request_error": "invalid_request",
+    "BadRequestError": "invalid_request",
+}
+"""The words in `code` and `type` of an error; the last of some are llama.cpp's and vLLM's."""
+
+_RETRYABLE_STATUS = {408, 409, 429}
+_RETRYABLE_CODES = {"rate_limited", "overloaded", "server_error"}
+_NEVER_FITS = re.compile(r"request too large|reduce (?:the length|your prompt)", re.IGNORECASE)
+"""In a 429 for one request that is larger than a minute's tokens: to wait does not help."""
+
+
+def status_error(status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
+    """The error for a response whose status is not 200; `body` is its JSON, or its text."""
+    error = _inner(body)
+    message = _message(error, body)
+    retryable = status in _RETRYABLE_STATUS or status >= 500
+    code = _STATUS_CODES.get(status) or ("server_error" if retryable else "invalid_request")
+    told = _told(error)
+    if told in {"context_window", "too_large"} or (status == 429 and told == "permission"):
+        code, retryable = told, False
+    elif status >= 500 and told == "overloaded":
+        code = told
+    if status == 429 and _NEVER_FITS.search(message):
+        code, retryable = "too_large", False
+    if code in {"invalid_request", "too_large"} and CONTEXT_WINDOW.search(message):
+        code = "context_window"
+    if headers.get("x-should-retry") == "false":
+        retryable = False
+    return ProviderError(message, code=code, retryable=retryable, retry_after=retry_after(headers))
+
+
+def event_error(error: Mapping[str, object]) -> ProviderError:
+    """The error for one that came in a stream, when the status was 200 already."""
+    status = error.get("code")
+    if isinstance(status, str) and status.isdigit():
+        status = int(status)
+    if isinstance(status, int) and 400 <= status < 600:
+        return status_error(status, error, {})
+    message = _message(error, error)
+    code = _told(error) or "server_error"
+    if code == "invalid_request" and CONTEXT_WINDOW.search(message):
+        code = "context_window"
+    if code == "rate_limited" and _NEVER_FITS.search(message):
+        code = "too_large"
+    return ProviderError(message, code=code, retryable=code in _RETRYABLE_CODES)
+
+
+def _inner(body: object) -> Mapping[str, object]:
+    """What says what is wrong: under `error`, or the body itself (older servers)."""
+    if not isinstance(body, Mapping):
+        return {}
+    inner = body.get("error")
+    return inner if isinstance(inner, Mapping) else body
+
+
+def _message(error: Mapping[str, object], body: object) -> str:
+    for told in (error.get("message"), error.get("error"), error.get("detail")):
+        if isinstance(told, str) and told:
+            return told
+    return str(body)[:2000] if body else "the server gave no reason"
+
+
+def _told(error: Mapping[str, object]) -> str | None:
+    for name in ("code", "type"):
+        word = error.get(name)
+        if isinstance(word, str) and word in _WORDS:
+            return _WORDS[word]
+    return None

@@ -1,0 +1,41 @@
+"""Where the settings say that models are, and with which key: to each provider only its own."""
+
+from __future__ import annotations
+
+from agents.conf import vel_settings
+from agents.providers.registry import OPENAI, ProviderSettings, is_installed
+
+_PREFIXES = {"anthropic": "ANTHROPIC", **dict.fromkeys(OPENAI, "OPENAI"), "google": "GOOGLE"}
+
+
+def setting_names(provider: str) -> tuple[str, str]:
+    """What its key and its base URL are called in the settings and in the environment."""
+    prefix = _PREFIXES.get(provider, provider.upper())
+    return f"{prefix}_API_KEY", f"{prefix}_BASE_URL"
+
+
+def settings_of(provider: str) -> ProviderSettings:
+    """What an operator has set for `provider`; its key is only ever its own."""
+    settings = vel_settings()
+    names = setting_names(provider) if provider in _PREFIXES else ()
+    key, base_url = (getattr(settings, name) for name in names) if names else ("", "")
+    return ProviderSettings(
+        api_key=key or None,
+        base_url=base_url or None,
+        stall_timeout=settings.MODEL_IDLE_SECONDS,
+    )
+
+
+def modules_wanted() -> list[str]:
+    """Modules of `agents.providers` whose SDKs workers need before the first run, by the settings.
+
+    Anthropic's is the default, and always there. The others cost memory, so they are for those who
+    have set a key or a base URL for them.
+    """
+    found = ["agents.providers.anthropic"]
+    for provider, package in (("openai", "openai"), ("google", "google.genai")):
+        chosen = vel_settings().PROVIDER.split("-")[0] == provider
+        settings = settings_of(provider)
+        if (chosen or settings.api_key or settings.base_url) and is_installed(package):
+            found.append(f"agents.providers.{provider}")
+    return found
