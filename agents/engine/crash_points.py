@@ -16,6 +16,8 @@ class CrashPoint(StrEnum):
     BLOCKED = "blocked"  # a guardrail has blocked a call; that is not stored
     SUMMARISED = "summarised"  # what was said is summed up; nothing of it is stored
     COMPACTED = "compacted"  # it is stored; the conversation is the old one still
+    MODEL_DOWN = "model_down"  # another model is about to go on; nothing of it is stored
+    FELL_BACK = "fell_back"  # it is stored; the other model has not been asked yet
 
 
 _hook: Callable[[CrashPoint], None] | None = None

@@ -7,6 +7,7 @@ it in the middle of a conversation.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -39,11 +40,14 @@ def current_epoch(
 ) -> Epoch:
     """The thread's epoch for this run: the last one, or a new one for another agent version.
 
+    So is another model: a run begins with its agent's first, whatever answered the one before it.
     With loaded skills in the prompt a change of these is a new one, too; while calls are open it
     waits for their end (`RunSkills.prompt_is_old`).
     """
     last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
     if last is None or last.agent_version_id != run.agent_version_id:
+        return begin_epoch(run, spec, skills, window, output_format)
+    if not calls_open and model_of(last) != (spec.provider, spec.model):
         return begin_epoch(run, spec, skills, window, output_format)
     if last.first_run is None and skills.pinned and not calls_open:
         # Of a release that had no skills: its prompt has no catalogue, its tools load none.
@@ -102,6 +106,11 @@ def begin_epoch(
     )
 
 
+def model_of(epoch: Epoch) -> tuple[str, str]:
+    """The provider and the model that an epoch's prompt is for."""
+    return epoch.provider, epoch.head["model"]
+
+
 def next_turn(run: Run) -> int:
     """The run's next model call: thoughts of those before it belong to the prompt they had."""
     turns = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
@@ -128,4 +137,6 @@ def _thinking(spec: AgentSpec) -> Block | None:
 
 
 def head_of(epoch: Epoch) -> PromptHead:
-    return PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"])})
+    """The prompt's head, with a hint for caches that tells the thread from others, and no more."""
+    key = hashlib.sha256(b"vel-prompt-cache:" + str(epoch.thread_id).encode()).hexdigest()[:32]
+    return PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"]), "cache_key": key})

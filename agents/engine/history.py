@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Q
 
+from agents.conf import vel_settings
 from agents.engine.clipping import clip_blocks, clip_result
 from agents.engine.guarding import INPUT_REFUSED
 from agents.engine.journal_rows import Call
@@ -111,7 +112,11 @@ def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
     models bind them to the prompt under which they were thought. What was compacted is told as
     the thread's last compaction says, and its rows are not read.
     """
-    shorter = latest_compaction(run.thread_id)
+    return history_since(latest_compaction(run.thread_id), run)
+
+
+def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, str]]:
+    """`thread_history` after `shorter`, the thread's last compaction."""
     if shorter is not None and shorter.opening:
         yield "user", dump([{"type": "text", "text": shorter.opening}])
     start = (0, 0) if shorter is None else (shorter.from_run, shorter.from_turn)
@@ -119,9 +124,19 @@ def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
         if shorter is not None:
             clip_turn(shorter, said)
         yield from said.parts
-        if said.calls and not said.is_open:
+        if said.is_open:
+            continue  # its notes come after its results: `late_note`
+        if said.calls:
             yield "user", results_json(said.calls)
         yield from said.notes
+
+
+def late_note(run: Run, calls: Sequence[Call]) -> str:
+    """What the model is told beside the results of a turn that is still open; empty for nothing."""
+    if not calls or not vel_settings().pins_threads:
+        return ""  # only files that have moved are told of in the middle of a turn
+    rows = Message.objects.filter(run=run, turn=calls[0].turn, role=MessageRole.USER)
+    return rows.values_list("content", flat=True).first() or ""
 
 
 def text_of(said: Said) -> str:
@@ -169,12 +184,13 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
         .defer("structured_output", "output_schema")
     )
     numbers = {member.pk: member.number for member in members}
-    of_this_epoch = _of_this_epoch(run, members)
     notes = {member.pk: member.opening_note for member in members if member.opening_note}
     attached = {member.pk: member.attachments for member in members if member.attachments}
     before = Q(run__number=first_run, turn__lt=first_turn)
     messages = list(Message.objects.filter(run__in=numbers).exclude(before))
     messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.pk))
+    replies = any(message.role == MessageRole.ASSISTANT for message in messages)
+    of_this_epoch = _of_this_epoch(run, members) if replies else None
     calls: dict[tuple[str, int], list[Call]] = defaultdict(list)
     rows = ToolCall.objects.filter(run__in=numbers).exclude(before)
     for row in rows.order_by("turn", "position"):
@@ -184,7 +200,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
         role: Role = "user" if message.role == MessageRole.USER else "assistant"
         place = (numbers[message.run_id], message.turn)
         content = message.content
-        if role == "assistant" and not of_this_epoch(*place):
+        if of_this_epoch is not None and role == "assistant" and not of_this_epoch(*place):
             content = _without_thoughts(content)
         if content == "[]" or message.stop_reason in BAD_ENDINGS:
             continue  # the model may not be sent an empty message, nor a refused one
@@ -241,7 +257,7 @@ def _of_this_epoch(run: Run, members: list[Run]) -> Callable[[int, int], bool]:
 
 
 def _without_thoughts(content: str) -> str:
-    if '"thinking"' not in content:
+    if 'thinking"' not in content:  # of either kind
         return content
     blocks = [
         block

@@ -13,6 +13,7 @@ from agents.engine.clipping import cut_middle
 from agents.engine.compaction_text import transcript_text
 from agents.engine.history import Said
 from agents.engine.model_call import call_model
+from agents.engine.model_choice import may_fall_back
 from agents.engine.session import Session
 from agents.engine.side_calls import count_side_call, reserve_side_call
 from agents.engine.token_count import estimate_tokens
@@ -63,7 +64,10 @@ class Unheard:
 async def summarise(
     session: Session, turns: Sequence[Said], notes: str, limit_tokens: int
 ) -> Summary:
-    """The notes after `turns`, in at most about `limit_tokens`. Raises only `Stopped`."""
+    """The notes after `turns`, in at most about `limit_tokens`.
+
+    Raises `Stopped`, and `ProviderError` only where another model is to go on.
+    """
     summary = Summary()
     if session.provider.is_scripted:
         summary.problem = "the scripted model writes no summaries"
@@ -74,6 +78,8 @@ async def summarise(
         try:
             summary.text = await _fold(session, chunks, notes, limit_tokens)
         except ProviderError as error:
+            if may_fall_back(session.spec, error):
+                raise  # the next model sums up, and goes on
             summary.problem = error.message
             if error.code in ("context_window", "too_large"):
                 continue
@@ -109,7 +115,12 @@ async def _ask(session: Session, text: str, limit_tokens: int) -> Reply:
     if not await reserve_side_call(session, len(content.encode()) + len(SYSTEM) + 1_000, output):
         raise ProviderError("no budget has room for a summary", code="no_budget")
     reply = await call_model(
-        session.handle, session.provider, conversation, Unheard(), session.turn + 1
+        session.handle,
+        session.provider,
+        conversation,
+        Unheard(),
+        session.turn + 1,
+        session.spec.model,
     )
     await count_side_call(session, reply.usage)
     return reply

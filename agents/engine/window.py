@@ -23,9 +23,13 @@ MIN_RESULT_BYTES = 1_000
 
 _MAXIMUM = (
     re.compile(r"> (\d+)"),
+    re.compile(r"tokens allowed \(?(\d+)"),
     re.compile(r"context (?:length|window|size|limit)\D{0,30}?(\d{3,})", re.IGNORECASE),
 )
-"""As in `prompt is too long: 208310 tokens > 200000 maximum`; then llama.cpp's and vLLM's words."""
+"""As in `prompt is too long: 208310 tokens > 200000 maximum`.
+
+Then the words of Google, llama.cpp and vLLM.
+"""
 
 _told: WeakKeyDictionary[Provider, dict[str, int]] = WeakKeyDictionary()
 """Windows that servers have told in errors: they know better than any table."""
