@@ -67,7 +67,7 @@ class BubblewrapSandbox(BaseSandbox):
             prepared = _shell_command(command, stdin, marker)
         else:
             prepared = Command(_checked_argv(command), stdin=stdin, marker=marker)
-        return self._start(prepared, timeout, on_output, cancel)
+        return self._start(prepared, self._wall_time(timeout), on_output, cancel)
 
     def start_python(
         self,
@@ -87,16 +87,35 @@ class BubblewrapSandbox(BaseSandbox):
             stdin=stdin,
             marker=marker,
         )
-        return self._start(prepared, timeout, on_output, cancel)
+        return self._start(prepared, self._wall_time(timeout), on_output, cancel)
+
+    def start_server(
+        self,
+        command: list[str],
+        *,
+        stdin: int,
+        on_stdout: Callable[[bytes], None],
+        seconds: float,
+        marker: str,
+        cancel: Cancellation,
+    ) -> Execution:
+        """Start a program that is talked to while it runs, for `seconds` at most.
+
+        `stdin` is the reading end of a pipe, which the caller closes when this has returned.
+        `on_stdout` gets what it prints, as it comes, on the thread that waits; it must not block.
+        Otherwise as `start`; here the limit of a command's time does not hold.
+        """
+        prepared = Command(_checked_argv(command), stdin=stdin, marker=marker)
+        return self._start(prepared, seconds, None, cancel, on_stdout)
 
     def _start(
         self,
         command: Command,
-        timeout: float | None,
+        seconds: float,
         on_output: Callable[[str], None] | None,
         cancel: Cancellation | None,
+        on_stdout: Callable[[bytes], None] | None = None,
     ) -> Execution:
-        seconds = self._wall_time(timeout)
 
         def begin(command: Command) -> Execution:
             enforcement = Enforcement(self.policy, self._account, self._cgroups, self._base)
@@ -113,6 +132,7 @@ class BubblewrapSandbox(BaseSandbox):
                 seconds,
                 enforcement=enforcement,
                 on_output=on_output,
+                on_stdout=on_stdout,
                 marker=command.marker,
                 cancel=cancel,
             )

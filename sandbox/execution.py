@@ -37,6 +37,7 @@ class BubblewrapExecution(Execution):
         *,
         enforcement: Enforcement,
         on_output: Callable[[str], None] | None = None,
+        on_stdout: Callable[[bytes], None] | None = None,
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> None:
@@ -52,6 +53,7 @@ class BubblewrapExecution(Execution):
         }
         live = min(limits.output, limits.live_output)
         self._live = LiveOutput(on_output, live) if on_output else None
+        self._on_stdout = on_stdout
         self._lock = threading.Lock()
         self._killed = False
         self._ended = False
@@ -164,6 +166,8 @@ class BubblewrapExecution(Execution):
         captured.feed(data)
         if self._live and data:
             self._live.feed(name, data)
+        if self._on_stdout is not None and name == "stdout" and data:
+            self._on_stdout(data)
         return bool(data)
 
     def _result_of(self, ending: str) -> ExecutionResult:

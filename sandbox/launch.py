@@ -26,7 +26,8 @@ class Command:
     argv: Sequence[str]
     files: tuple[InjectedFile, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    stdin: bytes | None = None
+    stdin: bytes | int | None = None
+    """What it reads: all of it beforehand, or the reading end of a pipe of the caller's."""
     marker: str = ""
     descriptors: tuple[int, ...] = ()
     """What it inherits, by the same numbers."""
@@ -103,9 +104,11 @@ def _pipe_to(ours: Descriptors, theirs: Descriptors) -> tuple[int, int]:
     return ours.add(writing), theirs.add(reading)
 
 
-def _stdin(theirs: Descriptors, content: bytes | None) -> int:
+def _stdin(theirs: Descriptors, content: bytes | int | None) -> int:
     if content is None:
         return theirs.add(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC))
+    if isinstance(content, int):
+        return content
     return theirs.add(sealed_memory("vel-stdin", content))
 
 

@@ -75,6 +75,11 @@ def check_host() -> HostReport:
         return report
 
 
+def known_report() -> HostReport | None:
+    """The good report of this process, without a look; None until there is one."""
+    return _good
+
+
 def require_bwrap() -> Path:
     """bubblewrap's path on a host that passed. Raises `SandboxUnavailable` with every problem."""
     report = check_host()

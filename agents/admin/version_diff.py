@@ -45,7 +45,7 @@ def _change(name: str, before: object, after: object) -> FieldChange:
     old, new = _text(before), _text(after)
     if "\n" not in old + new and len(old) + len(new) <= 200:
         return FieldChange(name, old, new)
-    return FieldChange(name, old, new, tuple(_lines(old, new)))
+    return FieldChange(name, old, new, tuple(text_lines(old, new)))
 
 
 def _text(value: object) -> str:
@@ -59,7 +59,8 @@ def _given(value: object) -> object:
     return [_given(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _lines(before: str, after: str) -> list[DiffLine]:
+def text_lines(before: str, after: str) -> list[DiffLine]:
+    """The lines that differ, with some around them. Both texts are fit to be shown."""
     signs = {"+": "added", "-": "removed", " ": "same"}
     unified = difflib.unified_diff(
         before.splitlines(), after.splitlines(), lineterm="", n=CONTEXT_LINES

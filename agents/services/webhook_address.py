@@ -7,6 +7,7 @@ able to reach services of this host or its network through it.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -22,10 +23,26 @@ LONGEST_URL = 500
 _URL = re.compile(r"(https?)://([^/?#\\]+)([/?][!-~]*)?", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]+))?")
 _PORTS = {"https": 443, "http": 80}
-_IF_PRIVATE = (
-    "If it is a receiver on your own network, the operator lists its host or host:port in "
-    "VEL_WEBHOOK_PRIVATE_HOSTS."
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a refusal says: as "the webhook", "Webhooks go", "a receiver" and the setting."""
+
+    what: str
+    subject: str
+    kind: str
+    setting: str
+
+    @property
+    def if_private(self) -> str:
+        return (
+            f"If it is {self.kind} on your own network, the operator lists its host or host:port "
+            f"in {self.setting}."
+        )
+
+
+_WEBHOOK = Wording("the webhook", "Webhooks go", "a receiver", "VEL_WEBHOOK_PRIVATE_HOSTS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,33 +61,38 @@ def parse_webhook_url(url: str) -> WebhookAddress:
 
     A name is not resolved here: where it leads is checked at each delivery.
     """
+    return parse_outside_url(url, vel_settings().WEBHOOK_PRIVATE_HOSTS, _WEBHOOK)
+
+
+def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) -> WebhookAddress:
+    """`parse_webhook_url` for another purpose, with the private hosts of its own setting."""
     match = _URL.fullmatch(url)
     if match is None or "#" in url or len(url) > LONGEST_URL:
         raise InvalidRequest(
-            "Write the URL of the webhook as https://host/path, of at most "
+            f"Write the URL of {words.what} as https://host/path, of at most "
             f"{LONGEST_URL} printable ASCII characters, without a fragment."
         )
     scheme, authority, path = match[1].lower(), match[2].lower(), match[3] or "/"
     path = path if path.startswith("/") else f"/{path}"
-    private = _listed(authority, _PORTS[scheme])
+    private = _listed(authority, _PORTS[scheme], private_hosts)
     if private is not None:
         return WebhookAddress(private, scheme == "https", authority, path, PrivateHosts())
     try:
         endpoint = parse_endpoint(authority, _PORTS[scheme])
     except HostRefused as refused:
-        raise InvalidRequest(f"This URL is refused: it has {refused}. {_IF_PRIVATE}") from None
+        raise InvalidRequest(f"This URL is refused: it has {refused}. {words.if_private}") from None
     kind = special_purpose(endpoint.address) if endpoint.address else None
     if kind is not None:
         raise InvalidRequest(
-            f"This URL is refused: its address is not public ({kind}). {_IF_PRIVATE}"
+            f"This URL is refused: its address is not public ({kind}). {words.if_private}"
         )
     if scheme != "https":
-        raise InvalidRequest(f"Webhooks go out over https:// only. {_IF_PRIVATE}")
+        raise InvalidRequest(f"{words.subject} out over https:// only. {words.if_private}")
     return WebhookAddress(endpoint, True, authority, path, PublicInternet())
 
 
-def _listed(authority: str, default_port: int) -> Endpoint | None:
-    """The endpoint, if `WEBHOOK_PRIVATE_HOSTS` lists this host or host and port."""
+def _listed(authority: str, default_port: int, hosts: Collection[str]) -> Endpoint | None:
+    """The endpoint, if `hosts` has this host or host and port."""
     match = _AUTHORITY.fullmatch(authority)
     if match is None:
         return None
@@ -79,7 +101,7 @@ def _listed(authority: str, default_port: int) -> Endpoint | None:
         port = parse_port(match[2]) if match[2] else default_port
     except HostRefused:
         return None
-    listed = {entry.lower() for entry in vel_settings().WEBHOOK_PRIVATE_HOSTS}
+    listed = {entry.lower() for entry in hosts}
     if host not in listed and f"{host}:{port}" not in listed:
         return None
     bare = host.strip("[]")

@@ -1,0 +1,116 @@
+"""MCP servers whose tools agents may use."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+from agents.models.agent import NetworkChoice
+from agents.models.json_text import JSONTextField
+from agents.secret_text import SecretTextField
+
+SLUG_PATTERN = r"[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?"
+"""Without an underscore, so that the name of a tool is split in one way only."""
+
+
+class McpTransport(models.TextChoices):
+    STDIO = "stdio", _("a program in the sandbox")
+    HTTP = "http", _("streamable HTTP")
+
+
+class McpServer(models.Model):
+    """How to reach a server, and which of its tools a person has accepted, word for word.
+
+    `tools` is the pin: what models are told, whatever the server says later. `found` is what the
+    server said when that was not the same; a person accepts it, or leaves it. Each is a list of
+    `{name, title, description, input_schema, annotations, digest}`, the pin's with an `effect`.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    slug = models.CharField(
+        max_length=24,
+        unique=True,
+        validators=[
+            RegexValidator(
+                rf"\A{SLUG_PATTERN}\Z", _("Use small letters, digits and -, 24 at most.")
+            )
+        ],
+        help_text=_("Its tools are called mcp__SLUG__TOOL."),
+    )
+    description = models.TextField(
+        blank=True, max_length=2000, help_text=_("What it is for, for people.")
+    )
+    enabled = models.BooleanField(
+        default=True, help_text=_("Off: calls are refused at once, in runs under way too.")
+    )
+    transport = models.CharField(
+        max_length=10, choices=McpTransport.choices, default=McpTransport.STDIO
+    )
+    command = models.CharField(
+        max_length=500, blank=True, help_text=_("The program, as mcp-server-time.")
+    )
+    arguments = models.JSONField(
+        default=list, blank=True, help_text=_('What it is given, as ["--local-timezone", "UTC"].')
+    )
+    toolbox = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text=_("The Python environment that has the program. Empty: the system's."),
+    )
+    network = models.CharField(
+        max_length=20, choices=NetworkChoice.choices, default=NetworkChoice.NONE
+    )
+    allowed_hosts = models.JSONField(
+        default=list, blank=True, help_text=_('What the allow-list holds, as ["api.example.com"].')
+    )
+    sees_files = models.BooleanField(
+        default=False,
+        help_text=_("It may read the files of the conversation; it never changes them."),
+    )
+    url = models.CharField(max_length=500, blank=True, help_text=_("As https://host/mcp."))
+    secret_names = models.JSONField(default=list, blank=True, editable=False)
+    secrets = SecretTextField(editable=False, blank=True)
+    call_seconds = models.PositiveSmallIntegerField(
+        default=60,
+        validators=[MinValueValidator(1), MaxValueValidator(600)],
+        help_text=_("How long one call may take."),
+    )
+    tools = JSONTextField(default=list, editable=False)
+    pinned_at = models.DateTimeField(null=True, blank=True, editable=False)
+    pinned_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+    )
+    found = JSONTextField(null=True, editable=False)
+    found_digest = models.CharField(max_length=64, blank=True, editable=False)
+    found_refused = JSONTextField(default=list, editable=False)
+    checked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    problem = models.TextField(blank=True, editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["slug"]
+        verbose_name = _("MCP server")
+        permissions = [
+            ("configure_mcpserver", _("Can define MCP servers and give them to agents")),
+            ("accept_mcp_tools", _("Can accept the tools of MCP servers")),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,141 @@
+"""Which MCP servers there are for whom, and how a server's list differs from what was accepted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agents.mcp.names import offered_name
+from agents.models import Agent, McpServer
+from memory.scanner import Finding, scan
+
+Change = Literal["new", "changed", "gone", "same"]
+LONGEST_SCANNED = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDifference:
+    """One tool: as it is pinned (`before`), and as the server says now (`after`)."""
+
+    name: str
+    offered: str
+    change: Change
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+    def text(self, side: Literal["before", "after"]) -> str:
+        """What is said of it, to be read and compared. Not to be shown as it is."""
+        said = self.before if side == "before" else self.after
+        return "" if said is None else tool_text(said)
+
+    def findings(self) -> list[Finding]:
+        """What a reader should look at in what is new."""
+        return scan(self.text("after")[:LONGEST_SCANNED]) if self.change != "gone" else []
+
+
+def tool_text(said: Mapping[str, Any]) -> str:
+    """All that a server says of a tool, in one form."""
+    parts = [f"title: {said['title']}"] if said["title"] else []
+    parts.append(said["description"])
+    parts.append("input: " + json.dumps(said["input_schema"], ensure_ascii=False, indent=1))
+    if said["annotations"]:
+        parts.append("hints: " + json.dumps(said["annotations"], ensure_ascii=False, indent=1))
+    return "\n".join(parts)
+
+
+def differences(row: McpServer) -> list[ToolDifference]:
+    """Each tool of the pin and of what was found last; of one that was not asked, the pin."""
+    pinned = {tool["name"]: tool for tool in row.tools}
+    if row.found is None:
+        return [_difference(row, name, tool, tool) for name, tool in pinned.items()]
+    found = {tool["name"]: tool for tool in row.found}
+    names = dict.fromkeys([*found, *pinned])
+    return [_difference(row, name, pinned.get(name), found.get(name)) for name in names]
+
+
+def _difference(
+    row: McpServer, name: str, before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> ToolDifference:
+    change: Change = "same"
+    if before is None:
+        change = "new"
+    elif after is None:
+        change = "gone"
+    elif before["digest"] != after["digest"]:
+        change = "changed"
+    return ToolDifference(name, offered_name(row.slug, name), change, before, after)
+
+
+def status_of(row: McpServer) -> str:
+    """In a few words, for lists."""
+    if not row.enabled:
+        return "off"
+    if row.problem:
+        return "not reached"
+    if row.found is not None and any(each.change != "same" for each in differences(row)):
+        return "to be accepted" if row.tools else "new: to be accepted"
+    return f"{len(row.tools)} tools" if row.tools else "no tools fetched yet"
+
+
+def assigned(entries: object) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    """(slug, the tools of it that an agent has, None for all) for what `Agent.mcp_servers` holds.
+
+    Raises `ValueError` that says what is wrong, after the number of the entry.
+    """
+    if not isinstance(entries, list):
+        raise ValueError('Give a list, as ["time", {"server": "git", "tools": ["git_log"]}].')
+    seen: set[str] = set()
+    for number, entry in enumerate(entries):
+        tools: tuple[str, ...] | None = None
+        slug = entry
+        if isinstance(entry, dict) and set(entry) == {"server", "tools"}:
+            slug, given = entry["server"], entry["tools"]
+            if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+                raise ValueError(f"{number}: “tools” must be a list of names.")
+            tools = tuple(given)
+        if not isinstance(slug, str):
+            raise ValueError(
+                f"{number}: Write the name of a server, or an object with “server” and “tools”."
+            )
+        if slug in seen:
+            raise ValueError(f"{number}: {slug!r} is there twice.")
+        seen.add(slug)
+        yield slug, tools
+
+
+def servers_named_in(entries: object) -> set[str]:
+    """The slugs in what an agent has; nothing of what is malformed."""
+    try:
+        return {slug for slug, _ in assigned(entries)}
+    except ValueError:
+        return set()
+
+
+def offered_names(entries: object) -> set[str]:
+    """What models call all accepted tools of the servers that an agent has."""
+    slugs = servers_named_in(entries) if entries else ()
+    rows = McpServer.objects.filter(slug__in=slugs).only("slug", "tools") if slugs else ()
+    return {offered_name(row.slug, tool["name"]) for row in rows for tool in row.tools}
+
+
+def agents_with(slug: str, agents: Iterable[Agent]) -> list[str]:
+    """The slugs of those of `agents` that have this server, in order."""
+    return sorted(agent.slug for agent in agents if slug in servers_named_in(agent.mcp_servers))
+
+
+def server_of_run(agent_id: str, slug: str, tool: str) -> tuple[McpServer, dict[str, Any]] | None:
+    """The server and what is pinned of the tool, if the agent has both now. None otherwise."""
+    agent = Agent.objects.only("mcp_servers").filter(pk=agent_id).first()
+    row = McpServer.objects.filter(slug=slug, enabled=True).first()
+    if agent is None or row is None:
+        return None
+    try:
+        given = dict(assigned(agent.mcp_servers))
+    except ValueError:
+        return None
+    if slug not in given or (given[slug] is not None and tool not in (given[slug] or ())):
+        return None
+    pinned = next((each for each in row.tools if each["name"] == tool), None)
+    return None if pinned is None else (row, pinned)

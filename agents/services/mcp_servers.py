@@ -1,0 +1,207 @@
+"""Defining MCP servers. Secrets are encrypted here and never given back to a door."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+from agents.conf import vel_settings
+from agents.models import Agent, McpServer, McpTransport
+from agents.secret_text import HIDDEN, SecretText
+from agents.selectors.mcp_servers import agents_with
+from agents.selectors.visible import Person
+from agents.services.audit import changes_between, fields_of, record
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from agents.services.webhook_address import WebhookAddress, Wording, parse_outside_url
+from sandbox.egress.rules import RuleError, parse_allowlist
+
+CONFIGURE_MCP = "agents.configure_mcpserver"
+MAX_ARGUMENTS = 50
+MAX_SECRETS = 30
+LONGEST_ARGUMENT = 8_000
+LONGEST_SECRET = 8_000
+_TOLD = (
+    "slug",
+    "description",
+    "enabled",
+    "transport",
+    "command",
+    "arguments",
+    "toolbox",
+    "network",
+    "allowed_hosts",
+    "sees_files",
+    "url",
+    "secret_names",
+    "call_seconds",
+)
+"""Fields that the audit log names. Never the secrets."""
+_WORDS = Wording("the MCP server", "MCP servers are reached", "one", "VEL_MCP_PRIVATE_HOSTS")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_HEADER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
+_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_OWN_HEADERS = frozenset(
+    {
+        *("host", "connection", "content-length", "content-type", "transfer-encoding", "upgrade"),
+        *("accept", "accept-encoding", "mcp-session-id", "mcp-protocol-version", "last-event-id"),
+    }
+)
+
+
+def may_configure(user: Person) -> bool:
+    """Whether `user` may define servers and give them to agents."""
+    return isinstance(user, PermissionsMixin) and user.has_perm(CONFIGURE_MCP)
+
+
+def must_configure(by: Person) -> None:
+    """Raises `NotAllowed` for who may not define servers."""
+    if not may_configure(by):
+        raise NotAllowed(f"Defining MCP servers needs the permission {CONFIGURE_MCP}.")
+
+
+def server_address(url: str) -> WebhookAddress:
+    """The parts of a server's URL. Raises `InvalidRequest`."""
+    return parse_outside_url(url, vel_settings().MCP_PRIVATE_HOSTS, _WORDS)
+
+
+@sensitive_variables("secrets")
+def check_server(server: McpServer, secrets: Mapping[str, str] | None) -> None:
+    """Raises `InvalidRequest` that names the field, as `save_server` would, without a secret."""
+    try:
+        server.full_clean(exclude=["secrets", "tools", "found", "found_refused", "created_by"])
+    except ValidationError as error:
+        field, problems = next(iter(error.message_dict.items()))
+        raise _invalid("" if field == "__all__" else field, str(problems[0])) from None
+    if server.transport == McpTransport.STDIO:
+        _check_program(server)
+    else:
+        try:
+            server_address(server.url)
+        except InvalidRequest as problem:
+            raise _invalid("url", problem.message) from None
+        if server.command or server.arguments:
+            raise _invalid("command", "A server over HTTP has a URL and no program.")
+    if secrets is not None:
+        _check_secrets(server, secrets)
+
+
+@sensitive_variables("secrets")
+@transaction.atomic
+def save_server(
+    server: McpServer, *, by: Person, secrets: Mapping[str, str] | None = None
+) -> McpServer:
+    """Store a server. `secrets` are all it has from now on: variables of its program's
+    environment, or headers of its requests; None leaves those that it has.
+
+    Raises `NotAllowed`, and `InvalidRequest` that names the field.
+    """
+    must_configure(by)
+    check_server(server, secrets)
+    stored = McpServer.objects.select_for_update().filter(pk=server.pk).first()
+    if stored is not None and stored.slug != server.slug:
+        raise _invalid("slug", "The slug stays: agents know the server by it.")
+    is_other = stored is not None and stored.transport != server.transport
+    if is_other and server.secret_names and secrets is None:
+        raise _invalid("secrets", "Enter the secrets again for the other transport.")
+    if secrets is not None:
+        server.secret_names = sorted(secrets)
+        server.secrets = SecretText.seal(json.dumps(dict(secrets))) if secrets else SecretText("")
+    elif stored is None:
+        server.secrets = SecretText("")
+    if stored is None:
+        server.created_by_id = by.pk
+    else:  # what the row has of a person's acceptance is not this form's to change
+        for name in ("tools", "pinned_at", "pinned_by_id", "found", "found_digest"):
+            setattr(server, name, getattr(stored, name))
+    before = None if stored is None else fields_of(stored, *_TOLD)
+    changes = changes_between(before, fields_of(server, *_TOLD))
+    if secrets is not None and (secrets or before is not None):
+        changes["secrets"] = (HIDDEN, "another (secret)" if secrets else "")
+    server.save()
+    action = "mcp_server.created" if stored is None else "mcp_server.changed"
+    record(action, server, name=server.slug, by=by, changes=changes)
+    return server
+
+
+@transaction.atomic
+def remove_server(server_id: str, *, by: Person) -> None:
+    """Delete a server that no agent has. Raises `Conflict` that names those that do."""
+    must_configure(by)
+    row = McpServer.objects.select_for_update().filter(pk=server_id).first()
+    if row is None:
+        raise NotFound("There is no such MCP server.")
+    users = agents_with(row.slug, Agent.objects.exclude(mcp_servers=[]))
+    if users:
+        raise Conflict(
+            f"These agents have it: {', '.join(users[:10])}. Take it from them first, or clear "
+            "its “enabled”.",
+            code="mcp_server_in_use",
+        )
+    record("mcp_server.removed", row, name=row.slug, by=by)
+    row.delete()
+
+
+@sensitive_variables()
+def secrets_of(server: McpServer) -> dict[str, str]:
+    """Decrypted. Raises `SecretUnreadable`."""
+    if not server.secret_names:
+        return {}
+    found: dict[str, str] = json.loads(server.secrets.reveal())
+    return found
+
+
+def _check_program(server: McpServer) -> None:
+    if not server.command.strip() or "\x00" in server.command:
+        raise _invalid("command", "Give the program to run, as mcp-server-time.")
+    if server.url:
+        raise _invalid("url", "A program in the sandbox has no URL.")
+    given: Any = server.arguments
+    if not isinstance(given, list) or len(given) > MAX_ARGUMENTS:
+        raise _invalid("arguments", f"Give a list of at most {MAX_ARGUMENTS} texts.")
+    for each in given:
+        if not isinstance(each, str) or len(each) > LONGEST_ARGUMENT or not _is_text(each):
+            raise _invalid("arguments", f"Each is a text of at most {LONGEST_ARGUMENT} characters.")
+    try:
+        if not isinstance(server.allowed_hosts, list):
+            raise RuleError('Give a list of hosts, as ["pypi.org", "*.example.org"].')
+        parse_allowlist(server.allowed_hosts)
+    except RuleError as error:
+        raise _invalid("allowed_hosts", str(error)) from None
+
+
+@sensitive_variables("secrets", "value")
+def _check_secrets(server: McpServer, secrets: Mapping[str, str]) -> None:
+    if len(secrets) > MAX_SECRETS:
+        raise _invalid("secrets", f"There may be {MAX_SECRETS}.")
+    is_http = server.transport == McpTransport.HTTP
+    names: set[str] = set()
+    for name, value in secrets.items():
+        form = _HEADER if is_http else _VARIABLE
+        shown = f"{name[:40]!r}"
+        if not form.fullmatch(name) or name.lower() in names:
+            what = "header" if is_http else "variable"
+            raise _invalid("secrets", f"{shown} is no name of a {what}, or is there twice.")
+        if is_http and name.lower() in _OWN_HEADERS:
+            raise _invalid("secrets", f"The header {shown} is set by Vel.")
+        if not value or len(value) > LONGEST_SECRET:
+            raise _invalid("secrets", f"The value of {shown} is empty or too long.")
+        if is_http and not _VALUE.fullmatch(value):
+            raise _invalid("secrets", f"The value of {shown} has characters no header can have.")
+        if not _is_text(value):
+            raise _invalid("secrets", f"The value of {shown} holds a NUL or half a character.")
+        names.add(name.lower() if is_http else name)
+
+
+def _is_text(text: str) -> bool:
+    return not any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text)
+
+
+def _invalid(field: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(f"{field}: {reason}" if field else reason, code="invalid_mcp_server")

@@ -1,0 +1,44 @@
+"""The doctor's look at MCP servers. Imported once Django is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from agents.conf import vel_settings
+from agents.models import McpServer
+from agents.selectors.mcp_servers import status_of
+from sandbox.toolbox_find import toolbox_names
+from velproject.doctor import Finding, Level
+
+
+def check_mcp_servers() -> Iterator[Finding]:
+    """Those that are on: what each lacks. No server is started or asked."""
+    rows = list(McpServer.objects.filter(enabled=True).defer("secrets"))
+    if rows and find_spec("mcp") is None:
+        yield Finding(
+            "MCP servers",
+            Level.BROKEN,
+            f"{len(rows)} are defined, and the package mcp is not installed",
+            "pip install 'vel[mcp]'",
+        )
+        return
+    toolboxes = toolbox_names(vel_settings().toolboxes)
+    for row in rows:
+        subject = f"MCP server {row.slug}"
+        if row.toolbox and row.toolbox not in toolboxes:
+            yield Finding(
+                subject,
+                Level.BROKEN,
+                f"its toolbox {row.toolbox!r} is not on this host",
+                f"vel toolbox create {row.toolbox} PACKAGE…",
+            )
+        elif row.found is not None or not row.tools:
+            yield Finding(
+                subject,
+                Level.NOTE,
+                status_of(row),
+                "Look at its tools in the admin and accept them there.",
+            )
+        else:
+            yield Finding(subject, Level.OK, status_of(row))
