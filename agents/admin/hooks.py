@@ -1,0 +1,215 @@
+"""Webhooks that start runs: who has which, what came in, pausing, and new secrets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import SealedAdmin, person, tag
+from agents.admin.trigger_text import may_define, rows_table, run_link
+from agents.hidden_text import visible
+from agents.models import Hook, HookRefusal
+from agents.services.errors import ServiceError
+from agents.services.hooks import (
+    DayBudget,
+    budget_of,
+    change_hook,
+    check_hook,
+    create_hook,
+    delete_hook,
+    enable_hook,
+    rotate_secret,
+)
+
+SHOWN_DELIVERIES = 30
+SHOWN_REFUSALS = 30
+_LIMITS = ("max_tokens_a_day", "max_cost_a_day")
+
+
+class HookForm(forms.ModelForm):
+    """A webhook without its secret, which is made here and never read or typed."""
+
+    owner_default: Any = None
+    max_tokens_a_day = forms.IntegerField(min_value=0, required=False)
+    max_cost_a_day = forms.DecimalField(
+        min_value=0, max_digits=12, decimal_places=6, required=False, help_text="US dollars."
+    )
+
+    class Meta:
+        model = Hook
+        fields = [
+            "name",
+            "owner",
+            "agent",
+            "message",
+            "signing",
+            "thread_policy",
+            "per_minute",
+            "is_enabled",
+        ]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        budget = budget_of(self.instance) if self.instance.owner_id is not None else None
+        if budget is not None:
+            self.initial["max_tokens_a_day"] = budget.max_tokens
+            self.initial["max_cost_a_day"] = budget.max_cost
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if self.errors:
+            return data
+        known = {name: value for name, value in data.items() if name not in _LIMITS}
+        row = Hook(**{"owner": self.owner_default, **known})
+        if self.instance.owner_id is not None:
+            row.owner, row.signing = self.instance.owner, self.instance.signing
+        try:
+            check_hook(row)
+        except ServiceError as error:
+            raise ValidationError(error.message) from None
+        return data
+
+
+@admin.register(Hook)
+class HookAdmin(SealedAdmin):
+    """Saves go through services. Operators pause and delete those of others."""
+
+    form = HookForm
+    list_display = ["shown_name", "owner", "agent", "signing", "state", "created_at"]
+    list_filter = ["is_enabled", "signing", "agent"]
+    list_select_related = ["owner", "agent"]
+    search_fields = ["name", "^id", f"owner__{get_user_model().USERNAME_FIELD}"]
+    ordering = ["-id"]
+    actions = ["new_secret", "pause", "go_on"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj) and may_define(
+            request, obj
+        )
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request, obj) and (
+            admin.ModelAdmin.has_change_permission(self, request, obj)
+        )
+
+    def get_fields(self, request: HttpRequest, obj: Hook | None = None) -> list[Any]:
+        fields = [*HookForm.Meta.fields, "max_tokens_a_day", "max_cost_a_day"]
+        if obj is None:
+            if not request.user.is_superuser:
+                fields.remove("owner")
+            return fields
+        if not self.has_change_permission(request, obj):
+            fields = list(HookForm.Meta.fields)
+        return [*fields, "address", "former_until", "deliveries_table", "refusals_table"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Hook | None = None) -> list[Any]:
+        if obj is None:
+            return []
+        tables = ["address", "former_until", "deliveries_table", "refusals_table"]
+        return ["owner", "signing", *tables]
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        made = super().get_form(request, *args, **kwargs)
+        made.owner_default = request.user  # type: ignore[attr-defined]  # the form's own
+        return made
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"owner": request.user.pk}
+
+    def save_model(self, request: HttpRequest, obj: Hook, form: Any, change: bool) -> None:
+        by = person(request)
+        limits = DayBudget(
+            form.cleaned_data.get("max_tokens_a_day"), form.cleaned_data.get("max_cost_a_day")
+        )
+        if change:
+            change_hook(obj, by=by, budget=limits)
+            return
+        if obj.owner_id is None or not request.user.is_superuser:
+            obj.owner_id = by.pk
+        self._show(request, obj, create_hook(obj, by=by, budget=limits))
+
+    def delete_model(self, request: HttpRequest, obj: Hook) -> None:
+        delete_hook(obj.pk, by=person(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
+        for row in queryset:
+            delete_hook(row.pk, by=person(request))
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Deliveries and budget go with it; who may delete it needs no right to them."""
+        deleted, counts, _, protected = super().get_deleted_objects(objs, request)
+        return deleted, counts, set(), protected
+
+    @admin.display(description="name", ordering="name")
+    def shown_name(self, row: Hook) -> str:
+        return visible(row.name)
+
+    @admin.display(description="status", ordering="is_enabled")
+    def state(self, row: Hook) -> SafeString:
+        return tag("completed", "enabled") if row.is_enabled else tag("cancelled", "paused")
+
+    @admin.display(description="path that senders post to")
+    def address(self, row: Hook) -> str:
+        return f"/hooks/{row.pk}"
+
+    @admin.display(description="last requests")
+    def deliveries_table(self, row: Hook) -> SafeString | str:
+        shown = [
+            (
+                each.created_at.isoformat(timespec="seconds"),
+                each.key,
+                each.size,
+                each.get_outcome_display(),
+                each.detail,
+                each.repeats,
+                run_link(each.run_id),
+            )
+            for each in row.deliveries.all()[:SHOWN_DELIVERIES]
+        ]
+        return rows_table(("came", "id", "bytes", "outcome", "why", "again", "run"), shown)
+
+    @admin.display(description="turned away")
+    def refusals_table(self, row: Hook) -> SafeString | str:
+        rows = HookRefusal.objects.filter(subject=row.pk)[:SHOWN_REFUSALS]
+        shown = [(each.day, each.reason, each.count) for each in rows]
+        return rows_table(("day", "why", "times"), shown)
+
+    @admin.action(description="Make a new secret", permissions=["change"])
+    def new_secret(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
+        for row in self.chosen(request, queryset):
+            try:
+                self._show(request, row, rotate_secret(row.pk, by=person(request)))
+            except ServiceError as error:
+                self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
+
+    @admin.action(description="Pause", permissions=["change"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
+        self._enable(request, queryset, enabled=False)
+
+    @admin.action(description="Go on", permissions=["change"])
+    def go_on(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
+        self._enable(request, queryset, enabled=True)
+
+    def _enable(self, request: HttpRequest, queryset: QuerySet[Hook], *, enabled: bool) -> None:
+        for row in self.chosen(request, queryset):
+            enable_hook(row.pk, enabled, by=person(request))
+            self.report(request, f"{visible(row.name)}: {'goes on' if enabled else 'paused'}.")
+
+    def _show(self, request: HttpRequest, row: Hook, secret: str) -> None:
+        self.message_user(
+            request,
+            f"The secret of {visible(row.name)} is {secret} Give it to the sender now: it cannot "
+            "be shown again.",
+            messages.WARNING,
+        )

@@ -1,0 +1,47 @@
+"""What the admin's pages of schedules and webhooks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.hidden_text import visible
+from agents.models import Run
+
+
+def run_link(run_id: str | None) -> SafeString | str:
+    """To the run's page in the admin."""
+    if run_id is None:
+        return "-"
+    address = reverse(f"admin:agents_{Run._meta.model_name}_change", args=[run_id])
+    return format_html('<a href="{}">{}</a>', address, run_id)
+
+
+def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> SafeString | str:
+    """A small table of text; nothing in it is markup but what `run_link` makes."""
+    if not rows:
+        return "none yet"
+    cells = "<td>{}</td>" * len(headings)
+    body = SafeString("").join(
+        format_html(
+            f"<tr>{cells}</tr>",
+            *(cell if isinstance(cell, SafeString) else visible(str(cell)) for cell in row),
+        )
+        for row in rows
+    )
+    head = SafeString("").join(format_html("<th>{}</th>", heading) for heading in headings)
+    return format_html(
+        '<table class="vel-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', head, body
+    )
+
+
+def may_define(request: HttpRequest, row: models.Model | None) -> bool:
+    """Whether the form may be saved: a trigger acts as its owner, so only that one or a superuser
+    says what it does."""
+    user = request.user
+    return row is None or user.is_superuser or getattr(row, "owner_id", None) == user.pk

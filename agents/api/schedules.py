@@ -1,0 +1,160 @@
+"""A person's own schedules."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.operations import LOCATION, Page, operation
+from agents.api.pages import page_of
+from agents.api.serializers.schedules import (
+    FiringShape,
+    NewScheduleBody,
+    ScheduleBody,
+    ScheduleShape,
+    StartedRunShape,
+)
+from agents.api.serializers.strict import PageQuery, read_body, read_query
+from agents.api.serializers.triggers import TriggerListQuery, lookups_of
+from agents.models import Schedule, TokenScope
+from agents.selectors.visible import schedules_for
+from agents.services.errors import NotFound
+from agents.services.schedule_firing import fire_now
+from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
+from agents.services.trigger_rights import find_agent
+
+
+class Schedules(ApiView):
+    """`GET /schedules`: newest first. `POST /schedules`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
+
+    @operation(
+        "list_schedules",
+        "List your schedules",
+        query=TriggerListQuery,
+        answer=Page(ScheduleShape),
+    )
+    def get(self, request: Request) -> Response:
+        query = read_query(TriggerListQuery, request)
+        rows = schedules_for(person(request)).filter(**lookups_of(query))
+        return page_of(
+            rows.select_related("agent"),
+            ScheduleShape().to_representation,
+            by="id",
+            descending=True,
+            cursor=query.get("cursor"),
+            limit=query["limit"],
+        )
+
+    @operation(
+        "create_schedule",
+        "Make a schedule",
+        body=NewScheduleBody,
+        answers={201: ScheduleShape},
+        errors=(404, 409),
+        headers=(LOCATION,),
+    )
+    def post(self, request: Request) -> Response:
+        user = person(request)
+        schedule = _with(Schedule(owner_id=user.pk), read_body(NewScheduleBody, request), user)
+        save_schedule(schedule, by=user)
+        where = f"{request.path}/{schedule.pk}"
+        return Response(ScheduleShape(schedule).data, status=201, headers={"Location": where})
+
+
+class OneSchedule(ApiView):
+    """`GET`, `PATCH` and `DELETE /schedules/{id}`"""
+
+    scopes: ClassVar = {
+        "GET": TokenScope.READ,
+        "PATCH": TokenScope.MANAGE,
+        "DELETE": TokenScope.MANAGE,
+    }
+
+    @operation("get_schedule", "Read a schedule", answer=ScheduleShape)
+    def get(self, request: Request, schedule_id: str) -> Response:
+        return Response(ScheduleShape(_own(request, schedule_id)).data)
+
+    @operation(
+        "change_schedule",
+        "Change a schedule",
+        body=ScheduleBody,
+        answer=ScheduleShape,
+        description="`enabled` false pauses it; what was due meanwhile is not made up for.",
+    )
+    def patch(self, request: Request, schedule_id: str) -> Response:
+        user = person(request)
+        schedule = _own(request, schedule_id)
+        body = read_body(ScheduleBody, request)
+        if set(body) == {"enabled"}:  # also where its agent is not the person's any more
+            return Response(
+                ScheduleShape(enable_schedule(schedule.pk, body["enabled"], by=user)).data
+            )
+        return Response(ScheduleShape(save_schedule(_with(schedule, body, user), by=user)).data)
+
+    @operation("delete_schedule", "Delete a schedule", answers={204: None})
+    def delete(self, request: Request, schedule_id: str) -> Response:
+        delete_schedule(_own(request, schedule_id).pk, by=person(request))
+        return Response(status=204)
+
+
+class RunSchedule(ApiView):
+    """`POST /schedules/{id}/run`: once, now."""
+
+    scopes: ClassVar = {"POST": TokenScope.RUN}
+
+    @operation(
+        "run_schedule",
+        "Start a schedule's run now",
+        answers={201: StartedRunShape},
+        errors=(400, 409),
+    )
+    def post(self, request: Request, schedule_id: str) -> Response:
+        run = fire_now(_own(request, schedule_id).pk, by=person(request))
+        return Response({"run": run.pk}, status=201)
+
+
+class Firings(ApiView):
+    """`GET /schedules/{id}/firings`: newest first; the last 200 are kept."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_firings",
+        "What became of a schedule's times",
+        query=PageQuery,
+        answer=Page(FiringShape),
+    )
+    def get(self, request: Request, schedule_id: str) -> Response:
+        query = read_query(PageQuery, request)
+        return page_of(
+            _own(request, schedule_id).firings.all(),
+            FiringShape().to_representation,
+            by="id",
+            descending=True,
+            cursor=query.get("cursor"),
+            limit=query["limit"],
+        )
+
+
+def _own(request: Request, schedule_id: str) -> Schedule:
+    rows = schedules_for(person(request)).select_related("agent", "owner")
+    schedule = rows.filter(pk=schedule_id).first()
+    if schedule is None:
+        raise NotFound(f"You have no schedule {schedule_id!r}.")
+    return schedule
+
+
+def _with(schedule: Schedule, body: dict[str, Any], user: AbstractBaseUser) -> Schedule:
+    if "agent" in body:
+        schedule.agent = find_agent(body.pop("agent"), user)
+    if "enabled" in body:
+        schedule.is_enabled = body.pop("enabled")
+    for name, value in body.items():
+        setattr(schedule, name, value)
+    return schedule

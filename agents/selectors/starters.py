@@ -1,0 +1,35 @@
+"""What began a run: a person, a schedule, a webhook, or an agent that delegated."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from agents.models import Run
+
+STARTERS = ("person", "schedule", "hook", "agent")
+
+
+def kind_of_starter(run: Run) -> str:
+    """One of `STARTERS`. Subagents of a scheduled run are an agent's all the same."""
+    if run.parent_id is not None:
+        return "agent"
+    return run.source if run.source in ("schedule", "hook") else "person"
+
+
+def started_by(run: Run) -> dict[str, str | None]:
+    """`{kind, id, name}`; the id and name of a schedule or webhook that is still there."""
+    trigger = run.schedule or run.hook
+    return {
+        "kind": kind_of_starter(run),
+        "id": trigger.pk if trigger is not None else None,
+        "name": trigger.name if trigger is not None else None,
+    }
+
+
+def of_starter(kind: str) -> Q:
+    """The runs that this kind began."""
+    if kind == "agent":
+        return Q(parent__isnull=False)
+    if kind in ("schedule", "hook"):
+        return Q(parent=None, source=kind)
+    return Q(parent=None) & ~Q(source__in=("schedule", "hook"))

@@ -1,0 +1,113 @@
+"""A request that was let in becomes a run: once, however often it is sent."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents.models import DeliveryOutcome, Hook, HookDelivery, Run, Thread, ThreadPolicy
+from agents.selectors.visible import threads_for
+from agents.services.errors import Conflict, NotFound, ServiceError
+from agents.services.hooks import locked_hook
+from agents.services.request_rates import wait_for
+from agents.services.runs import RunRequest, create_run
+from agents.services.trigger_rights import check_can_start
+from agents.triggers.signatures import TOLERANCE
+from agents.triggers.template import clock_values, filled_from_outside
+
+KEPT_DELIVERIES = 10_000
+"""Of one hook; with them goes the memory of what was sent before."""
+_PRUNE_EVERY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """`run` is None where none was started, and `problem` says why; or where it was erased.
+
+    `repeated`: the request had come before, and this is what it led to then.
+    """
+
+    run: str | None
+    repeated: bool = False
+    problem: ServiceError | None = None
+    wait: int = 0
+
+
+def deliver(hook: Hook, key: str, body: bytes, content: Any) -> Delivered:
+    """Start a run with `content` (JSON, or a text), or find the one that was started before.
+
+    `wait` is more than 0 where it is one request too many in this minute: nothing is kept of it.
+    Raises `Conflict` for a key that came with another body.
+    """
+    digest = hashlib.sha256(body).hexdigest()
+    known = HookDelivery.objects.filter(hook=hook, key=key, outcome=DeliveryOutcome.STARTED)
+    if not known.exists() and (wait := wait_for(f"hook:{hook.pk}", hook.per_minute)):
+        return Delivered(None, wait=wait)
+    return _deliver(hook.pk, key, digest, len(body), content)
+
+
+@transaction.atomic
+def _deliver(hook_id: str, key: str, digest: str, size: int, content: Any) -> Delivered:
+    # Locked: of two requests with one key the second finds the row of the first.
+    hook = locked_hook(hook_id)
+    row = HookDelivery.objects.filter(hook=hook, key=key).first()
+    if row is not None and row.body_sha256 != digest:
+        raise Conflict("This id came with another body before.", code="delivery_mismatch")
+    if row is not None and row.outcome == DeliveryOutcome.STARTED:
+        HookDelivery.objects.filter(pk=row.pk).update(repeats=F("repeats") + 1)
+        return Delivered(row.run_id, repeated=True)
+    if row is None:
+        row = HookDelivery(hook=hook, key=key, body_sha256=digest, size=size)
+    else:
+        row.repeats += 1
+    try:
+        with transaction.atomic():
+            row.run = _start(hook, content)
+    except ServiceError as error:
+        row.outcome, row.reason = DeliveryOutcome.REFUSED, error.code[:50]
+        row.detail = error.message
+        row.save()
+        return Delivered(None, problem=error)
+    row.outcome, row.reason, row.detail = DeliveryOutcome.STARTED, "", ""
+    row.save()
+    if row.pk % _PRUNE_EVERY == 0:
+        _prune(hook)
+    return Delivered(row.run_id)
+
+
+def _start(hook: Hook, content: Any) -> Run:
+    if not hook.is_enabled:
+        raise NotFound("It was paused in this moment.", code="paused")
+    check_can_start(hook, hook_id=hook.pk)
+    values = {**clock_values(timezone.now()), "hook": hook.name}
+    goes_on = hook.thread_policy == ThreadPolicy.ONE
+    mine = threads_for(hook.owner).filter(pk=hook.thread_id, agent=hook.agent_id)
+    thread = hook.thread_id if goes_on and mine.exists() else None
+    request = RunRequest(
+        agent=hook.agent.slug,
+        message=filled_from_outside(hook.message, values, content, hook=hook.name),
+        thread=thread,
+        queue=goes_on,
+        source="hook",
+        hook=hook,
+    )
+    run = create_run(request, owner=hook.owner).run
+    if thread is None:
+        Thread.objects.filter(pk=run.thread_id).update(title=hook.name)
+    if goes_on and thread is None:
+        Hook.objects.filter(pk=hook.pk).update(thread=run.thread_id)
+    return run
+
+
+def _prune(hook: Hook) -> None:
+    """Never those that could still be sent again in time."""
+    newest_first = hook.deliveries.order_by("-id").values_list("pk", flat=True)
+    oldest_kept = newest_first[KEPT_DELIVERIES - 1 : KEPT_DELIVERIES].first()
+    in_time = timezone.now() - timedelta(seconds=4 * TOLERANCE)
+    hook.deliveries.filter(pk__lt=oldest_kept or 0, created_at__lt=in_time).delete()

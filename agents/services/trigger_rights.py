@@ -1,0 +1,75 @@
+"""Who may have runs started in somebody's name, and whether that still holds when one is due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import PermissionsMixin
+
+from agents.models import Agent, Hook, Schedule
+from agents.selectors.visible import agents_for
+from agents.services.budget_left import spent_budget
+from agents.services.errors import InvalidRequest, NotAllowed, NotFound
+from agents.services.tokens import check_name
+
+Trigger = Schedule | Hook
+
+
+class CannotStart(NotAllowed):
+    """A run that was due is not started. `code`: owner_inactive, agent_lost or budget_spent."""
+
+    code = "cannot_start"
+
+
+def check_may_define(trigger: Trigger, by: AbstractBaseUser) -> None:
+    """Raise `NotAllowed` unless `by` is the owner, or a superuser: it acts as its owner."""
+    if trigger.owner_id != by.pk and not _is_superuser(by):
+        raise NotAllowed("Only its owner says what is started in the owner's name.")
+
+
+def check_may_stop(trigger: Trigger, by: AbstractBaseUser) -> None:
+    """Raise `NotAllowed` unless `by` may pause and delete it: the owner, or an operator."""
+    permission = f"agents.change_{trigger._meta.model_name}"
+    is_operator = isinstance(by, PermissionsMixin) and by.has_perm(permission)
+    if trigger.owner_id != by.pk and not is_operator:
+        raise NotAllowed(f"This is for its owner and for people with {permission}.")
+
+
+def check_trigger(trigger: Trigger) -> None:
+    """Raise `InvalidRequest` for a name that is none, `NotFound` for an agent not the owner's."""
+    if not trigger.name.strip():
+        raise InvalidRequest("name: Give it a name that says what it is for.")
+    try:
+        check_name(trigger.name)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"name: {error.message}") from None
+    if not agents_for(trigger.owner).filter(pk=trigger.agent_id).exists():
+        raise NotFound("There is no such agent that the owner may use.", code="unknown_agent")
+
+
+def find_agent(slug: str, user: AbstractBaseUser) -> Agent:
+    """Raises `NotFound`."""
+    agent = agents_for(user).filter(slug=slug).first()
+    if agent is None:
+        raise NotFound(f"There is no agent {slug!r} that you may use.", code="unknown_agent")
+    return agent
+
+
+def check_can_start(trigger: Trigger, *, hook_id: str | None = None) -> None:
+    """The owner's rights and budgets as they are now. Raises `CannotStart`."""
+    owner: Any = trigger.owner
+    if not owner.is_active:
+        raise CannotStart("Its owner's account is not active.", code="owner_inactive")
+    if not agents_for(owner).filter(pk=trigger.agent_id).exists():
+        raise CannotStart(
+            "Its owner may not use the agent any more, or nobody may.", code="agent_lost"
+        )
+    zone = trigger.thread.time_zone if trigger.thread is not None else ""
+    spent = spent_budget(trigger.agent_id, trigger.owner_id, time_zone=zone, hook_id=hook_id)
+    if spent is not None:
+        raise CannotStart(f"The budget of {spent.of} is used up for now.", code="budget_spent")
+
+
+def _is_superuser(user: AbstractBaseUser) -> bool:
+    return isinstance(user, PermissionsMixin) and user.is_superuser

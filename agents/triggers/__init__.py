@@ -1,0 +1,1 @@
+"""What starts runs without a person: times, message templates and signatures. No rows here."""

@@ -1,0 +1,140 @@
+"""Who sent a request: HMAC-SHA256 over what a sender signs, in four spellings.
+
+Each spelling says what is signed and what a request cannot be sent again with. Where the signed
+text has parts, none may hold the separator, so that no other request reads the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+TOLERANCE = 300
+"""Seconds that a request's time may differ from ours, either way."""
+MOST_SIGNATURES = 10
+"""Of one request; further ones are not looked at."""
+PREFIX = "whsec_"
+SHORTEST_SECRET, LONGEST_SECRET = 16, 200
+
+_ID = re.compile(r"[A-Za-z0-9_:/+=-]{1,150}")
+_SECONDS = re.compile(r"[0-9]{1,12}")
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a request claims. `at` is its time and `message_id` its name, if they are signed."""
+
+    content: bytes
+    signatures: tuple[bytes, ...]
+    at: int | None
+    message_id: str = ""
+
+    @property
+    def key(self) -> str:
+        """What it is known by for good: whoever sends it again cannot change it."""
+        return self.message_id or hashlib.sha256(self.content).hexdigest()
+
+
+def read_signed(signing: str, headers: Mapping[str, str], body: bytes) -> Signed | None:
+    """None: the headers are not there, or not in their form. Header names are lower case."""
+    return _READERS[signing](headers, body)
+
+
+def is_genuine(signed: Signed | None, body: bytes, keys: Iterable[bytes], now: float) -> bool:
+    """Whether one of its signatures is by one of the keys, and its time is about now.
+
+    Takes about as long whichever of this fails: a request without a signature is hashed as well.
+    """
+    claim = signed or Signed(body, (bytes(32),), None)
+    good = False
+    for key in keys:
+        expected = hmac.new(key, claim.content, hashlib.sha256).digest()
+        for signature in claim.signatures:
+            good |= hmac.compare_digest(expected, signature)
+    in_time = claim.at is None or abs(now - claim.at) <= TOLERANCE
+    return good and in_time and signed is not None
+
+
+def new_secret() -> str:
+    """As Standard Webhooks has them; the other spellings take the whole text as their key."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def key_of(signing: str, secret: str) -> bytes:
+    """Raises `ValueError` for what is no secret of this spelling."""
+    if not secret.isascii() or not secret.isprintable() or secret != secret.strip():
+        raise ValueError("A secret is ASCII on one line.")
+    if not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
+        raise ValueError(f"A secret has {SHORTEST_SECRET} to {LONGEST_SECRET} characters.")
+    if signing != "standard":
+        return secret.encode()
+    try:
+        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+    except binascii.Error:
+        raise ValueError("A secret of Standard Webhooks is whsec_ and base64.") from None
+    if not 24 <= len(key) <= 64:
+        raise ValueError("A secret of Standard Webhooks has 24 to 64 bytes.")
+    return key
+
+
+def sign_standard(secret: str, message_id: str, at: int, body: bytes) -> str:
+    """The value of `webhook-signature`, for senders and examples."""
+    content = f"{message_id}.{at}.".encode() + body
+    made = hmac.new(key_of("standard", secret), content, hashlib.sha256).digest()
+    return "v1," + base64.b64encode(made).decode()
+
+
+def _standard(headers: Mapping[str, str], body: bytes) -> Signed | None:
+    message_id, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not _ID.fullmatch(message_id) or not _SECONDS.fullmatch(at):
+        return None
+    found = []
+    for entry in headers.get("webhook-signature", "").split(" ")[:MOST_SIGNATURES]:
+        version, _, text = entry.partition(",")
+        try:
+            made = base64.b64decode(text, validate=True)
+        except ValueError:
+            continue
+        if version == "v1" and len(made) == 32:
+            found.append(made)
+    return Signed(f"{message_id}.{at}.".encode() + body, tuple(found), int(at), message_id)
+
+
+def _github(headers: Mapping[str, str], body: bytes) -> Signed | None:
+    # No time is signed, and the delivery's id is not either: the body itself is the name.
+    found = _hex_signature(headers.get("x-hub-signature-256", ""), "sha256=")
+    return Signed(body, found, None) if found else None
+
+
+def _slack(headers: Mapping[str, str], body: bytes) -> Signed | None:
+    at = headers.get("x-slack-request-timestamp", "")
+    found = _hex_signature(headers.get("x-slack-signature", ""), "v0=")
+    if not found or not _SECONDS.fullmatch(at):
+        return None
+    return Signed(f"v0:{at}:".encode() + body, found, int(at))
+
+
+def _stripe(headers: Mapping[str, str], body: bytes) -> Signed | None:
+    parts = [part.partition("=") for part in headers.get("stripe-signature", "").split(",")]
+    times = [value for name, _, value in parts if name.strip() == "t"]
+    found = [value for name, _, value in parts if name.strip() == "v1"][:MOST_SIGNATURES]
+    if len(times) != 1 or not _SECONDS.fullmatch(times[0]):
+        return None
+    signatures = tuple(bytes.fromhex(value) for value in found if _HEX.fullmatch(value))
+    return Signed(f"{times[0]}.".encode() + body, signatures, int(times[0]))
+
+
+def _hex_signature(header: str, prefix: str) -> tuple[bytes, ...]:
+    text = header.removeprefix(prefix)
+    fits = header.startswith(prefix) and _HEX.fullmatch(text) is not None
+    return (bytes.fromhex(text),) if fits else ()
+
+
+_READERS = {"standard": _standard, "github": _github, "slack": _slack, "stripe": _stripe}

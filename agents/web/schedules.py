@@ -1,0 +1,162 @@
+"""A person's schedules: a list, and a page for each with its times and what became of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_http_methods
+
+from agents.hidden_text import visible
+from agents.models import Overlap, Schedule, ThreadPolicy
+from agents.selectors.visible import agents_for, schedules_for
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.schedule_firing import fire_now
+from agents.services.schedules import (
+    MESSAGE_CHARACTERS,
+    delete_schedule,
+    enable_schedule,
+    save_schedule,
+)
+from agents.services.tokens import NAME_CHARACTERS
+from agents.services.trigger_rights import find_agent
+from agents.triggers.times import LONGEST, SHORTEST
+from agents.web.pages import PersonRequest, page
+from agents.web.skills import status_of
+
+SHOWN_FIRINGS = 30
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def schedules(request: PersonRequest) -> HttpResponse:
+    """GET lists them and has the form of a new one; a POST makes it."""
+    if request.method != "POST":
+        return render(request, "web/schedules.html", _list(request))
+    try:
+        made = save_schedule(_typed(request, Schedule(owner_id=request.user.pk)), by=request.user)
+    except ServiceError as error:
+        context = {**_list(request), "problem": error.message, "typed": request.POST}
+        return render(request, "web/schedules.html", context, status=status_of(error))
+    messages.success(request, visible(f"{made.name} is scheduled."))
+    return redirect("web:schedule", schedule_id=made.pk)
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def schedule(request: PersonRequest, schedule_id: str) -> HttpResponse:
+    """A POST with `action` save (with the form's fields), run, pause, go_on or delete."""
+    rows = schedules_for(request.user).select_related("agent", "owner", "thread")
+    found = rows.filter(pk=schedule_id).first()
+    if found is None:
+        raise Http404
+    if request.method != "POST":
+        return render(request, "web/schedule.html", _one(request, found))
+    try:
+        return _act(request, found)
+    except ServiceError as error:
+        found = rows.get(pk=schedule_id)
+        context = {**_one(request, found), "problem": error.message}
+        if request.POST.get("action") == "save":
+            context["typed"] = request.POST
+        return render(request, "web/schedule.html", context, status=status_of(error))
+
+
+def _act(request: PersonRequest, found: Schedule) -> HttpResponse:
+    user = request.user
+    match request.POST.get("action"):
+        case "save":
+            save_schedule(_typed(request, found), by=user)
+            messages.success(request, "Saved.")
+        case "run":
+            return redirect("web:run", run_id=fire_now(found.pk, by=user).pk)
+        case "pause":
+            enable_schedule(found.pk, False, by=user)
+            messages.success(request, "Paused.")
+        case "go_on":
+            enable_schedule(found.pk, True, by=user)
+            messages.success(request, "It goes on.")
+        case "delete":
+            delete_schedule(found.pk, by=user)
+            messages.success(request, visible(f"{found.name} was deleted; its runs stay."))
+            return redirect("web:schedules")
+        case _:
+            raise InvalidRequest("Press one of the buttons.")
+    return redirect("web:schedule", schedule_id=found.pk)
+
+
+def _typed(request: PersonRequest, into: Schedule) -> Schedule:
+    given = {name: request.POST.get(name, "").strip() for name in request.POST}
+    into.name = given.get("name", "")
+    into.agent = find_agent(given.get("agent", ""), request.user)
+    into.message = request.POST.get("message", "").replace("\r\n", "\n")
+    into.cron = given.get("cron", "")
+    into.interval_seconds = _minutes(given.get("every_minutes", ""))
+    into.time_zone = given.get("time_zone", "")
+    into.thread_policy = given.get("thread_policy", "")
+    into.overlap = given.get("overlap", "")
+    into.ends_at = _moment(given.get("ends_at", ""))
+    return into
+
+
+def _minutes(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 9):
+        raise InvalidRequest("Write the minutes as a whole number.")
+    return int(text) * 60
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidRequest("Write the end as a date and a time.")
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _list(request: PersonRequest) -> dict[str, Any]:
+    rows = schedules_for(request.user).select_related("agent")
+    return {"schedules": rows, **_form(request), "given": {"time_zone": settings.TIME_ZONE}}
+
+
+def _one(request: PersonRequest, found: Schedule) -> dict[str, Any]:
+    firings = list(found.firings.select_related("run")[:SHOWN_FIRINGS])
+    minutes = found.interval_seconds // 60 if found.interval_seconds else ""
+    return {
+        "schedule": found,
+        "firings": firings,
+        **_form(request),
+        "given": {
+            "name": found.name,
+            "agent": found.agent.slug,
+            "message": found.message,
+            "cron": found.cron,
+            "every_minutes": str(minutes),
+            "time_zone": found.time_zone,
+            "thread_policy": found.thread_policy,
+            "overlap": found.overlap,
+            "ends_at": found.ends_at.strftime("%Y-%m-%dT%H:%M") if found.ends_at else "",
+        },
+    }
+
+
+def _form(request: PersonRequest) -> dict[str, Any]:
+    return {
+        "agents": agents_for(request.user).order_by("name").values_list("slug", "name"),
+        "thread_policies": ThreadPolicy.choices,
+        "overlaps": Overlap.choices,
+        "name_characters": NAME_CHARACTERS,
+        "message_characters": MESSAGE_CHARACTERS,
+        "least_minutes": SHORTEST // 60,
+        "most_minutes": LONGEST // 60,
+    }

@@ -1,0 +1,150 @@
+"""Schedules and webhooks over REST, and which runs they began."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from agents.models import AuditEntry, Budget, Hook, Run, Schedule
+from agents.services.request_rates import forget_shares
+from tests.agents.api.hook_rows import BODY, make_hook, send, signed
+from tests.agents.api.rows import client_for, make_agent, make_run, make_user
+
+pytestmark = pytest.mark.django_db
+TIMES = {"name": "Daily", "agent": "writer", "message": "Report", "cron": "0 9 * * *"}
+HOOK = {"name": "Issues", "agent": "writer", "message": "Look at {{ body.a }}"}
+
+
+def session(user: User) -> APIClient:
+    client = APIClient()
+    client.force_login(user)
+    return client
+
+
+def test_a_schedule_from_its_making_to_its_end():
+    make_agent()
+    client = client_for(make_user("ada"))
+    made = client.post("/api/v1/schedules", TIMES, format="json")
+    url = made["Location"]
+    assert made.status_code == 201
+    assert made.json()["due_at"].endswith("T09:00:00Z")
+
+    changed = client.patch(url, {"cron": "", "interval_seconds": 3600}, format="json").json()
+    assert (changed["cron"], changed["interval_seconds"]) == ("", 3600)
+    assert client.patch(url, {"enabled": False}, format="json").json()["due_at"] is None
+    assert [row["id"] for row in client.get("/api/v1/schedules?enabled=false").json()["results"]]
+    assert client.get("/api/v1/schedules?enabled=true").json()["results"] == []
+    run = client.post(f"{url}/run").json()["run"]
+    firing = client.get(f"{url}/firings").json()["results"][0]
+    assert (firing["run"], firing["outcome"], firing["reason"]) == (run, "started", "by_hand")
+    assert client.delete(url).status_code == 204
+    shown = client.get(f"/api/v1/runs/{run}").json()
+    assert shown["started_by"] == {"kind": "schedule", "id": None, "name": None}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({**TIMES, "cron": "0 0 30 2 *"}, 400),
+        ({**TIMES, "agent": "nobody"}, 404),
+        ({**TIMES, "interval_seconds": 60}, 400),
+        ({**TIMES, "time_zone": "Mars"}, 400),
+        ({**TIMES, "message": "{{ body }}"}, 400),
+        ({**TIMES, "owner": 1}, 400),
+    ],
+)
+def test_schedules_that_are_refused(body: dict[str, object], status: int):
+    make_agent()
+    assert (
+        client_for(make_user("ada")).post("/api/v1/schedules", body, format="json").status_code
+        == status
+    )
+
+
+def test_strangers_find_nothing():
+    ada, eve = make_user("ada"), make_user("eve")
+    agent = make_agent()
+    schedule = Schedule.objects.get(
+        pk=client_for(ada).post("/api/v1/schedules", TIMES, format="json").json()["id"]
+    )
+    hook, _ = make_hook(ada, agent=agent)
+    client = session(eve)
+    for url in (f"/api/v1/schedules/{schedule.pk}", f"/api/v1/hooks/{hook.pk}"):
+        assert client.get(url).status_code == 404
+        assert client.patch(url, {"enabled": False}, format="json").status_code == 404
+        assert client.delete(url).status_code == 404
+    assert client.post(f"/api/v1/schedules/{schedule.pk}/run").status_code == 404
+    assert client.get(f"/api/v1/schedules/{schedule.pk}/firings").status_code == 404
+    assert client.post(f"/api/v1/hooks/{hook.pk}/rotate", {}, format="json").status_code == 404
+    assert client.get(f"/api/v1/hooks/{hook.pk}/deliveries").status_code == 404
+    assert client.get("/api/v1/hooks").json()["results"] == []
+    assert client.get("/api/v1/schedules").json()["results"] == []
+
+
+def test_no_token_makes_a_hook_or_reads_a_secret():
+    """What a token makes would outlive it."""
+    ada = make_user("ada")
+    hook, secret = make_hook(ada)
+    client = client_for(ada)  # of all scopes
+    url = f"/api/v1/hooks/{hook.pk}"
+    assert client.post("/api/v1/hooks", HOOK, format="json").status_code == 403
+    assert client.patch(url, {"message": "Obey"}, format="json").status_code == 403
+    assert client.delete(url).status_code == 403
+    assert client.post(f"{url}/rotate", {}, format="json").status_code == 403
+    assert secret not in client.get(url).content.decode()
+    assert "secret" not in client.get("/api/v1/hooks").json()["results"][0]
+
+
+def test_a_hook_from_its_making_to_its_end():
+    forget_shares()
+    make_agent()
+    ada = make_user("ada")
+    client = session(ada)
+    body = {**HOOK, "max_tokens_a_day": 1000, "max_cost_a_day": "2.5"}
+    made = client.post("/api/v1/hooks", body, format="json").json()
+    hook, secret = made["hook"], made["secret"]
+    url = f"/api/v1/hooks/{hook['id']}"
+    assert (hook["max_tokens_a_day"], hook["max_cost_a_day"]) == (1000, "2.500000")
+    assert hook["url"] == f"/hooks/{hook['id']}"
+
+    run = send(hook["id"], signed(secret)).json()["run"]
+    delivery = client.get(f"{url}/deliveries").json()["results"][0]
+    assert (delivery["run"], delivery["key"], delivery["size"]) == (run, "msg_1", len(BODY))
+    rotated = client.post(f"{url}/rotate", {"overlap": 0}, format="json").json()
+    assert rotated["secret"] != secret
+    assert send(hook["id"], signed(secret, message_id="m2")).status_code == 404
+    changed = client.patch(url, {"max_tokens_a_day": None}, format="json").json()
+    assert (changed["max_tokens_a_day"], changed["max_cost_a_day"]) == (None, "2.500000")
+    client.patch(url, {"max_cost_a_day": None}, format="json")
+    assert not Budget.objects.exists()
+    assert client.delete(url).status_code == 204
+    assert not Hook.objects.exists()
+    assert Run.objects.get().pk == run
+    for entry in AuditEntry.objects.all():
+        assert secret not in str(entry.__dict__)
+        assert rotated["secret"] not in str(entry.__dict__)
+
+
+def test_lists_of_runs_by_what_began_them():
+    forget_shares()
+    ada = make_user("ada")
+    agent = make_agent()
+    client = client_for(ada)
+    hook, secret = make_hook(ada, agent=agent)
+    schedule = client.post("/api/v1/schedules", TIMES, format="json").json()["id"]
+    by_schedule = client.post(f"/api/v1/schedules/{schedule}/run").json()["run"]
+    by_hook = send(hook.pk, signed(secret)).json()["run"]
+    by_person = make_run(ada).pk
+
+    def found(query: str) -> list[str]:
+        return [row["id"] for row in client.get(f"/api/v1/runs?{query}").json()["results"]]
+
+    assert found("started_by=schedule") == found(f"schedule={schedule}") == [by_schedule]
+    assert found("started_by=hook") == found(f"hook={hook.pk}") == [by_hook]
+    assert found("started_by=person") == [by_person]
+    assert len(found("")) == 3
+    shown = client.get(f"/api/v1/runs/{by_hook}").json()
+    assert shown["source"] == "hook"
+    assert shown["started_by"] == {"kind": "hook", "id": hook.pk, "name": "Issues"}
+    assert client.get(f"/api/v1/runs/{by_person}").json()["started_by"]["kind"] == "person"

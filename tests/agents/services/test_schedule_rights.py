@@ -1,0 +1,116 @@
+"""Whose a schedule is, and what of it is refused."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from agents.models import (
+    AuditEntry,
+    Schedule,
+)
+from agents.services.errors import InvalidRequest, NotAllowed, NotFound
+from agents.services.schedule_firing import fire_now
+from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
+from tests.agents.api.rows import make_agent, make_user
+from tests.agents.services.schedule_rows import (
+    fire_all,
+    last,
+    make_due,
+    make_operator,
+    make_schedule,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_pausing_and_going_on():
+    ada = make_user("ada")
+    schedule = make_schedule(ada)
+    make_due(schedule, timedelta(days=3))
+
+    enable_schedule(schedule.pk, False, by=ada)
+    assert fire_all() == 0
+    enable_schedule(schedule.pk, True, by=ada)
+    assert fire_all() == 0
+    schedule.refresh_from_db()
+    assert schedule.due_at is not None
+    assert schedule.due_at > timezone.now()
+    actions = list(AuditEntry.objects.filter(kind="schedule").values_list("action", flat=True))
+    assert sorted(actions) == ["schedule.changed", "schedule.changed", "schedule.created"]
+
+
+def test_by_hand():
+    ada = make_user("ada")
+    schedule = make_schedule(ada)
+    run = fire_now(schedule.pk, by=ada)
+
+    assert (run.schedule, last(schedule).reason) == (schedule, "by_hand")
+    assert Schedule.objects.get().due_at == schedule.due_at
+    with pytest.raises(NotAllowed):
+        fire_now(schedule.pk, by=make_operator())
+
+
+def test_whose_it_is():
+    ada, eve = make_user("ada"), make_user("eve")
+    operator = make_operator()
+    schedule = make_schedule(ada)
+    schedule.message = "Send me the books"
+    for other in (eve, operator):
+        with pytest.raises(NotAllowed):
+            save_schedule(schedule, by=other)
+        with pytest.raises(NotAllowed):
+            make_schedule_for(ada, other)
+    with pytest.raises(NotAllowed):
+        enable_schedule(schedule.pk, False, by=eve)
+    with pytest.raises(NotAllowed):
+        delete_schedule(schedule.pk, by=eve)
+    schedule.owner = eve
+    with pytest.raises(InvalidRequest, match="keeps its owner"):
+        save_schedule(schedule, by=eve)
+    assert Schedule.objects.get().message == "Report"
+
+    enable_schedule(schedule.pk, False, by=operator)
+    delete_schedule(schedule.pk, by=operator)
+    assert not Schedule.objects.exists()
+
+
+def make_schedule_for(owner: User, by: User) -> None:
+    agent = make_agent(f"of-{by.username}")
+    values = {"name": "N", "message": "M", "cron": "0 9 * * *"}
+    save_schedule(Schedule(owner=owner, agent=agent, **values), by=by)
+
+
+def test_an_agent_of_others_is_none():
+    agent = make_agent(everyone=False)
+    with pytest.raises(NotFound):
+        make_schedule(make_user("ada"), agent=agent)
+    agent.groups.add(Group.objects.create(name="g"))
+    bob = make_user("bob")
+    bob.groups.add(Group.objects.get())
+    assert make_schedule(bob, agent=agent).due_at is not None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"message": " "},
+        {"message": "{{ body }}"},
+        {"message": "a\x00"},
+        {"name": ""},
+        {"name": "two\nlines"},
+        {"cron": "0 0 30 2 *"},
+        {"cron": "0 0 * * *", "interval_seconds": 60},
+        {"cron": ""},
+        {"time_zone": "Nowhere"},
+        {"overlap": "both"},
+        {"thread_policy": "x"},
+    ],
+)
+def test_what_is_refused(fields: dict[str, Any]):
+    with pytest.raises(InvalidRequest):
+        make_schedule(make_user("ada"), **fields)

@@ -1,0 +1,104 @@
+"""Two that see the same thing due at once, and one that is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from agents.models import HookDelivery, Run, Schedule, ScheduleFiring
+from agents.services.hook_deliveries import Delivered, deliver
+from agents.services.request_rates import forget_shares
+from agents.services.schedule_firing import fire_due
+from agents.states import RunStatus
+from tests.agents.api.hook_rows import BODY, make_hook
+from tests.agents.api.rows import make_agent, make_user
+from tests.agents.engine.by_hand import at_once
+from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
+from tests.support.cluster import ROOT, database_url
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROUNDS = 15
+DYING = """
+import os, signal, django
+django.setup()
+from agents.services import schedule_firing
+record = schedule_firing._record
+def die(*args, **more):
+    record(*args, **more)  # the run and the record of it are written, and nothing is committed
+    os.kill(os.getpid(), signal.SIGKILL)
+schedule_firing._record = die
+schedule_firing.fire_due()
+"""
+
+
+def test_of_two_processes_one_starts_it():
+    schedule = make_schedule(make_user("ada"), cron="", interval_seconds=3600)
+    for number in range(ROUNDS):
+        make_due(schedule, timedelta(hours=20 + number, seconds=30))
+        ScheduleFiring.objects.all().delete()
+
+        found = at_once(fire_due, fire_due, fire_due)
+
+        assert not [each for each in found if isinstance(each, Exception)], found
+        assert Run.objects.count() == number + 1
+        assert ScheduleFiring.objects.count() == 1
+        Run.objects.update(status=RunStatus.COMPLETED)
+
+
+def test_of_two_requests_with_one_id_one_starts_a_run():
+    forget_shares()
+    hook, _ = make_hook(make_user("ada"), per_minute=600)
+    for number in range(ROUNDS):
+        found = at_once(*[lambda: deliver(hook, f"m{number}", BODY, {})] * 3)  # noqa: B023
+
+        assert all(isinstance(each, Delivered) for each in found), found
+        assert len({each.run for each in found}) == 1
+        assert sorted(each.repeated for each in found) == [False, True, True]
+        assert Run.objects.count() == number + 1
+    assert HookDelivery.objects.count() == ROUNDS
+
+
+def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
+    schedule = make_schedule(make_user("ada"))
+    due = make_due(schedule)
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "velproject.settings",
+        "DATABASE_URL": database_url(),
+        "VEL_DATA_DIR": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run([sys.executable, "-c", DYING], env=environment, check=False, cwd=ROOT)
+
+    assert done.returncode == -signal.SIGKILL
+    assert not Run.objects.exists()
+    assert not ScheduleFiring.objects.exists()
+    assert fire_all() == 1
+    assert Run.objects.count() == 1
+    assert ScheduleFiring.objects.get().due_at == due
+    assert Schedule.objects.get().due_at > timezone.now()
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="one writer at a time in SQLite")
+def test_what_one_process_holds_does_not_keep_others_from_other_runs():
+    """A person's run is made while a schedule is being started."""
+    from django.db import transaction
+
+    ada = make_user("ada")
+    agent = make_agent()
+    make_due(make_schedule(ada, agent=agent))
+    with transaction.atomic():
+        assert fire_due()
+        begun = time.monotonic()
+        hook_run = at_once(lambda: make_hook(ada, agent=agent))
+        assert time.monotonic() - begun < 2
+    assert not isinstance(hook_run[0], Exception)

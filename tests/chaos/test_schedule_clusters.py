@@ -1,0 +1,48 @@
+"""Two real clusters on one database, and schedules that are all due at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db.models import Count
+from django.utils import timezone
+
+from agents.models import Run, Schedule, ScheduleFiring
+from agents.services.schedules import save_schedule
+from agents.states import ENDED_RUNS
+from tests.support.cluster import Cluster
+from tests.support.runs import make_agent, make_user, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+SCHEDULES = 40
+ROUNDS = 3
+
+
+def test_each_time_is_one_run(tmp_path: Path) -> None:
+    owner = make_user("ada")
+    agent = make_agent(owner)
+    for number in range(SCHEDULES):
+        row = Schedule(
+            owner=owner, agent=agent, name=f"S{number}", message="Hello", interval_seconds=3600
+        )
+        save_schedule(row, by=owner)
+    directories = [tmp_path / name for name in ("one", "two")]
+    for directory in directories:
+        directory.mkdir()
+    with Cluster(directories[0], workers=2), Cluster(directories[1], workers=2):
+        for number in range(1, ROUNDS + 1):
+            due = timezone.now().replace(microsecond=0) - timedelta(seconds=number)
+            Schedule.objects.update(due_at=due, next_at=due)
+            wait_until(
+                lambda wanted=number * SCHEDULES: (
+                    Run.objects.filter(status__in=ENDED_RUNS).count() >= wanted
+                ),
+                f"the end of all runs of round {number}",
+            )
+    assert Run.objects.count() == ROUNDS * SCHEDULES
+    assert ScheduleFiring.objects.filter(outcome="started").count() == ROUNDS * SCHEDULES
+    each = Run.objects.values("schedule").annotate(count=Count("id"))
+    assert {row["count"] for row in each} == {ROUNDS}

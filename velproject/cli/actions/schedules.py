@@ -1,0 +1,81 @@
+"""The actions of `vel schedules`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.text import Text
+
+from agents.models import Schedule
+from agents.selectors.visible import schedules_for
+from agents.services.schedule_firing import fire_now
+from agents.services.schedules import enable_schedule
+from velproject.cli.actions.display import new_console
+from velproject.cli.actions.find import by_id
+from velproject.cli.actions.local_user import local_user
+from velproject.cli.actions.wording import print_table
+from velproject.cli.terminal import one_line
+
+
+def list_schedules(*, as_json: bool) -> None:
+    """By name."""
+    rows = list(schedules_for(local_user()).select_related("agent"))
+    if as_json:
+        for row in rows:
+            print(json.dumps(as_data(row)))
+        return
+    if not rows:
+        print("There are no schedules.", file=sys.stderr)
+        return
+    print_table(
+        new_console(),
+        ("SCHEDULE", "NAME", "AGENT", "WHEN", "NEXT"),
+        (
+            (
+                row.id,
+                Text(one_line(row.name, 40)),
+                Text(one_line(row.agent.slug, 30)),
+                Text(when(row)),
+                next_time(row),
+            )
+            for row in rows
+        ),
+    )
+
+
+def run_now(*, schedule_id: str) -> None:
+    user = local_user()
+    run = fire_now(by_id(schedules_for(user), schedule_id, "schedule").pk, by=user)
+    print(run.pk)
+
+
+def enable(*, schedule_id: str, enabled: bool) -> None:
+    user = local_user()
+    found = by_id(schedules_for(user), schedule_id, "schedule")
+    row = enable_schedule(found.pk, enabled, by=user)
+    print(f"{row.id}: {next_time(row)}")
+
+
+def when(row: Schedule) -> str:
+    return f"{row.cron} {row.time_zone}" if row.cron else f"every {row.interval_seconds} s"
+
+
+def next_time(row: Schedule) -> str:
+    if not row.is_enabled:
+        return "paused"
+    return f"{row.due_at:%Y-%m-%d %H:%M} UTC" if row.due_at else "over"
+
+
+def as_data(row: Schedule) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "agent": row.agent.slug,
+        "cron": row.cron,
+        "interval_seconds": row.interval_seconds,
+        "time_zone": row.time_zone,
+        "enabled": row.is_enabled,
+        "due_at": row.due_at.isoformat() if row.due_at else None,
+    }
