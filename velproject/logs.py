@@ -1,11 +1,34 @@
-"""One log line a record: time, level, logger, message, then the fields given as `extra`."""
+"""One log line a record, as text or as JSON: time, level, logger, message, the fields of `extra`.
+
+Whatever is logged stays one line, and nothing in it can move a terminal's cursor.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from agents.guards.builtin import mask_secrets
+from agents.hidden_text import visible
+from agents.telemetry.log_context import log_context
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+LONGEST = 10_000
+"""Characters of a message or a field; more is cut."""
+LONGEST_TRACEBACK = 50_000
+
+
+def _fields(record: logging.LogRecord) -> Iterator[tuple[str, str | int | float]]:
+    for name, value in vars(record).items():
+        if name in _STANDARD or name.startswith("_"):
+            continue
+        if isinstance(value, str | int | float):
+            yield name, value
 
 
 class LineFormatter(logging.Formatter):
@@ -15,17 +38,66 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         # A line break in a logged name must not look like a second record.
-        message = json.dumps(record.getMessage(), ensure_ascii=False)[1:-1].replace('\\"', '"')
+        message = _one_line(record.getMessage())
         fields = "".join(
-            f" {name}={value}"
-            for name, value in vars(record).items()
-            if name not in _STANDARD and not name.startswith("_")
-            if isinstance(value, str | int | float)
+            f" {_one_line(name)}={_one_line(value) if isinstance(value, str) else value}"
+            for name, value in _fields(record)
         )
         line = (
             f"{self.formatTime(record, self.default_time_format)} {record.levelname} "
             f"{record.name} {message}{fields}"
         )
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            line += "\n" + visible(self.formatException(record.exc_info))
         return line
+
+
+def _one_line(text: str) -> str:
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", escaped)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, ASCII only. `message`, `level`, `logger`, `time` are always there.
+
+    A field of `extra` with such a name, or one that is no plain value, is left out. What looks
+    like a key is masked.
+    """
+
+    RESERVED: ClassVar = frozenset({"time", "level", "logger", "message", "pid", "exception"})
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, str | int | float] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": _harmless(_message(record)),
+            "pid": record.process or 0,
+        }
+        told |= log_context()
+        for name, value in _fields(record):
+            if name not in self.RESERVED:
+                told[_harmless(name)] = _harmless(value) if isinstance(value, str) else value
+        if record.exc_info:
+            text = self.formatException(record.exc_info)
+            told["exception"] = mask_secrets(text[-LONGEST_TRACEBACK:])
+        # ASCII: line separators, terminal codes and lone surrogates are escaped like line breaks.
+        # Infinity is no JSON.
+        return json.dumps({name: _number(value) for name, value in told.items()})
+
+
+def _number(value: str | int | float) -> str | int | float:
+    if isinstance(value, float) and value not in (float("inf"), float("-inf")) and value == value:
+        return value
+    return value if isinstance(value, int | str) else str(value)
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError):  # its arguments do not fit its text
+        return str(record.msg)
+
+
+def _harmless(text: str) -> str:
+    return mask_secrets(text[:LONGEST])

@@ -1,0 +1,74 @@
+"""The engine's side of telemetry: where a run's trace is, and what is told of its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agents.engine.database import Database
+from agents.engine.lease import Claim
+from agents.middleware.subagents import BACKGROUND, PARALLEL_TASKS, TASK
+from agents.models import Run
+from agents.telemetry.log_context import logged_about
+from agents.telemetry.process import Instruments, instruments
+from agents.telemetry.run_spans import spans_of_ended_run, trace_of
+from agents.telemetry.watch import quietly, watched_claim
+
+if TYPE_CHECKING:
+    from agents.engine.host import Host
+
+FLUSH_SECONDS = 3.0
+"""What a process that ends gives its last spans."""
+OUTLIVING = frozenset(
+    tool.name for tool in (TASK, PARALLEL_TASKS, *BACKGROUND) if tool.outlives_driver
+)
+"""Tools whose calls begin in one claim and end in another."""
+
+
+@asynccontextmanager
+async def watched(host: Host, claim: Claim) -> AsyncIterator[None]:
+    """The stretch in which a claim is driven. Nothing where nobody watches."""
+    run = claim.run
+    with logged_about(run_id=run.pk, thread_id=run.thread_id, user_id=run.owner_id):
+        tools = instruments()
+        if tools is None:
+            yield
+            return
+        async with _instrumented(host, claim, tools):
+            yield
+
+
+@asynccontextmanager
+async def _instrumented(host: Host, claim: Claim, tools: Instruments) -> AsyncIterator[None]:
+    trace = None
+    if tools.spans is not None:
+        trace = await host.database.run(trace_of, claim.run, tools.spans)
+        trace = trace if trace.sampled else None
+    with watched_claim(tools, trace, claim.run, claim.fence, host.name, recovered=claim.recovered):
+        yield
+
+
+async def tell_spans(database: Database, run: Run) -> None:
+    """Send what is made of the rows of an ended run. Raises `DatabaseError`: it is due again."""
+    tools = instruments()
+    if tools is None or tools.spans is None:
+        return
+    spans = await database.run(spans_of_ended_run, run, tools.spans, OUTLIVING, tools.content)
+    with quietly():
+        for span in spans:
+            tools.spans.put(span)
+
+
+def count_found(number: int) -> None:
+    """Runs that the sweeper found, and nobody drove."""
+    tools = instruments()
+    if number and tools is not None and tools.counters is not None:
+        tools.counters.add("vel_sweeper_found_total", amount=number)
+
+
+def flush_spans() -> None:
+    """Give the spans of this process a moment to leave. Blocks."""
+    tools = instruments()
+    if tools is not None and tools.spans is not None:
+        tools.spans.flush(FLUSH_SECONDS)

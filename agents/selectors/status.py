@@ -1,0 +1,72 @@
+"""What went wrong lately, for the operators' status page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from agents.ids import first_id_at
+from agents.models import Notification, NotificationStatus, Run
+from agents.states import RunStatus
+from agents.telemetry.content import short
+
+LOOKED_BACK = timedelta(days=7)
+"""Runs that began earlier are not looked for."""
+MOST = 1_000
+
+
+@dataclass(slots=True)
+class ModelErrors:
+    """Runs that ended for errors of one provider. `last` is the message of the latest."""
+
+    provider: str
+    runs: int
+    codes: dict[str, int]
+    last: str
+    at: datetime
+
+
+def model_errors(since: timedelta = timedelta(hours=1)) -> list[ModelErrors]:
+    """By provider, of runs that failed for their model within that time."""
+    now = timezone.now()
+    failed = (
+        Run.objects.filter(
+            pk__gte=first_id_at(now - LOOKED_BACK),
+            status=RunStatus.FAILED,
+            error_code__startswith="model_",
+            ended_at__gte=now - since,
+        )
+        .select_related("agent_version")
+        .order_by("-ended_at")[:MOST]
+    )
+    found: dict[str, ModelErrors] = {}
+    for run in failed:
+        provider = str(run.spec.get("provider", ""))
+        assert run.ended_at is not None
+        row = found.setdefault(
+            provider, ModelErrors(provider, 0, {}, short(run.error_message), run.ended_at)
+        )
+        code = run.error_code.removeprefix("model_")
+        row.runs += 1
+        row.codes[code] = row.codes.get(code, 0) + 1
+    return sorted(found.values(), key=lambda row: (-row.runs, row.provider))
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationTrouble:
+    """`failing` are tried again; `given_up` of the last week. `last`: why, of the latest."""
+
+    failing: int
+    given_up: int
+    last: str
+
+
+def notification_trouble() -> NotificationTrouble:
+    failing = Notification.objects.filter(status=NotificationStatus.PENDING).exclude(error="")
+    given_up = Notification.objects.filter(
+        pk__gte=first_id_at(timezone.now() - LOOKED_BACK), status=NotificationStatus.GIVEN_UP
+    )
+    latest = (failing | given_up).order_by("-pk").values_list("error", flat=True).first()
+    return NotificationTrouble(failing.count(), given_up.count(), short(latest or ""))

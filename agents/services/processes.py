@@ -1,0 +1,113 @@
+"""What each process of this installation says of itself, every few seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from django.db import transaction
+
+from agents.models import ProcessKind, ServerProcess
+from agents.models.database_clock import DatabaseNow
+from agents.telemetry.counters import Values, added, without
+from agents.telemetry.process import counters
+from sandbox.probe import known_report
+
+BEAT_SECONDS = 10.0
+RETIRE_SECONDS = 600.0
+"""Who was not seen for so long is gone, and its numbers go to the sums."""
+
+
+class Reporter:
+    """Of one process, to be used by one thread at a time. All methods write in a transaction."""
+
+    def __init__(self, kind: ProcessKind, name: str, capacity: int = 0) -> None:
+        self.kind = kind
+        self.name = name
+        self._capacity = capacity
+        self._started = time.time()
+        self._base: Values = {}
+        self._written: Values = {}
+
+    @transaction.atomic
+    def report(self, driven: int = 0, streams: int = 0) -> None:
+        """Say that it lives, and what it counts. Takes over what others have left, too."""
+        numbers = counters()
+        now = numbers.snapshot() if numbers is not None else {}
+        told = {
+            "seen_at": DatabaseNow(),
+            "driven": driven,
+            "streams": streams,
+            "limits": _limits() if self.kind == ProcessKind.WORKER else "",
+        }
+        mine = ServerProcess.objects.filter(pk=self.name)
+        if not mine.update(**told, counters=_text(without(now, self._base))):
+            # The first time, or others have taken it for gone: its numbers are among the sums.
+            self._base = self._written
+            ServerProcess.objects.create(
+                name=self.name,
+                kind=self.kind,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                version=_version(),
+                started_at=self._started,
+                capacity=self._capacity,
+                **told,
+                counters=_text(without(now, self._base)),
+            )
+        self._written = now
+        lost = ServerProcess.objects.filter(seen_at__lt=DatabaseNow() - RETIRE_SECONDS)
+        names = list(lost.exclude(pk=ServerProcess.RETIRED).values_list("pk", flat=True))
+        if names:
+            _retire(names)
+
+    @transaction.atomic
+    def retire(self) -> None:
+        """It ends: its numbers go to the sums, with what it counted since the last beat."""
+        if counters() is not None:
+            self.report()
+        _retire([self.name])
+
+
+def _retire(names: Sequence[str]) -> None:
+    """Each row once, whoever else tries: the row of the sums is locked first."""
+    mine = ServerProcess.objects.filter(pk__in=names)
+    if not mine.exclude(counters="").exists():
+        mine.delete()
+        return
+    ServerProcess.objects.get_or_create(pk=ServerProcess.RETIRED)
+    sums = ServerProcess.objects.select_for_update().get(pk=ServerProcess.RETIRED)
+    rows = list(ServerProcess.objects.select_for_update().filter(pk__in=names).order_by("pk"))
+    total = read_counters(sums.counters)
+    for row in rows:
+        total = added(total, read_counters(row.counters))
+    sums.counters = _text(total)
+    sums.save(update_fields=["counters"])
+    ServerProcess.objects.filter(pk__in=[row.pk for row in rows]).delete()
+
+
+def read_counters(text: str) -> Values:
+    return json.loads(text) if text else {}
+
+
+def _text(values: Values) -> str:
+    return json.dumps(values) if values else ""
+
+
+def _limits() -> str:
+    """Empty until this process has run a command, or looked whether it could."""
+    report = known_report()
+    if report is None:
+        return ""
+    return json.dumps([[each.limit, each.by, each.firm] for each in report.limits])
+
+
+def _version() -> str:
+    try:
+        return version("vel")
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,132 @@
+"""Numbers that only a process knows: how often something happened in it, and how long it took.
+
+Labels come from small sets. Where an operator or an agent's author chooses a name (a model, a
+tool), odd ones and those beyond the first `MOST` count as `other`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MOST = 50
+"""Different names of one label that one process tells apart."""
+OTHER = "other"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,79}")
+_SHORT = (0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0)
+
+Values = dict[str, dict[str, float]]
+"""By family, by the JSON of the label values. A histogram has `le` as its last value; `sum`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric. `buckets` make it a histogram of seconds."""
+
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+FAMILIES: Mapping[str, Family] = {
+    "vel_run_claims_total": Family("Runs that workers began or went on to drive.", ("recovered",)),
+    "vel_runs_ended_total": Family("Runs that have ended, by how.", ("status",)),
+    "vel_run_duration_seconds": Family(
+        "From the request to the end of a run, waiting for people included.", ("status",), _LONG
+    ),
+    "vel_model_calls_total": Family(
+        "Model calls, each attempt of them, by how they ended.", ("provider", "model", "outcome")
+    ),
+    "vel_model_call_duration_seconds": Family(
+        "How long attempts of model calls took.", ("provider", "model"), _SHORT
+    ),
+    "vel_model_tokens_total": Family("Tokens of replies.", ("provider", "model", "kind")),
+    "vel_model_cost_dollars_total": Family(
+        "Cost of replies whose price is known.", ("provider", "model")
+    ),
+    "vel_tool_calls_total": Family(
+        "Attempts of tool calls, by how they ended.", ("tool", "outcome")
+    ),
+    "vel_tool_call_duration_seconds": Family("How long tools took.", ("tool",), _SHORT),
+    "vel_sandbox_commands_total": Family("Commands in sandboxes, by how they ended.", ("outcome",)),
+    "vel_sandbox_command_duration_seconds": Family(
+        "How long commands in sandboxes took.", (), _SHORT
+    ),
+    "vel_sweeper_found_total": Family("Runs that a worker's sweeper found undriven."),
+    "vel_spans_total": Family("Spans, by what became of them: exported, or dropped.", ("outcome",)),
+}
+_CHOSEN = frozenset({"model", "tool"})
+"""Labels whose values people choose."""
+
+
+class Counters:
+    """The numbers of one process since it began. Safe for threads; never raises for odd labels."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: Values = {}
+        self._names: dict[str, set[str]] = {}
+
+    def add(self, family: str, *labels: str, amount: float = 1.0) -> None:
+        with self._lock:
+            self._add(family, self._bounded(family, labels), amount)
+
+    def observe(self, family: str, *labels: str, seconds: float) -> None:
+        """One more of a histogram."""
+        buckets = FAMILIES[family].buckets
+        place = bisect_left(buckets, seconds)
+        le = f"{buckets[place]:g}" if place < len(buckets) else "+Inf"
+        with self._lock:
+            bounded = self._bounded(family, labels)
+            self._add(family, (*bounded, le), 1.0)
+            self._add(family, (*bounded, "sum"), max(0.0, seconds))
+
+    def snapshot(self) -> Values:
+        with self._lock:
+            return {family: dict(values) for family, values in self._values.items()}
+
+    def _add(self, family: str, labels: tuple[str, ...], amount: float) -> None:
+        values = self._values.setdefault(family, {})
+        key = json.dumps(labels)
+        values[key] = values.get(key, 0.0) + amount
+
+    def _bounded(self, family: str, labels: tuple[str, ...]) -> tuple[str, ...]:
+        names = FAMILIES[family].labels
+        return tuple(
+            self._known(name, value) if name in _CHOSEN else value
+            for name, value in zip(names, labels, strict=True)
+        )
+
+    def _known(self, label: str, value: str) -> str:
+        seen = self._names.setdefault(label, set())
+        if value in seen:
+            return value
+        if len(seen) >= MOST or not _NAME.fullmatch(value):
+            return OTHER
+        seen.add(value)
+        return value
+
+
+def added(one: Values, other: Values) -> Values:
+    """The sums of both."""
+    total = {family: dict(values) for family, values in one.items()}
+    for family, values in other.items():
+        into = total.setdefault(family, {})
+        for key, value in values.items():
+            into[key] = into.get(key, 0.0) + value
+    return total
+
+
+def without(one: Values, earlier: Values) -> Values:
+    """What came to `one` since `earlier`."""
+    return {
+        family: {
+            key: value - earlier.get(family, {}).get(key, 0.0) for key, value in values.items()
+        }
+        for family, values in one.items()
+    }

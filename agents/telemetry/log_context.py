@@ -1,0 +1,23 @@
+"""Which run the present task is about: for every line that is logged meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_about: ContextVar[Mapping[str, str | int] | None] = ContextVar("vel_log_context", default=None)
+
+
+def log_context() -> Mapping[str, str | int]:
+    return _about.get() or {}
+
+
+@contextmanager
+def logged_about(**ids: str | int) -> Iterator[None]:
+    """Ids alone, and never what was said."""
+    token = _about.set(ids)
+    try:
+        yield
+    finally:
+        _about.reset(token)

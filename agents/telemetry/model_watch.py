@@ -1,0 +1,101 @@
+"""Attempts of model calls, as the engine tells of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agents.providers.base import ProviderError, Reply
+from agents.providers.prices import cost_microusd
+from agents.telemetry import content
+from agents.telemetry.spans import provider_name
+from agents.telemetry.watch import ClaimWatch, current_watch, quietly
+
+
+class ModelCallWatch:
+    """One attempt of a model call."""
+
+    reply: Reply | None = None
+
+
+@contextmanager
+def watched_model_call(
+    provider: str, attempt: int, turn: int, model: str = ""
+) -> Iterator[ModelCallWatch]:
+    """One attempt: set `reply` to what came. `model`: empty for the run's own."""
+    call = ModelCallWatch()
+    watch = current_watch()
+    if watch is None:
+        yield call
+        return
+    start, began = time.time_ns(), time.monotonic()
+    code = message = ""
+    try:
+        yield call
+    except ProviderError as problem:
+        code, message = problem.code, problem.message
+        raise
+    except BaseException:
+        code = "cancelled"
+        raise
+    finally:
+        with quietly():
+            _tell_model_call(
+                watch, provider, attempt, turn, model or watch.model, call.reply,
+                (start, time.monotonic() - began), (code, message),
+            )  # fmt: skip
+
+
+def _tell_model_call(
+    watch: ClaimWatch,
+    provider: str,
+    attempt: int,
+    turn: int,
+    model: str,
+    reply: Reply | None,
+    when: tuple[int, float],
+    problem: tuple[str, str],
+) -> None:
+    start, seconds = when
+    code, message = problem
+    if (numbers := watch.tools.counters) is not None:
+        label = "scripted" if provider == "scripted" else model
+        numbers.add("vel_model_calls_total", provider, label, code or "ok")
+        numbers.observe("vel_model_call_duration_seconds", provider, label, seconds=seconds)
+        if reply is not None:
+            usage = reply.usage
+            for kind in ("input", "output", "cache_read", "cache_write"):
+                if used := getattr(usage, kind):
+                    numbers.add("vel_model_tokens_total", provider, label, kind, amount=used)
+            cost = cost_microusd(model, usage) if provider != "scripted" else 0
+            if cost:
+                numbers.add("vel_model_cost_dollars_total", provider, label, amount=cost / 1e6)
+    attributes = watch.attributes("chat") | {
+        "gen_ai.provider.name": provider_name(provider),
+        "gen_ai.request.model": model,
+        "gen_ai.request.stream": True,
+        "vel.step": turn,
+        "vel.attempt": attempt,
+    }
+    if reply is not None:
+        usage = reply.usage
+        attributes |= {
+            "gen_ai.response.model": reply.model,
+            "gen_ai.response.finish_reasons": [reply.stop_reason],
+            # By the conventions this is the whole prompt, cached or not.
+            "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
+            "gen_ai.usage.output_tokens": usage.output,
+            "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
+            "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
+        }
+    # A server's message may repeat what it was sent.
+    told = content.short(message) if watch.tools.content else ""
+    if watch.tools.content and reply is not None:
+        attributes["gen_ai.output.messages"] = content.reply_message(
+            reply.blocks, reply.stop_reason
+        )
+    watch.put(
+        f"chat {model}", watch.unique_id("chat"), start, attributes,
+        is_client=True, error=code, message=told,
+    )  # fmt: skip

@@ -1,0 +1,204 @@
+"""Spans on their way to a collector: a bounded queue, and a thread that empties it.
+
+Nobody who makes spans ever waits. What finds the queue full, and what the collector does not
+take, is dropped and counted. The only module that imports OpenTelemetry.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
+
+from agents.telemetry.ids import RemoteParent
+from agents.telemetry.spans import LONGEST, AttributeValue, Span
+
+logger = logging.getLogger(__name__)
+
+SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+COMPLAIN_SECONDS = 60.0
+"""How often the log says that a collector takes nothing."""
+# It would say so several times for each batch.
+logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
+
+
+def _number(name: str, default: int) -> int:
+    try:
+        return max(1, int(os.environ.get(name, "")))
+    except ValueError:
+        return default
+
+
+def vel_version() -> str:
+    try:
+        return version("vel")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+class SpanQueue:
+    """The spans of this process. `put` may be called from any thread.
+
+    `on_count` is told of ("exported" | "queue_full" | "export_failed", how many). Sizes and times
+    are OpenTelemetry's own: OTEL_BSP_MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE and _SCHEDULE_DELAY.
+    """
+
+    def __init__(
+        self,
+        on_count: Callable[[str, int], None] = lambda what, number: None,
+        exporter: SpanExporter | None = None,
+    ) -> None:
+        self._on_count = on_count
+        self._given = exporter
+        self._size = _number("OTEL_BSP_MAX_QUEUE_SIZE", 2048)
+        self._batch = min(_number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512), self._size)
+        self._delay = _number("OTEL_BSP_SCHEDULE_DELAY", 2000) / 1000
+        provider = TracerProvider(resource=Resource.get_empty(), shutdown_on_exit=False)
+        self._sampler = provider.sampler  # as OTEL_TRACES_SAMPLER says
+        self._scope = InstrumentationScope("vel", vel_version())
+        self._complained = float("-inf")
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._exporter = self._given or OTLPSpanExporter()
+        self._resource = Resource.create(_resource())
+        self._waiting: deque[Span] = deque()
+        self._more = threading.Condition()
+        self._sending = 0
+        self._hurry = False
+        self._thread: threading.Thread | None = None
+
+    def samples(self, trace_id: int, remote: RemoteParent | None) -> bool:
+        """Whether the operator's sampler takes a trace: the same answer in every process."""
+        context = None
+        if remote is not None:
+            flags = SAMPLED if remote.sampled else TraceFlags(0)
+            there = SpanContext(remote.trace_id, remote.span_id, is_remote=True, trace_flags=flags)
+            context = set_span_in_context(NonRecordingSpan(there))
+        return self._sampler.should_sample(context, trace_id, "invoke_agent").decision.is_sampled()
+
+    def put(self, span: Span) -> None:
+        """Take a span, or drop it when too many wait. Returns at once."""
+        if self._pid != os.getpid():  # forked: the thread stayed behind, and so do its spans
+            self._begin()
+        with self._more:
+            if len(self._waiting) >= self._size:
+                full = True
+            else:
+                full = False
+                self._waiting.append(span)
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._work, name="vel-spans", daemon=True
+                    )
+                    self._thread.start()
+                if len(self._waiting) >= self._batch:
+                    self._more.notify_all()
+        if full:
+            self._on_count("queue_full", 1)
+
+    def flush(self, seconds: float) -> bool:
+        """Send what waits, for so long at most. False: something is still there."""
+        deadline = time.monotonic() + seconds
+        if self._pid != os.getpid():
+            return True
+        with self._more:
+            self._hurry = True
+            self._more.notify_all()
+            while self._waiting or self._sending:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._more.wait(min(left, 0.1))
+            self._hurry = False
+            return not self._waiting and not self._sending
+
+    def _work(self) -> None:
+        while True:
+            with self._more:
+                if not self._hurry and len(self._waiting) < self._batch:
+                    self._more.wait(self._delay)
+                number = min(self._batch, len(self._waiting))
+                batch = [self._waiting.popleft() for _ in range(number)]
+                self._sending = len(batch)
+            if batch:
+                self._send(batch)
+                with self._more:
+                    self._sending = 0
+                    self._more.notify_all()
+            elif self._hurry:
+                time.sleep(0.01)  # whoever is in a hurry is about to see that nothing waits
+
+    def _send(self, batch: Sequence[Span]) -> None:
+        try:
+            result = self._exporter.export([self._readable(span) for span in batch])
+            problem = "" if result is SpanExportResult.SUCCESS else "the collector took nothing"
+        except Exception as error:  # noqa: BLE001  # whatever it is, no run may feel it
+            problem = f"{type(error).__name__}"
+        self._on_count("export_failed" if problem else "exported", len(batch))
+        if problem and time.monotonic() - self._complained > COMPLAIN_SECONDS:
+            self._complained = time.monotonic()
+            logger.warning("%d spans were dropped: %s", len(batch), problem)
+
+    def _readable(self, span: Span) -> ReadableSpan:
+        attributes = {name: _cut(value) for name, value in span.attributes.items()}
+        status = Status(StatusCode.UNSET)
+        if span.error:
+            attributes["error.type"] = span.error
+            status = Status(StatusCode.ERROR, str(_cut(span.message)) or None)
+        parent = None
+        if span.parent_id is not None:
+            parent = SpanContext(span.trace_id, span.parent_id, False, SAMPLED)
+        return ReadableSpan(
+            name=span.name[:200],
+            context=SpanContext(span.trace_id, span.span_id, False, SAMPLED),
+            parent=parent,
+            resource=self._resource,
+            attributes=attributes,
+            kind=SpanKind.CLIENT if span.is_client else SpanKind.INTERNAL,
+            status=status,
+            start_time=span.start,
+            end_time=max(span.start, span.end),
+            instrumentation_scope=self._scope,
+        )
+
+
+def _cut(value: AttributeValue) -> AttributeValue:
+    if isinstance(value, str):
+        # A lone surrogate could not be sent, and would take its whole batch with it.
+        return value[:LONGEST].encode("utf-8", "replace").decode()
+    return value
+
+
+def _resource() -> dict[str, str | int]:
+    """What does not come from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES."""
+    given = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    own: dict[str, str | int] = {
+        "service.version": vel_version(),
+        "host.name": socket.gethostname(),
+        "process.pid": os.getpid(),
+    }
+    if not os.environ.get("OTEL_SERVICE_NAME") and "service.name=" not in given:
+        own["service.name"] = "vel"
+    return own

@@ -1,0 +1,88 @@
+"""What this process watches with: made at the first question, and anew after a change."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.core.signals import setting_changed
+
+from agents.telemetry.counters import Counters
+from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
+
+if TYPE_CHECKING:
+    from agents.telemetry.otlp import SpanQueue
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """`spans` and `counters` are None where nobody wants them."""
+
+    spans: SpanQueue | None
+    counters: Counters | None
+    content: bool
+
+
+_lock = threading.Lock()
+_made: list[Instruments | None] = []
+
+
+def instruments() -> Instruments | None:
+    """Those of this process; None where nothing is wanted, which is known without a lock."""
+    if _made:
+        return _made[0]
+    with _lock:
+        if not _made:
+            _made.append(_make())
+        return _made[0]
+
+
+def counters() -> Counters | None:
+    found = instruments()
+    return found.counters if found is not None else None
+
+
+def forget_instruments() -> None:
+    """Read the settings anew at the next question."""
+    with _lock:
+        _made.clear()
+
+
+def _make() -> Instruments | None:
+    numbers = Counters() if metrics_wanted() else None
+    spans = _span_queue(numbers) if traces_wanted() else None
+    if numbers is None and spans is None:
+        return None
+    return Instruments(spans, numbers, content_wanted())
+
+
+def _span_queue(numbers: Counters | None) -> SpanQueue | None:
+    try:
+        # Imported here: it costs 0.3 s and is an extra.
+        from agents.telemetry.otlp import SpanQueue  # noqa: PLC0415
+    except ImportError as error:
+        # The system check vel.W040 says it at each start, too.
+        logger.error("no traces are sent: %s; install vel[otel]", error)
+        return None
+
+    def count(outcome: str, number: int) -> None:
+        if numbers is not None:
+            numbers.add("vel_spans_total", outcome, amount=number)
+
+    try:
+        return SpanQueue(count)
+    except Exception:  # a wrong OTEL_ variable must not keep runs from being driven
+        logger.exception("no traces are sent: the exporter could not be made")
+        return None
+
+
+def _settings_changed(*, setting: str, **kwargs: object) -> None:
+    if setting == "VEL":
+        forget_instruments()
+
+
+setting_changed.connect(_settings_changed, dispatch_uid="agents.telemetry.process")

@@ -1,0 +1,30 @@
+"""What the operator has asked for: OpenTelemetry's own variables, and `settings.VEL`."""
+
+from __future__ import annotations
+
+import os
+
+from agents.conf import vel_settings
+
+_TRUE = frozenset({"1", "true", "yes", "on", "span_only", "span_and_event"})
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+def traces_wanted() -> bool:
+    """Whether an endpoint for traces is named, and neither they nor the SDK are turned off."""
+    if not any(os.environ.get(name, "").strip() for name in _ENDPOINTS):
+        return False
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() in _TRUE:
+        return False
+    return os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() in ("", "otlp")
+
+
+def content_wanted() -> bool:
+    """Whether messages, inputs and results may go into traces."""
+    name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+    return os.environ.get(name, "").strip().lower() in _TRUE
+
+
+def metrics_wanted() -> bool:
+    """Whether somebody may scrape metrics."""
+    return bool(vel_settings().METRICS_TOKEN)

@@ -1,0 +1,165 @@
+"""Logs as lines of JSON, whatever is in them."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.telemetry.log_context import logged_about
+from tests.support.runs import drive_to_end, make_agent, make_user, start_run
+from tests.support.site import ROOT
+from velproject.logs import LONGEST, JsonFormatter, LineFormatter
+from velproject.up import as_record
+
+HOSTILE = (
+    "one\ntwo", "one\r\ntwo", "\x1b[2J\x1b]0;title\x07", "a\x00b", "line\u2028sep\u2029",
+    "\x85next", "\ud800", '{"level": "CRITICAL"}', '"}\n{"message": "forged"}', "\u202eevil",
+    "\x9b31m",
+)  # fmt: skip
+KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@pytest.fixture
+def log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    logger = logging.getLogger("tests.logs")
+    logger.addHandler(handler)
+    logger.setLevel("INFO")
+    logger.propagate = False
+    yield logger, stream
+    logger.removeHandler(handler)
+    logger.propagate = True
+
+
+def records(stream: io.StringIO) -> list[dict[str, Any]]:
+    text = stream.getvalue()
+    assert text.isascii()
+    assert text.endswith("\n")
+    lines = text.splitlines()
+    assert all(ord(char) >= 0x20 for line in lines for char in line)
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_one_line_of_json(
+    log: tuple[logging.Logger, io.StringIO], text: str
+) -> None:
+    logger, stream = log
+    logger.warning("a tool said %s", text, extra={"run_id": text, f"k{text}": text, "level": "x"})
+    try:
+        raise ValueError(text)
+    except ValueError:
+        logger.exception("it failed")
+    first, second = records(stream)
+    assert first["message"] == f"a tool said {text}"
+    assert (first["level"], first["logger"]) == ("WARNING", "tests.logs")
+    assert first["run_id"] == text
+    assert second["message"] == "it failed"
+    assert "ValueError" in second["exception"]
+
+
+@given(st.text(), st.text(), st.floats())
+def test_any_text_is_one_line(message: str, name: str, value: float) -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 0, message, None, None)
+    record.__dict__.update({f"_{name}": 1, f"z{name}": value, "field": name})
+    line = JsonFormatter().format(record)
+    assert line.isascii()
+    assert "\n" not in line
+    assert "\r" not in line
+    found = json.loads(line, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert found["field"] == name or len(name) > LONGEST
+    text = LineFormatter().format(record)
+    assert len(text.splitlines()) == 1
+
+
+def test_keys_are_masked_and_long_texts_cut(log: tuple[logging.Logger, io.StringIO]) -> None:
+    logger, stream = log
+    logger.info("sent %s", KEY, extra={"header": f"Bearer {KEY}"})
+    logger.info("x" * (2 * LONGEST))
+    wrong = logging.LogRecord("tests.logs", logging.INFO, "", 0, "%d items", ("none",), None)
+    logger.handlers[0].handle(wrong)  # and not through pytest's own, which raises
+    try:
+        raise RuntimeError(f"https://ada:{'p' * 20}@db.example/ and {KEY}")
+    except RuntimeError:
+        logger.exception("no")
+    found = records(stream)
+    assert KEY not in stream.getvalue()
+    assert "pppppppp" not in stream.getvalue()
+    assert len(found[1]["message"]) == LONGEST
+    assert found[2]["message"] == "%d items"
+
+
+def test_lines_about_a_run_say_which(log: tuple[logging.Logger, io.StringIO]) -> None:
+    logger, stream = log
+    with logged_about(run_id="r", thread_id="t", user_id=7):
+        logger.info("inside")
+    logger.info("outside")
+    inside, outside = records(stream)
+    assert (inside["run_id"], inside["thread_id"], inside["user_id"]) == ("r", "t", 7)
+    assert "run_id" not in outside
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_engines_lines_have_the_ids_and_not_the_words() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter())
+    logger = logging.getLogger("agents")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel("DEBUG")
+    try:
+        user = make_user()
+        make_agent(user, model="no-such-script")
+        run = drive_to_end(start_run(user, "Something private"))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    failed = next(each for each in records(stream) if "the model failed" in each["message"])
+    assert (failed["run_id"], failed["thread_id"], failed["user_id"]) == (
+        run.pk, run.thread_id, user.pk,
+    )  # fmt: skip
+    assert "private" not in stream.getvalue()
+
+
+def test_the_supervisors_lines_are_json_too() -> None:
+    own = json.loads(as_record("stopping\x1b[2J", "vel"))
+    assert (own["message"], own["child"]) == ("stopping\x1b[2J", "vel")
+    child = json.loads(as_record('{"message": "x", "level": "ERROR"}', "workers"))
+    assert child == {"message": "x", "level": "ERROR", "child": "workers"}
+    broken = json.loads(as_record('{"message": ', "web"))
+    assert broken["message"] == '{"message": '
+    for line in ("{}\x1b", "{1}", "Traceback (most recent call last):"):
+        assert as_record(line, "web").isascii()
+
+
+def test_the_setting_chooses_the_format() -> None:
+    code = "import django; django.setup(); import logging; logging.getLogger('x').warning('a\\nb')"
+    environment = {
+        **os.environ, "DJANGO_SETTINGS_MODULE": "velproject.settings", "VEL_LOG_FORMAT": "json",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert json.loads(done.stderr)["message"] == "a\nb"
+    from django.core.exceptions import ImproperlyConfigured
+
+    from velproject import env
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VEL_LOG_FORMAT", "xml")
+        with pytest.raises(ImproperlyConfigured, match="line or json"):
+            env.choice("VEL_LOG_FORMAT", ("line", "json"))

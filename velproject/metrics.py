@@ -1,0 +1,47 @@
+"""`/metrics` for Prometheus: open to nobody without the operator's token."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+
+from django.db import DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from agents.conf import vel_settings
+from agents.selectors.metrics import counted, gauges
+from agents.telemetry.exposition import CONTENT_TYPE, text_of
+
+KEEP_SECONDS = 2.0
+"""Several scrapers at once cost one look."""
+
+_lock = threading.Lock()
+_kept: tuple[float, str] = (float("-inf"), "")
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """404 where no token is set, so that nobody learns what could be there; 401 without it."""
+    token = vel_settings().METRICS_TOKEN
+    if not token:
+        raise Http404
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode(), token.encode()):
+        return HttpResponse(status=401, headers={"WWW-Authenticate": 'Bearer realm="metrics"'})
+    try:
+        text = _text()
+    except DatabaseError:
+        return HttpResponse("the database cannot be asked\n", status=503, content_type="text/plain")
+    return HttpResponse(text, content_type=CONTENT_TYPE)
+
+
+def _text() -> str:
+    global _kept
+    with _lock:
+        if time.monotonic() - _kept[0] > KEEP_SECONDS:
+            _kept = (time.monotonic(), text_of(gauges(), counted()))
+        return _kept[1]
