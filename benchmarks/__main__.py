@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import concurrency, memory, overhead, wake, watchers
+from benchmarks import concurrency, growth, load, memory, overhead, wake, watchers
 from benchmarks.options import Options
 from benchmarks.processes import HarnessFailed
 from benchmarks.report import Report, machine, machine_line
@@ -19,6 +19,8 @@ BENCHMARKS: dict[str, Callable[[Options], Report]] = {
     "wake": wake.measure,
     "memory": memory.measure,
     "watchers": watchers.measure,
+    "load": load.measure,
+    "growth": growth.measure,
 }
 
 
@@ -44,6 +46,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--concurrent-peers", action="store_true", help="have them in `concurrency` too: minutes"
     )
     parser.add_argument("--runs", type=int, default=defaults.runs, help="at once in `concurrency`")
+    parser.add_argument("--workers", type=int, default=defaults.workers, help="processes")
+    parser.add_argument(
+        "--full", action="store_true", help="`load` and `growth` at their whole size: an hour"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     return parser.parse_args(arguments)
 
@@ -57,6 +63,8 @@ def main() -> int:
         peers=not arguments.no_peers,
         concurrent_peers=arguments.concurrent_peers,
         runs=arguments.runs,
+        workers=arguments.workers,
+        full=arguments.full,
     )
     facts = machine()
     print(f"{machine_line(facts)}\n", flush=True)

@@ -54,7 +54,7 @@ def measure(options: Options) -> Report:
                 stderr=output,
             )
         stack.callback(up.close)
-        address = _address(log)
+        address = address_in(log)
         for _ in range(PAGES):
             urlopen(f"{address}/login/", timeout=START_SECONDS).close()
         # One run each, which is awaited: all worker processes are there and have done something.
@@ -98,7 +98,7 @@ def measure(options: Options) -> Report:
     )
 
 
-def _address(log: Path) -> str:
+def address_in(log: Path) -> str:
     """Where `vel up` says that it listens."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """`turns` are tool turns of a run; `seconds` is when a benchmark begins no more rounds."""
+    """`turns` are tool turns of a run; `seconds` is when a benchmark begins no more rounds.
+
+    `full`: `load` and `growth` at their whole size.
+    """
 
     turns: tuple[int, ...] = (50, 200)
     rounds: int = 5
@@ -17,3 +20,4 @@ class Options:
     runs: int = 100
     model_ms: int = 50
     workers: int = 2
+    full: bool = False

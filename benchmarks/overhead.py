@@ -25,7 +25,8 @@ from benchmarks.report import Report
 from benchmarks.server import script
 from tests.support.postgres import binaries, postgres_server
 
-BARE, VEL, VEL_POSTGRES, DEEPAGENTS = "bare SDK loop", "Vel", "Vel on PostgreSQL", "deepagents"
+BARE, VEL, VEL_POSTGRES = "bare SDK loop", "Vel", "Vel on PostgreSQL"
+DEEPAGENTS, PYDANTIC_AI = "deepagents", "pydantic-ai"
 WARM_UP_CALLS = 5
 PACE_MS = 2
 """Between two events of a paced stream: they come one by one, as from a real model."""

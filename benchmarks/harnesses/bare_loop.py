@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 import anthropic
-from protocol import NOTES, measured, serve
+from protocol import NOTES, limited, measured, serve
 
 MODEL = "claude-sonnet-5-5"
 TOOL = "read_notes"
@@ -32,20 +32,20 @@ class BareLoop:
         """One conversation to its answer."""
         return self.run_many([message])
 
-    def run_many(self, messages: list[str]) -> dict[str, Any]:
-        """Conversations side by side, each to its answer."""
+    def run_many(self, messages: list[str], at_once: int = 0) -> dict[str, Any]:
+        """Conversations side by side, each to its answer; `at_once` of them, 0 for all."""
         figures: dict[str, Any] = {}
         with measured(figures):
-            counts = self._runner.run(self._all(messages))
+            counts = self._runner.run(self._all(messages, at_once))
         return {**figures, "calls": sum(counts)}
 
-    async def _all(self, messages: list[str]) -> list[int]:
+    async def _all(self, messages: list[str], at_once: int) -> list[int]:
         if self._client is None:
             # Retries off, as in Vel, and connections enough for all.
             self._client = anthropic.AsyncAnthropic(
                 api_key="none", base_url=self._base_url, max_retries=0
             )
-        return await asyncio.gather(*(self._converse(message) for message in messages))
+        return await limited(map(self._converse, messages), at_once)
 
     async def _converse(self, message: str) -> int:
         assert self._client is not None

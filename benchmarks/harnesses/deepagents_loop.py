@@ -12,7 +12,7 @@ from typing import Any
 from deepagents import create_deep_agent
 from langchain_anthropic import ChatAnthropic
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from protocol import NOTES, measured, serve
+from protocol import NOTES, limited, measured, serve
 
 MODEL = "claude-sonnet-5-5"
 
@@ -49,16 +49,16 @@ class DeepAgents:
         """One conversation to its answer."""
         return self.run_many([message])
 
-    def run_many(self, messages: list[str]) -> dict[str, Any]:
-        """Conversations side by side, each to its answer."""
+    def run_many(self, messages: list[str], at_once: int = 0) -> dict[str, Any]:
+        """Conversations side by side, each to its answer; `at_once` of them, 0 for all."""
         figures: dict[str, Any] = {}
         before = self._bytes()
         with measured(figures):
-            counts = self._runner.run(self._all(messages))
+            counts = self._runner.run(self._all(messages, at_once))
         return {**figures, "calls": sum(counts), "db_bytes": self._bytes() - before}
 
-    async def _all(self, messages: list[str]) -> list[int]:
-        return await asyncio.gather(*(self._converse(message) for message in messages))
+    async def _all(self, messages: list[str], at_once: int) -> list[int]:
+        return await limited(map(self._converse, messages), at_once)
 
     async def _converse(self, message: str) -> int:
         state = await self._agent.ainvoke(

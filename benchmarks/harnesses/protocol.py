@@ -5,21 +5,23 @@ Standard library only: every harness has an environment of its own.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 NOTES = json.dumps(
     {"todos": [f"Step {number}: compare the notes with the list." for number in range(4)]}
 )
 """About 200 bytes: what the tool of every harness returns."""
 
+T = TypeVar("T")
 Command = Callable[..., Any]
 
 
@@ -33,6 +35,19 @@ def measured(figures: dict[str, float]) -> Iterator[None]:
     finally:
         figures["cpu_s"] = time.process_time() - cpu
         figures["wall_s"] = time.perf_counter() - wall
+
+
+async def limited(work: Iterable[Coroutine[Any, Any, T]], at_once: int) -> list[T]:
+    """Results in order, of `at_once` coroutines side by side; 0: all."""
+    if not at_once:
+        return list(await asyncio.gather(*work))
+    room = asyncio.Semaphore(at_once)
+
+    async def one(item: Coroutine[Any, Any, T]) -> T:
+        async with room:
+            return await item
+
+    return list(await asyncio.gather(*map(one, work)))
 
 
 def serve(commands: dict[str, Command]) -> None:

@@ -1,0 +1,86 @@
+"""Finishes erasures in this process, and prunes when that is due, on a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from django.db import DatabaseError, connection
+
+from agents.conf import vel_settings
+from agents.services.chores import take_chore
+from agents.services.erasure import erasures_wait, finish_erasures
+from agents.services.retention import Keep, prune
+
+logger = logging.getLogger(__name__)
+
+CHORE = "prune"
+LOOK_SECONDS = 60.0
+"""Between two looks for erasures that another process has left."""
+
+
+class Pruner:
+    """One piece of work at a time. `look` and `hurry` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        # Not at once: all the workers of a site begin together, and have better things to do.
+        self._next = time.monotonic() + LOOK_SECONDS
+        self._asked = False
+        self._stopping = False
+
+    def look(self) -> None:
+        """Begin what is due, if nothing is under way. Returns at once."""
+        with self._lock:
+            if time.monotonic() >= self._next:
+                self._begin()
+
+    def hurry(self) -> None:
+        """Somebody has just erased something."""
+        with self._lock:
+            self._asked = True
+            self._begin()
+
+    def close(self) -> None:
+        """Begin nothing more, and end after the transaction under way. Returns at once."""
+        with self._lock:
+            self._stopping = True
+
+    def join(self) -> None:
+        """Wait for that, after `close`."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _begin(self) -> None:
+        if self._stopping or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._next = time.monotonic() + LOOK_SECONDS
+        self._thread = threading.Thread(target=self._work, name="vel-pruner")
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            while not self._stopping:
+                self._asked = False
+                _do_what_is_due(lambda: self._stopping)
+                if not self._asked:
+                    break
+        except DatabaseError as error:
+            # What is marked stays hidden, and is found again at the next look.
+            logger.warning("pruning stopped: %s", error)
+        except Exception:
+            logger.exception("pruning stopped")
+        finally:
+            connection.close()
+
+
+def _do_what_is_due(stop: Callable[[], bool]) -> None:
+    hours = vel_settings().PRUNE_HOURS
+    if hours and take_chore(CHORE, hours * 3600):
+        removed = prune(Keep.of_settings(), stop)
+        logger.info("pruned: %s", dict(removed))
+    elif erasures_wait():
+        finish_erasures(stop)

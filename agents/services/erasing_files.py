@@ -1,0 +1,39 @@
+"""The files of threads that are being erased: workspaces, snapshots, archives."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from agents.conf import vel_settings
+from agents.services.stored_snapshots import StorageFailed, erase_stored
+from agents.services.workspace_care import REMOVED
+from sandbox.removal import remove_tree
+
+
+def erase_files(thread_id: str) -> None:
+    """Remove what lies on this machine. A directory of the caller's own is left alone.
+
+    With several hosts also what they keep in common. May be called again after a crash: what is
+    gone stays gone. Raises OSError; the thread's row then stays, and with it the way back here.
+    """
+    settings = vel_settings()
+    workspace = settings.workspaces / thread_id
+    if workspace.is_symlink() or workspace.exists():
+        # Renamed first: nothing finds half a workspace.
+        gone = settings.workspaces / f"{REMOVED}{thread_id}-{secrets.token_hex(4)}"
+        os.rename(workspace, gone)
+    for place in (
+        settings.snapshots / thread_id,
+        settings.mirrors / thread_id,
+        *settings.workspaces.glob(f"{REMOVED}{thread_id}-*"),
+        *settings.set_aside.glob(f"{thread_id}-*"),
+    ):
+        remove_tree(place)
+    if settings.pins_threads:
+        try:
+            erase_stored(thread_id)
+        except StorageFailed as error:
+            raise OSError(str(error)) from error
+    for archive in settings.archives.glob(f"{thread_id}-*.tar.gz"):
+        archive.unlink(missing_ok=True)

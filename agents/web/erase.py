@@ -1,0 +1,37 @@
+"""Erasing a conversation: a page that says what goes and what stays, and then does it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods
+
+from agents.models import Run
+from agents.selectors.visible import runs_for
+from agents.services.erasure import erase_thread, remembered_from
+from agents.services.errors import ServiceError
+from agents.web.pages import PersonRequest, page
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def erase(request: PersonRequest, run_id: str) -> HttpResponse:
+    """The thread of one of the person's own runs. Only the POST of this page does it."""
+    run = get_object_or_404(
+        runs_for(request.user).select_related("thread"), pk=run_id, owner=request.user, parent=None
+    )
+    if request.method == "POST":
+        try:
+            erase_thread(run.thread_id, by=request.user)
+        except ServiceError as error:
+            messages.error(request, error.message)
+            return redirect("web:run", run_id=run.pk)
+        messages.success(request, "The conversation is erased.")
+        return redirect("web:history")
+    context = {
+        "run": run,
+        "runs": Run.objects.filter(thread=run.thread_id, is_copy=False).count(),
+        "remembered": remembered_from(run.thread_id),
+    }
+    return render(request, "web/erase.html", context)

@@ -1,0 +1,186 @@
+"""One run, the looks of a worker and the pages over a database that is filled more and more."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection, transaction  # noqa: E402
+from django.db.backends.utils import CursorWrapper  # noqa: E402
+from django.db.models import Model  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.test.utils import setup_test_environment  # noqa: E402
+from protocol import serve  # noqa: E402
+from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
+
+from agents.engine.host import Host, own_executor  # noqa: E402
+from agents.engine.lease import orphaned_runs  # noqa: E402
+from agents.models import (  # noqa: E402
+    POOL,
+    Epoch,
+    Message,
+    Run,
+    RunClock,
+    RunEvent,
+    Thread,
+    ToolCall,
+)
+from agents.providers.anthropic import preload  # noqa: E402
+from agents.services.approval_expiry import expire_approval  # noqa: E402
+from agents.services.budget_answers import wake_for_window  # noqa: E402
+from agents.services.erasure import erasures_wait  # noqa: E402
+from agents.services.notifications import due_targets  # noqa: E402
+from agents.services.run_ends import take_ended_run  # noqa: E402
+from agents.services.runs import RunRequest, create_run  # noqa: E402
+from agents.services.wake import wake_due  # noqa: E402
+
+setup_test_environment()
+
+PART = 5_000
+PAGES = ("/", "/runs/", "/approvals/", "/usage/", "/api/v1/runs", "/api/v1/threads")
+COPIED: tuple[type[Model], ...] = (Thread, Run, RunClock, Message, ToolCall, RunEvent, Epoch)
+_NUMBERS = "WITH RECURSIVE n(i) AS (SELECT {0} UNION ALL SELECT i + 1 FROM n WHERE i < {1})"
+_DIALECT = {
+    "sqlite": ("printf('0%025d', i)", "datetime('now', '-' || i || ' minutes')"),
+    "postgresql": ("'0' || lpad(i::text, 25, '0')", "now() - i * interval '1 minute'"),
+}
+"""An id that is older than all others, and a time that lies so many minutes back."""
+
+
+class Growth:
+    """A site whose rows are copies of one run's."""
+
+    def __init__(self) -> None:
+        call_command("migrate", verbosity=0, skip_checks=True)
+        preload()
+        self._owner = make_site()
+        self._host = Host(executor=own_executor())
+        self._host.start()
+        self._rows = 0
+
+    def fill(self, runs: int, message: str) -> dict[str, int]:
+        """Copy a run that was driven until there are so many. Returns rows and bytes."""
+        run = self._drive(message)
+        while self._rows < runs:
+            until = min(self._rows + PART, runs)
+            with transaction.atomic(), connection.cursor() as cursor:
+                for model in COPIED:
+                    cursor.execute(self._copying(model, run, self._rows + 1, until))
+            self._rows = until
+        with connection.cursor() as cursor:
+            # As autovacuum does; SQLite goes without.
+            if connection.vendor == "postgresql":
+                cursor.execute("ANALYZE")
+        rows = sum(model._base_manager.count() for model in COPIED)
+        return {"rows": rows, "bytes": database_bytes()}
+
+    def _copying(self, model: type[Model], run: Run, first: int, last: int) -> str:
+        name, moment = _DIALECT[connection.vendor]
+        own = {"thread_id": name, "run_id": name, "created_at": moment, "ended_at": moment}
+        if model in (Thread, Run):
+            own["id"] = name
+        names = [
+            field.column
+            for field in model._meta.concrete_fields
+            if getattr(field, "column", None) and (field.column in own or field.column != "id")
+        ]
+        values = [own.get(column, f't."{column}"') for column in names]
+        key = "id" if model is Thread else "thread_id" if model is Epoch else "run_id"
+        if model is Run:
+            key = "id"
+        wanted = run.thread_id if key == "thread_id" or model is Thread else run.pk
+        table = model._meta.db_table
+        columns = ", ".join(f'"{column}"' for column in names)
+        select = f'SELECT {", ".join(values)} FROM "{table}" t, n WHERE t."{key}" = \'{wanted}\''
+        numbers = _NUMBERS.format(first, last)
+        return (
+            f'{numbers} INSERT INTO "{table}" ({columns}) {select}'
+            if (connection.vendor == "sqlite")
+            else f'INSERT INTO "{table}" ({columns}) {numbers} {select}'
+        )
+
+    def measure(self, message: str, times: int) -> dict[str, dict[str, float]]:
+        """Milliseconds of CPU (the median) and statements, by what was done."""
+        found = {"one run": _measured(lambda: self._drive(message), times)}
+        found["a worker's look"] = _measured(_look, times)
+        client = Client()
+        client.force_login(self._owner)
+        for path in PAGES:
+            found[path] = _measured(lambda path=path: _get(client, path), times)
+        return found
+
+    def _drive(self, message: str) -> Run:
+        request = RunRequest(agent=AGENT, message=message, executor=self._host.executor)
+        run = create_run(request, owner=self._owner).run
+        write_notes(run.thread_id)
+        deadline = time.monotonic() + 60
+        while not Run.objects.filter(pk=run.pk, ended_at__isnull=False).exists():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the run does not end")
+            time.sleep(0.02)
+        while self._host.running:
+            time.sleep(0.005)
+        return run
+
+    def close(self) -> None:
+        self._host.stop()
+        connection.close()
+
+
+def _look() -> None:
+    """What each worker process asks every second."""
+    orphaned_runs(POOL, 8)
+    for look in (wake_due, wake_for_window, expire_approval, due_targets, take_ended_run):
+        with transaction.atomic():
+            look()
+    erasures_wait()
+
+
+def _get(client: Client, path: str) -> None:
+    answer = client.get(path)
+    if answer.status_code != 200:
+        raise RuntimeError(f"{path} answered {answer.status_code}")
+
+
+def _measured(work: Callable[[], object], times: int) -> dict[str, float]:
+    work()
+    seconds = []
+    with _counted() as count:
+        for _ in range(times):
+            began = time.process_time()
+            work()
+            seconds.append(time.process_time() - began)
+    return {"cpu_ms": statistics.median(seconds) * 1000, "statements": count[0] / times}
+
+
+@contextmanager
+def _counted() -> Iterator[list[int]]:
+    """Statements of all threads, those that wait for the run's end included."""
+    count = [0]
+    execute = CursorWrapper.execute
+
+    def note(cursor: CursorWrapper, sql: Any, params: Any = None) -> Any:
+        count[0] += 1
+        return execute(cursor, sql, params)
+
+    CursorWrapper.execute = note  # type: ignore[method-assign]
+    try:
+        yield count
+    finally:
+        CursorWrapper.execute = execute  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    growth = Growth()
+    try:
+        serve({"fill": growth.fill, "measure": growth.measure})
+    finally:
+        growth.close()

@@ -1,0 +1,155 @@
+"""No query of a run, of the workers' looks and of the pages reads a table that grows as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from agents.engine.lease import orphaned_runs
+from agents.models import POOL, Run
+from agents.services.approval_expiry import expire_approval
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.budget_answers import wake_for_window
+from agents.services.chores import take_chore
+from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
+from agents.services.notifications import due_targets
+from agents.services.run_ends import take_ended_run
+from agents.services.wake import wake_due
+from tests.agents.api.rows import client_for
+from tests.support.plans import read_whole, statements
+from tests.support.runs import (
+    drive_to_end,
+    make_agent,
+    make_user,
+    script_file,
+    start_run,
+)
+
+GROWING = {
+    f"agents_{name}"
+    for name in (
+        "run",
+        "runclock",
+        "runevent",
+        "message",
+        "toolcall",
+        "thread",
+        "epoch",
+        "approvalrequest",
+        "notification",
+        "auditentry",
+        "allowance",
+        "workspacesnapshot",
+        "upload",
+        "messageimage",
+        "idempotencykey",
+        "compaction",
+        "todo",
+        "usagetotal",
+    )
+} | {"memory_memoryrevision", "memory_memoryeditrequest", "skills_app_skilluse"}
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> User:
+    ada = make_user("ada")
+    turns: list[dict[str, Any]] = [
+        {"text": "I plan.", "tool_calls": [{"name": "read_todos", "input": {}}]},
+        {"text": "Done."},
+    ]
+    make_agent(ada, model=script_file(tmp_path, turns), interrupt_on={"read_todos": True})
+    return ada
+
+
+def whole_reads(work: Callable[[], object]) -> dict[str, set[str]]:
+    with statements() as made:
+        work()
+    found = {}
+    for statement in made:
+        tables = read_whole(statement) & GROWING
+        if tables:
+            found[statement[0]] = tables
+    for sql, tables in found.items():
+        print(sorted(tables), sql)  # the assertion cuts them
+    return found
+
+
+def test_a_run_with_an_approval(ada: User) -> None:
+    def work() -> None:
+        run = start_run(ada)
+        drive_to_end(run, until=("waiting",))
+        (request,) = run.approvals.all()
+        decide_approval(request.pk, DecisionRequest("approve", digest=request.digest), by=ada)
+        drive_to_end(run)
+
+    assert whole_reads(work) == {}
+    assert Run.objects.get().status == "completed"
+
+
+def test_what_every_worker_looks_for_each_second(ada: User) -> None:
+    start_run(ada)
+
+    def work() -> None:
+        orphaned_runs(POOL, 8)
+        for look in (wake_due, wake_for_window, expire_approval, due_targets, take_ended_run):
+            with transaction.atomic():
+                look()
+        erasures_wait()
+        take_chore("prune", 60)
+
+    assert whole_reads(work) == {}
+
+
+API = (
+    "runs?status=completed",
+    "runs",
+    "runs?created_after=2026-01-01T00:00:00Z",
+    "runs/{run}",
+    "runs/{run}/events",
+    "runs/{run}/transcript",
+    "runs/{run}/tool-calls",
+    "threads",
+    "threads/{thread}",
+    "threads/{thread}/transcript",
+    "approvals",
+    "approvals?status=pending",
+    "usage",
+    "audit",
+)
+PAGES = ("/", "/runs/", "/approvals/", "/runs/{run}/", "/runs/{run}/summary/", "/usage/")
+
+
+@pytest.mark.parametrize("everybodys", [False, True])
+def test_pages_and_lists(ada: User, everybodys: bool) -> None:
+    run = drive_to_end(start_run(ada), until=("waiting",))
+    reader = make_user("boss", is_superuser=True) if everybodys else ada
+    rest = client_for(reader)
+    web = Client()
+    web.force_login(reader)
+    paths = [f"/api/v1/{path}" for path in API] + list(PAGES)
+    found = {}
+    for path in paths:
+        path = path.format(run=run.pk, thread=run.thread_id)
+        client = rest if path.startswith("/api/") else web
+        found[path] = whole_reads(partial(client.get, path))
+    assert {path: reads for path, reads in found.items() if reads} == {}
+
+
+def test_erasing(ada: User) -> None:
+    make_agent(ada, slug="plain", name="Plain")
+    run = drive_to_end(start_run(ada, agent="plain"))
+
+    def work() -> None:
+        erase_thread(run.thread_id, by=ada)
+        finish_erasures()
+
+    assert whole_reads(work) == {}

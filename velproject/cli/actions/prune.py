@@ -1,0 +1,125 @@
+"""The action of `vel prune`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from django.contrib.auth import get_user_model
+from django.db import OperationalError, connection
+
+from agents.models import Run, Thread
+from agents.services.erasure import (
+    erase_answers_of,
+    erase_thread,
+    finish_erasures,
+    remembered_from,
+)
+from agents.services.errors import ServiceError
+from agents.services.retention import Keep, what_is_old
+from agents.services.retention import prune as prune_old
+from velproject.cli.errors import CliError
+from velproject.cli.terminal import one_line
+
+
+def prune(
+    *,
+    as_json: bool,
+    days: int | None,
+    threads: tuple[str, ...],
+    user: str | None,
+    vacuum: bool,
+    apply: bool,
+) -> int:
+    """What is old by the settings, or the threads that are named."""
+    failed = 0
+    if threads or user is not None:
+        failed, found = _erase(_named(threads, user), user, apply=apply)
+    else:
+        keep = Keep.of_settings()
+        if days is not None:
+            keep = replace(keep, threads=days)
+        found = prune_old(keep) if apply else what_is_old(keep)
+    _tell(found, as_json=as_json, apply=apply)
+    if vacuum:
+        _vacuum()
+    return 1 if failed else 0
+
+
+def _named(threads: Iterable[str], user: str | None) -> list[Thread]:
+    """Raises `CliError` for a thread or a user that there is not."""
+    found = []
+    for name in threads:
+        row = Thread.objects.filter(pk=name, root=None).first()
+        if row is None:
+            raise CliError(f"There is no thread {one_line(name)!r}: vel runs list shows them.")
+        found.append(row)
+    if user is not None:
+        owner = _user(user)
+        found += Thread.objects.filter(owner=owner, root=None).order_by("pk")
+    return list({row.pk: row for row in found}.values())
+
+
+def _user(name: str) -> int:
+    users = get_user_model()
+    found = users.objects.filter(**{users.USERNAME_FIELD: name}).first()
+    if found is None:
+        raise CliError(f"There is no user {one_line(name)!r}.")
+    return int(found.pk)
+
+
+def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int, Counter[str]]:
+    """(how many were refused, rows). All that stays somewhere is named."""
+    refused = 0
+    stays: set[tuple[str, str]] = set()
+    found: Counter[str] = Counter()
+    for thread in threads:
+        stays.update(remembered_from(thread.pk))
+        if not apply:
+            found["thread"] += 1
+            found["run"] += Run.objects.filter(thread=thread).count()
+            continue
+        try:
+            erase_thread(thread.pk, by=None)
+        except ServiceError as error:
+            refused += 1
+            print(f"thread {thread.pk} stays: {error.message}", file=sys.stderr)
+    if apply:
+        if user is not None:
+            erase_answers_of(_user(user))
+        found = finish_erasures()
+    for agent, path in sorted(stays):
+        print(
+            f"memory of {one_line(agent)} that was changed from there stays: {one_line(path)}",
+            file=sys.stderr,
+        )
+    return refused, found
+
+
+def _tell(found: Counter[str], *, as_json: bool, apply: bool) -> None:
+    if as_json:
+        print(json.dumps({"removed" if apply else "would_remove": dict(sorted(found.items()))}))
+        return
+    verb = "removed" if apply else "would remove"
+    for name, count in sorted(found.items()):
+        print(f"{verb} {count:,} {name}")
+    if not found:
+        print("Nothing is old enough." if not apply else "Nothing was removed.", file=sys.stderr)
+    elif not apply:
+        print("Nothing was removed: add --apply to do it.", file=sys.stderr)
+
+
+def _vacuum() -> None:
+    """The file is written anew: nobody else writes meanwhile, and it needs its size once more."""
+    if connection.vendor != "sqlite":
+        raise CliError("--vacuum is for SQLite: PostgreSQL's autovacuum needs no help.")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM")
+    except OperationalError as error:
+        raise CliError(
+            f"The file could not be written anew: {error}. Stop vel up first."
+        ) from error
