@@ -10,6 +10,7 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
+from agents.client_address import client_address
 from agents.models import ApiToken, Door
 from agents.services.audit import Origin, acting
 
@@ -41,8 +42,10 @@ def _origin(request: HttpRequest) -> Origin:
     token = getattr(request, "auth", None)
     return Origin(
         door={"admin": Door.ADMIN, "api": Door.API}.get(place, Door.WEB),
-        # The host that connects: headers such as X-Forwarded-For anybody can send.
-        address=str(request.META.get("REMOTE_ADDR", "")),
+        address=client_address(
+            str(request.META.get("REMOTE_ADDR", "")),
+            str(request.META.get("HTTP_X_FORWARDED_FOR", "")),
+        ),
         person=getattr(request, "user", None),
         credential=f"token {token.prefix}…" if isinstance(token, ApiToken) else "",
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -36,6 +36,14 @@ PICTURE_SIDE = 1568
 PICTURE_BYTES = 1_000_000
 RAW_SIDE = 2000
 """Pixels of a picture that goes to the model as it is: what servers take of many at once."""
+PICTURE_PIXELS = 100_000_000
+"""A larger one is not decoded."""
+SHOWN_SIDE = 1280
+SHOWN_BYTES = 3_000_000
+"""Of a picture in a page, as PNG. Base64 of it fits the output of the sandbox."""
+SHOWN_PIXELS = 40_000_000
+SHOWN_SECONDS = 10.0
+"""People wait for it, and other pictures."""
 
 _LIMITS = Limits(
     processes=64,
@@ -48,6 +56,7 @@ _LIMITS = Limits(
     output_flood=8 * MARKDOWN_CHARS,
     tmp_size=16 * 1024**2,
 )
+_SHOWN_LIMITS = replace(_LIMITS, memory=512 * 1024**2, memory_total=512 * 1024**2)
 _ENDINGS = {
     3: "it is damaged, or not what its name says",
     4: "it needs a password",
@@ -107,23 +116,33 @@ class DocumentReader:
         """
         if self.problem:
             return raw_picture(data) or "it is too large to be shown as it is"
-        told = (("VEL_SIDE", str(PICTURE_SIDE)), ("VEL_BYTES", str(PICTURE_BYTES)))
-        result = self._run("picture.py", told, data, cancel)
-        if isinstance(result, str):
-            return result
-        try:
-            made = base64.b64decode(result.stdout, validate=True)
-        except binascii.Error:
-            return FAILED
+        told = _told_of_picture(PICTURE_SIDE, PICTURE_BYTES, PICTURE_PIXELS, "")
+        made = _decoded(self._run("picture.py", told, data, cancel))
         # The program has read a hostile file: what it says is checked like one.
-        return raw_picture(made) or FAILED
+        return made if isinstance(made, str) else raw_picture(made) or FAILED
+
+    def shown(self, data: bytes, cancel: Cancellation) -> bytes | str:
+        """A PNG to show to people, of at most `SHOWN_SIDE` pixels, or why there is none.
+
+        The program that made it has read a hostile file: let `agents.png` write it anew.
+        """
+        if self.problem:
+            return self.problem
+        told = _told_of_picture(SHOWN_SIDE, SHOWN_BYTES, SHOWN_PIXELS, "PNG")
+        policy = replace(self._policy(told), timeout=SHOWN_SECONDS, limits=_SHOWN_LIMITS)
+        return _decoded(self._run("picture.py", told, data, cancel, policy))
 
     def _run(
-        self, program: str, told: tuple[tuple[str, str], ...], data: bytes, cancel: Cancellation
+        self,
+        program: str,
+        told: tuple[tuple[str, str], ...],
+        data: bytes,
+        cancel: Cancellation,
+        policy: SandboxPolicy | None = None,
     ) -> ExecutionResult | str:
         """What the program wrote, or in words for people how it failed."""
         try:
-            sandbox = BubblewrapSandbox(self._policy(told))
+            sandbox = BubblewrapSandbox(policy or self._policy(told))
             source = _source(program)
             execution = sandbox.start_python(source, stdin=data, marker=self._marker, cancel=cancel)
             result = execution.wait()
@@ -160,6 +179,21 @@ def raw_picture(data: bytes) -> Picture | None:
     if found is None or max(found[1:]) > RAW_SIDE:
         return None
     return Picture(*found, data)
+
+
+def _told_of_picture(side: int, size: int, pixels: int, only: str) -> tuple[tuple[str, str], ...]:
+    """`only` is the one format it may be written in; empty: whichever is short."""
+    told = {"VEL_SIDE": side, "VEL_BYTES": size, "VEL_PIXELS": pixels, "VEL_ONLY": only}
+    return tuple((name, str(value)) for name, value in told.items())
+
+
+def _decoded(result: ExecutionResult | str) -> bytes | str:
+    if isinstance(result, str):
+        return result
+    try:
+        return base64.b64decode(result.stdout, validate=True)
+    except binascii.Error:
+        return FAILED
 
 
 @cache

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
 from django.utils import timezone
 
 from agents.events.notify import notify_watchers
@@ -53,8 +52,7 @@ def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
         )
     if not drafts:
         return 0
-    RunClock.objects.filter(run_id=run_id).update(seq=F("seq") + len(drafts))
-    last = RunClock.objects.values_list("seq", flat=True).get(run_id=run_id)
+    last = _take_seqs(run_id, len(drafts))
     now = timezone.now()
     RunEvent.objects.bulk_create(
         RunEvent(
@@ -68,3 +66,17 @@ def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
     )
     notify_watchers(run_id)
     return last
+
+
+def _take_seqs(run_id: str, count: int) -> int:
+    """The last of the next `count` seqs, which nobody else gets."""
+    table = RunClock._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'UPDATE "{table}" SET seq = seq + %s WHERE run_id = %s RETURNING seq',  # noqa: S608
+            [count, run_id],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise RunClock.DoesNotExist(f"Run {run_id} has no clock.")
+    return int(row[0])

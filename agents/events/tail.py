@@ -97,6 +97,12 @@ class Tail:
         with self._lock:
             return self._source is not None
 
+    @property
+    def watching(self) -> int:
+        """How many streams and sockets follow a run through it now."""
+        with self._lock:
+            return sum(len(watchers) for watchers in self._watchers.values())
+
     def _enter(self, watcher: _Watcher) -> None:
         with self._lock:
             self._watchers[watcher.run_id].add(watcher)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from django.db import transaction
 from django.db.models import Q
 
 from agents.conf import vel_settings
@@ -19,14 +20,18 @@ from agents.models import (
     ToolCall,
     WorkspaceSnapshot,
 )
+from agents.services.arrival import discard
 from agents.services.errors import Conflict
 from agents.services.file_changes import load_state, shown_path
-from agents.services.snapshots import snapshot_store
-from agents.services.thread_files import has_workspace
+from agents.services.mirror import mirrored
+from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
+from agents.services.stored_snapshots import StoredSnapshots
+from agents.services.thread_files import has_workspace, lie_here
 from agents.services.workspaces import open_workspace, workspace_location
 from sandbox.paths import AREAS
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotStore, restore
+from sandbox.workspace import Workspace
 
 NOW = "now"
 THEN = "then"
@@ -42,9 +47,10 @@ _COPIED = tuple(area for area in AREAS if area != "skills")
 
 @dataclass(slots=True)
 class CopiedFiles:
-    """How many paths were written, and (path, why) of those that could not be."""
+    """How many paths were written, of how many bytes, and (path, why) of those that were not."""
 
     written: int = 0
+    size: int = 0
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -111,7 +117,20 @@ def copy_directories(source: Thread, target: Thread, state: str | None) -> Copie
         _put(aside, areas, aside.load(aside.take(there).manifest), owner, copied)
     finally:
         remove_tree(aside.directory)
+    if vel_settings().pins_threads:
+        _let_any_host_have(target, workspace)
     return copied
+
+
+def _let_any_host_have(target: Thread, workspace: Workspace) -> None:
+    """The new thread's files go to the storage: whoever drives its first run fetches them."""
+    store = StoredSnapshots(vel_settings().snapshots / target.pk, target.pk, LIMITS)
+    taken = store.take(watched_areas(workspace))
+    store.publish(taken.manifest)
+    with transaction.atomic():
+        record_snapshot(target.pk, taken, SnapshotCause.OUTSIDE, is_stored=True)
+        Thread.every.filter(pk=target.pk).update(placement=1)
+    discard(target.pk)
 
 
 def _put(
@@ -123,12 +142,13 @@ def _put(
 ) -> None:
     done = restore(store, areas, Manifest({}), target, owner)
     copied.written += done.written
+    copied.size += sum(node.size for node in target.nodes.values())
     copied.left_out += [(shown_path(path), reason) for path, reason in done.failed]
 
 
 def _directories(thread: Thread) -> dict[str, Path]:
-    """Those that there are. Looking makes none."""
-    base = vel_settings().workspaces / thread.pk
+    """Those that there are. Looking makes none. Another host's are copied here first."""
+    base = vel_settings().workspaces / thread.pk if lie_here(thread) else mirrored(thread)
     found = {area: base / area for area in _COPIED}
     if thread.workspace_path:
         found["workspace"] = Path(thread.workspace_path)
@@ -143,7 +163,7 @@ def copy_rows(source: Thread, target: Thread) -> CopiedFiles:
         for row in rows.iterator(chunk_size=50)
     ]
     StateFile.objects.bulk_create(made, batch_size=50)
-    return CopiedFiles(len(made))
+    return CopiedFiles(len(made), sum(len(row.content) for row in made))
 
 
 def remove_directories(thread_id: str) -> None:

@@ -13,6 +13,7 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
+from agents.conf import vel_settings
 from agents.events.append import append_events, dump
 from agents.ids import new_id
 from agents.models import (
@@ -28,6 +29,7 @@ from agents.models import (
 from agents.selectors.todos import todos_after
 from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import TodoDraft, store_todos
+from agents.services.upload_contents import copy_contents
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 from skills_app.models import ActiveSkill, SkillUse, UseKind
 
@@ -104,10 +106,14 @@ def _copy_images(run: Run, thread: Thread) -> str:
 
 def _copy_uploads(source: Run, thread: Thread, copies: Mapping[str, Run]) -> None:
     rows = list(Upload.objects.filter(thread=source.thread_id).order_by("pk"))
+    contents: dict[str, str] = {}
     for row, key in zip(rows, sorted(new_id() for _ in rows), strict=True):
+        contents[key] = row.pk
         row.pk, row.thread = key, thread
         row.run = copies.get(row.run_id or "")
     Upload.objects.bulk_create(rows)
+    if vel_settings().pins_threads:
+        copy_contents(contents)
 
 
 def _copy_rows(

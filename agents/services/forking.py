@@ -6,7 +6,6 @@ without rows is what a process that is killed in between leaves, and nobody has 
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
-from agents.models import Agent, AgentVersion, Message, Run, Thread
+from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
 from agents.selectors.transcript import INPUT_REFUSED
 from agents.selectors.visible import agents_for
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
@@ -30,6 +29,8 @@ from agents.services.fork_files import (
     state_after,
 )
 from agents.services.fork_history import copy_history
+from agents.services.fork_quota import check_room_for_fork, count_copied
+from agents.services.placement import home_of_new
 from agents.services.runs import RunRequest, check_create_run, create_run
 from agents.services.thread_files import has_workspace
 from agents.services.workspaces import assign_sandbox_uid
@@ -76,7 +77,7 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
     Raises `NotAllowed` for who does not own the run, `NotFound` for an agent that `by` may not
     use, `InvalidRequest` for a step that there is not, and `Conflict`: a subagent's run, one that
     has not begun, a key that is taken, files of the step that are not kept, an agent that has
-    changed since.
+    changed since, forks that have copied all that they may.
     """
     agent = _check_may_fork(run, by)
     last = Message.objects.filter(run=run).aggregate(last=Max("turn"))["last"] or 0
@@ -88,6 +89,8 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
     state = state_after(run, step) if request.files == THEN else None
     if request.message is not None:
         check_create_run(RunRequest(agent=agent.slug, message=request.message))
+    if request.files != NONE:
+        check_room_for_fork(run.owner_id)
     fork = Fork(run, step, request, version, _make_thread(run, step, request))
     is_complete = False
     try:
@@ -103,11 +106,18 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
 
 @transaction.atomic
 def complete_fork(fork: Fork) -> Fork:
-    """Write the conversation, and begin the run that was asked for. All of it, or nothing."""
+    """Write the conversation, and begin the run that was asked for. All of it, or nothing.
+
+    Raises `Conflict` for a fork with which its owner's would have copied too much.
+    """
     request, thread = fork.request, fork.thread
+    source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
+    if source.first() is None:
+        raise NotFound("The conversation has been erased meanwhile.", code="unknown_thread")
     copy_history(fork.source, fork.step, thread, uploads=request.files != NONE)
     if request.files in (THEN, NOW) and not has_workspace(fork.source.thread):
         fork.files = copy_rows(fork.source.thread, thread)
+    count_copied(thread, fork.files.size)
     if request.message is not None:
         message = RunRequest(
             agent=thread.agent.slug,
@@ -171,7 +181,7 @@ def _make_thread(run: Run, step: int, request: ForkRequest) -> Thread:
                 forked_from=run,
                 forked_turn=step,
                 title=source.title,
-                host=socket.gethostname(),
+                host=home_of_new(POOL, ""),
                 skill_directories=source.skill_directories,
                 time_zone=source.time_zone,
                 prompt_values=source.prompt_values,

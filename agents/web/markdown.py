@@ -6,6 +6,7 @@ of what there may be. No step makes HTML of it, so nothing has to be cleaned.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -33,12 +34,19 @@ MAX_COLUMNS = 50
 MAX_TOKENS = 20_000
 """A text that would become more elements stays as it was written."""
 MAX_NESTING = 40
+LINE_MARKERS = 16
+"""Lists and quotes that begin on one line: each later line is tried against all of them."""
+MARKERS = 6_000
+"""Those of all lines together. Each opens elements, and is looked for before that is known."""
 SCHEMES = frozenset({"http", "https", "mailto"})
 
 TAGS = frozenset(
     {"p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre"}
     | {"code", "em", "strong", "s", "a", "img", "table", "thead", "tbody", "tr", "th", "td"}
 )
+_MARKER = re.compile(r"[ \t]*(?:>|[-*+](?=[ \t]|$)|[0-9]{1,9}[.)](?=[ \t]|$))")
+_LEADING = re.compile(f"(?:{_MARKER.pattern})+")
+_RULE = re.compile(r"[ \t]*([-*_])(?:[ \t]*\1)*[ \t]*")
 _HEADINGS = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 _ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
 
@@ -53,12 +61,23 @@ def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | 
     lines = text.split("\n", MAX_LINES)
     if len(lines) > MAX_LINES or max(line.count("|") for line in lines) > MAX_COLUMNS:
         return None
+    markers = [_markers(line) for line in lines]
+    if max(markers) > LINE_MARKERS or sum(markers) > MARKERS:
+        return None
     # The parser would put a replacement in its place.
     tokens = _PARSER.parse(text.replace("\0", visible("\0")))
     count = len(tokens) + sum(len(token.children or ()) for token in tokens)
     if count > MAX_TOKENS or any(token.level >= MAX_NESTING - 3 for token in tokens):
         return None
     return _Builder(link_to, picture_of).blocks(tokens)
+
+
+def _markers(line: str) -> int:
+    """How many lists and quotes the line can begin. A rule, as `- - -`, begins none."""
+    found = _LEADING.match(line)
+    if found is None or _RULE.fullmatch(line):
+        return 0
+    return len(_MARKER.findall(found[0]))
 
 
 def _parser() -> MarkdownIt:

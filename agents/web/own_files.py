@@ -8,7 +8,8 @@ from urllib.parse import quote, unquote, urlsplit
 from django.urls import reverse
 
 from agents.models import Run
-from agents.web.files import OUTPUTS, PICTURES
+from agents.services.shown_pictures import is_shown
+from agents.web.files import OUTPUTS
 
 
 class OwnFiles:
@@ -25,7 +26,7 @@ class OwnFiles:
 
     def picture(self, named: str) -> str | None:
         path = self._path(named)
-        return self._picture + quote(path) if path and path.lower().endswith(PICTURES) else None
+        return self._picture + quote(path) if path and is_shown(path) else None
 
     def _path(self, named: str) -> str | None:
         """Below the deliverables: of `chart.png`, `outputs/…` and `/sandbox/outputs/…`."""

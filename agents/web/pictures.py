@@ -1,4 +1,7 @@
-"""Pictures that a run made, shown in its page: only as pixels that were written anew."""
+"""Pictures that a run made, shown in its page: only as pixels that were written anew.
+
+Of a PNG by code of Vel's own, of others in a sandbox: see `agents.services.shown_pictures`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
-from agents.png import MAX_BYTES, NotAPicture, remade_png
+from agents.png import MAX_BYTES, NotAPicture
 from agents.selectors.visible import runs_for
+from agents.services.shown_pictures import TooManyPictures, shown_picture
 from agents.web.files import deliverable
 from agents.web.pages import PersonRequest, page
 
@@ -16,6 +20,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+LATER = {"Retry-After": "10"}
 
 
 @page
@@ -27,7 +33,9 @@ def picture(request: PersonRequest, run_id: str, path: str) -> HttpResponse:
     with opened.stream as stream:
         data = stream.read(MAX_BYTES + 1)
     try:
-        made = remade_png(data)
+        made = shown_picture(run.thread, data)
     except NotAPicture as error:
         raise Http404(str(error)) from None
+    except TooManyPictures as error:
+        return HttpResponse(str(error), status=503, content_type="text/plain", headers=LATER)
     return HttpResponse(made, content_type="image/png", headers=HEADERS)

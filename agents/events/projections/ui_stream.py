@@ -18,6 +18,7 @@ from agents.events.projections.ui_dialect import (
     approval_data,
     call_error,
 )
+from agents.events.projections.ui_parts import OpenParts
 from agents.events.read import StoredEvent
 
 VERSION_HEADER = "x-vercel-ai-ui-message-stream"
@@ -40,8 +41,7 @@ class UiStream:
     _begun: bool = False
     _in_step: bool = False
     _suspended: bool = False
-    _parts: dict[tuple[str, str], str] = field(default_factory=dict)
-    """What was sent of the parts that are open, by kind (`text`, `reasoning`) and id."""
+    _parts: OpenParts = field(default_factory=OpenParts)
     _typed: dict[str, str] = field(default_factory=dict)
     """Names of tools whose input is on its way, by call."""
     _open: dict[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class UiStream:
     def finish_response(self) -> list[Chunk]:
         """What a response ends with after which the run goes on in the next."""
         self._begun = False
-        return [*self._close_parts(), *self._finish_step(), {"type": "finish"}]
+        return [*self._parts.close(), *self._finish_step(), {"type": "finish"}]
 
     def end(self) -> list[Chunk]:
         """What comes last, when nothing more is fed."""
@@ -85,12 +85,12 @@ class UiStream:
     # What the events are, in the order of a run's life.
 
     def _step_started(self, data: dict[str, Any]) -> list[Chunk]:
-        chunks = [*self._close_parts(), *self._finish_step(), {"type": "start-step"}]
+        chunks = [*self._parts.close(), *self._finish_step(), {"type": "start-step"}]
         self._in_step = True
         return chunks
 
     def _step_reset(self, data: dict[str, Any]) -> list[Chunk]:
-        chunks = self._close_parts()
+        chunks = self._parts.close()
         for call_id, tool in self._typed.items():
             chunks.append(_input(call_id, tool, {}))
             chunks.append(call_error(call_id, INTERRUPTED))
@@ -98,28 +98,11 @@ class UiStream:
         reset = {"step": data["step"], "reason": data["reason"]}
         return [*chunks, {"type": "data-step-reset", "data": reset}]
 
-    def _part_started(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
-        self._parts[kind, data["part_id"]] = ""
-        return [{"type": f"{kind}-start", "id": data["part_id"]}]
-
-    def _part_delta(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
-        part_id, text = data["part_id"], data["text"]
-        chunks = [] if (kind, part_id) in self._parts else self._part_started(kind, data)
-        self._parts[kind, part_id] += text
-        return [*chunks, {"type": f"{kind}-delta", "id": part_id, "delta": text}]
-
-    def _part_completed(self, kind: str, data: dict[str, Any]) -> list[Chunk]:
-        part_id, text = data["part_id"], data["text"]
-        chunks = [] if (kind, part_id) in self._parts else self._part_started(kind, data)
-        sent = self._parts.pop((kind, part_id))
-        end = {"type": f"{kind}-end", "id": part_id}
-        if not text.startswith(sent):
-            # What was sent is not what is stored: it stands, and the whole comes after it.
-            chunks += [end, {"type": f"{kind}-start", "id": part_id}]
-            sent = ""
-        if rest := text[len(sent) :]:
-            chunks.append({"type": f"{kind}-delta", "id": part_id, "delta": rest})
-        return [*chunks, end]
+    def _model_fallback(self, data: dict[str, Any]) -> list[Chunk]:
+        names = ("step", "provider", "model", "code", "reason")
+        told = {name: data[name] for name in names}
+        place = f"{data['step']}:{data['provider']}:{data['model']}"
+        return [{"type": "data-model-fallback", "id": place, "data": told}]
 
     def _input_started(self, data: dict[str, Any]) -> list[Chunk]:
         self._typed[data["call_id"]] = data["tool"]
@@ -202,7 +185,7 @@ class UiStream:
         known = {name: data.get(name) for name in ("usage", "cost", "structured_output")}
         metadata |= {name: value for name, value in known.items() if value is not None}
         self._ending = [{"type": "finish", "messageMetadata": metadata}]
-        return [*self._close_parts(), *self._finish_step()]
+        return [*self._parts.close(), *self._finish_step()]
 
     def _run_failed(self, data: dict[str, Any]) -> list[Chunk]:
         error = {"code": data["code"], "message": data["message"]}
@@ -241,17 +224,12 @@ class UiStream:
 
     def _break_off(self, why: str) -> list[Chunk]:
         """Close all that is open at the end of a run that has no answer."""
-        chunks = self._close_parts()
+        chunks = self._parts.close()
         chunks += [_input(call_id, tool, {}) for call_id, tool in self._typed.items()]
         chunks += [call_error(call_id, why) for call_id in [*self._typed, *self._open]]
         self._typed.clear()
         self._open.clear()
         return chunks + self._finish_step()
-
-    def _close_parts(self) -> list[Chunk]:
-        chunks = [{"type": f"{kind}-end", "id": part_id} for kind, part_id in self._parts]
-        self._parts.clear()
-        return chunks
 
     def _finish_step(self) -> list[Chunk]:
         # Results of a step's calls come after its end is told, and belong to it.
@@ -276,12 +254,13 @@ def _input(call_id: str, tool: str, given: object) -> Chunk:
 _TRANSLATIONS: dict[str, Callable[[UiStream, dict[str, Any]], list[Chunk]]] = {
     "step.started": UiStream._step_started,
     "step.reset": UiStream._step_reset,
-    "text.started": lambda stream, data: stream._part_started("text", data),
-    "text.delta": lambda stream, data: stream._part_delta("text", data),
-    "text.completed": lambda stream, data: stream._part_completed("text", data),
-    "reasoning.started": lambda stream, data: stream._part_started("reasoning", data),
-    "reasoning.delta": lambda stream, data: stream._part_delta("reasoning", data),
-    "reasoning.completed": lambda stream, data: stream._part_completed("reasoning", data),
+    "model.fallback": UiStream._model_fallback,
+    "text.started": lambda stream, data: stream._parts.started("text", data),
+    "text.delta": lambda stream, data: stream._parts.delta("text", data),
+    "text.completed": lambda stream, data: stream._parts.completed("text", data),
+    "reasoning.started": lambda stream, data: stream._parts.started("reasoning", data),
+    "reasoning.delta": lambda stream, data: stream._parts.delta("reasoning", data),
+    "reasoning.completed": lambda stream, data: stream._parts.completed("reasoning", data),
     "tool.input.started": UiStream._input_started,
     "tool.input.delta": UiStream._input_delta,
     "tool.called": UiStream._called,

@@ -13,6 +13,9 @@ from django.db import connection
 from django.utils import timezone
 
 from agents.models import IdempotencyKey, Run, Thread
+from agents.services.errors import Conflict
+from agents.services.idempotency import Keyed, carry_out_once, known_answer
+from agents.services.runs import RunRequest, create_run
 from agents.services.tokens import create_token
 from skills_app.models import Skill
 from tests.agents.api.rows import (
@@ -65,6 +68,22 @@ def test_a_key_belongs_to_one_request() -> None:
             (400, "invalid"),  # a body that is none of this endpoint
         )
     assert Run.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
+    make_agent()
+    ann = make_user("ann")
+    made = create_run(RunRequest(agent="writer", message="Hello"), owner=ann, idempotency_key="k-1")
+    asked = Keyed(ann, "k-1", "0" * 64)
+    # Even were it the same request: there is nothing to answer it with.
+    IdempotencyKey.objects.update(body_hash=asked.digest)
+    with pytest.raises(Conflict):
+        known_answer(asked)
+    with pytest.raises(Conflict):
+        carry_out_once(asked, lambda: pytest.fail("done a second time"))
+    assert Run.objects.get() == made.run
+    assert post(client_for(ann), RUNS, BODY, **KEY).status_code == 409
 
 
 @pytest.mark.django_db

@@ -143,7 +143,7 @@ def test_deliverables_are_for_those_who_may_read_the_run(
 
 def test_before_anything_was_made_there_is_an_empty_list(run: str, sign_in: SignIn) -> None:
     outputs = sign_in("olga").get(f"/runs/{run}/summary/").json()["outputs"]
-    assert outputs == {"files": [], "is_cut": False}
+    assert outputs == {"files": [], "is_cut": False, "not_shown": ""}
 
 
 @pytest.mark.django_db(transaction=True)

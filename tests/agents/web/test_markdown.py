@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.web.markdown import (
+    _PARSER,
     INLINE_BRACKETS,
     INLINE_CHARACTERS,
+    LINE_MARKERS,
     MARKDOWN_BYTES,
     TAGS,
     markdown_tree,
@@ -120,7 +122,38 @@ def test_what_a_parser_would_leave_out_stays_as_it_was_written() -> None:
     assert tree("-\n" * 30_000) is None
     assert tree("|".join("a" * 99) + "\n" + "|".join("-" * 99)) is None
     assert tree("a|b\n-|-\n" + "1|2\n" * 1_900) is not None
-    assert "the end" in text_of(tree("> " * 20 + "the end")[0])
+    assert "the end" in text_of(tree("> " * LINE_MARKERS + "the end")[0])
+
+
+DEEP = ("> " * 38 + "x\n") + "y\n" * 1_900, ("- " * 10 + "x\n") * 1_990, ("> - " * 18 + "x\n") * 800
+DEEP += (("> " * 35 + "x\n" + "y\n" * 20) * 60, ("1. - > " * 5 + "x\n") * 500)
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_what_is_nested_deep_is_not_even_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these took a third of a second."""
+    monkeypatch.setattr(_PARSER, "parse", lambda text: pytest.fail("parsed"))
+    assert tree(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- - - " * 20,
+        "* " * 100,
+        "_" * 100,
+        "-" * 100,
+        "**bold** " * 30,
+        "- a\n" * 1_900,
+        "".join("  " * depth + "- a\n" for depth in range(10)),
+        "> " * LINE_MARKERS + "a",
+        "1.0 2.0 3.0 " * 20,
+        "+-+-+-" * 20,
+        "->" * 40 + "a",
+    ],
+)
+def test_what_is_not_nested_deep_is_parsed(text: str) -> None:
+    assert tree(text) is not None
 
 
 def test_a_paragraph_of_brackets_is_text() -> None:
