@@ -30,7 +30,7 @@ test-sqlite: $(VENV)/installed-dev system-test
 # What depends on the database's locks and clock, once more on PostgreSQL.
 test-postgres: $(VENV)/installed-dev system-test
 	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "not storm and not chromium and not node" tests/chaos \
-		$(addprefix tests/agents/,api consumers engine events middleware snapshots test_any_history.py test_states.py)
+		$(addprefix tests/agents/,api consumers engine events hosts middleware snapshots test_any_history.py test_states.py)
 
 storm: $(VENV)/installed-dev system-test
 	$(BIN)/pytest -m storm --timeout 3600

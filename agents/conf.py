@@ -20,6 +20,15 @@ class VelSettings:
 
     DATA_DIR: Path = Path("/var/lib/vel")
     """Workspaces lie below it; an account that Vel drops to must be able to walk there."""
+    HOST: str = ""
+    """This machine's name, where several work on one database (docs/scaling.md). Empty: one does
+    everything."""
+    SHARED_WORKSPACES: bool = False
+    """All hosts have the same data directory: any of them goes on with any thread."""
+    HOST_BEAT_SECONDS: float = 5.0
+    """How often each of several hosts says that it lives."""
+    HOST_DEAD_AFTER: float = 0.0
+    """The others declare a host dead that was silent for so long. 0: only the operator does."""
     RUNS_PER_WORKER: int = 32
     """Runs that one worker process drives at once; it leaves the rest to others."""
     LEASE_SECONDS: float = 30.0
@@ -33,12 +42,18 @@ class VelSettings:
     """Of agents that name none. Empty: the provider's default."""
     ANTHROPIC_API_KEY: str = ""
     ANTHROPIC_BASE_URL: str = ""
+    OPENAI_API_KEY: str = ""
+    OPENAI_BASE_URL: str = ""
+    GOOGLE_API_KEY: str = ""
+    GOOGLE_BASE_URL: str = ""
     MODEL_IDLE_SECONDS: float = 120.0
     """A model stream that is silent for so long is given up and the call made again."""
     MODEL_ATTEMPTS: int = 6
     """How often one model call is tried before the run fails."""
     RETRY_BASE_SECONDS: float = 1.0
     """The first pause before a model call is made again; it doubles each time, up to a minute."""
+    FALLBACK_WITHOUT_KEY: bool = False
+    """A model whose key is missing or refused counts as down: the agent's next model goes on."""
     MESSAGE_BYTES: int = 1_000_000
     """The longest message that a person may send."""
     RESULT_BYTES: int = 20_000_000
@@ -57,6 +72,18 @@ class VelSettings:
     """The longest summary. Less in small windows."""
     WORKSPACE_RETENTION_DAYS: int = 90
     """`vel workspaces prune` removes files of threads that have been quiet for so long."""
+    KEEP_THREADS: int = 0
+    """Days; `vel prune` removes threads that have been quiet for so long. 0: kept for ever."""
+    KEEP_NOTIFICATIONS: int = 30
+    """Days; of notifications that have been sent or given up. 0: as long as their request."""
+    KEEP_TOKENS: int = 90
+    """Days; of API tokens that have expired or were revoked. 0: for ever."""
+    KEEP_FAILED_TASKS: int = 30
+    """Days; of the queue's own rows on tasks that failed. 0: for ever."""
+    KEEP_AUDIT: int = 0
+    """Days; of entries of the audit log. 0: for ever."""
+    PRUNE_HOURS: int = 0
+    """How often workers do what `vel prune --apply` does. 0: never by themselves."""
     SNAPSHOT_TURNS: int = 50
     """So many turns of a thread that changed its files can be looked at and restored."""
     SNAPSHOT_BYTES: int = 1024**3
@@ -65,6 +92,8 @@ class VelSettings:
     """What people may upload into one thread, in all."""
     UPLOAD_FILES: int = 100
     """How many files they may upload into one thread."""
+    FORK_BYTES: int = 10 * 1024**3
+    """What the forks that one person has may have copied, in all. 0: any number."""
     UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
     """Families of files that are taken (docs/uploads.md); `other` takes all else as bytes."""
     DOCUMENTS_TOOLBOX: str = "documents"
@@ -79,6 +108,8 @@ class VelSettings:
     """Encrypt what `agents.secret_text` stores: the first writes, all read. Empty: SECRET_KEY."""
     SLACK_URL: str = "https://slack.com/api/"
     """Where Slack's Web API is."""
+    TRUSTED_PROXIES: int = 0
+    """Proxies in front of the web servers, each of which appends to X-Forwarded-For."""
     SIGN_INS: int = 10
     """How often a minute a name may be tried to sign in from one address. 0: any number."""
     API_USER_REQUESTS: int = 1_200
@@ -89,6 +120,8 @@ class VelSettings:
     """Bad tokens from one address in a minute that are told so; more get 429. 0: any number."""
     WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
     """`host` or `host:port`: where webhooks may go though it is not public, also over http."""
+    MCP_PRIVATE_HOSTS: tuple[str, ...] = ()
+    """`host` or `host:port`: where MCP servers may be though it is not public, also over http."""
     GUARDRAILS: tuple[str, ...] = ()
     """Dotted paths of guardrails that agents can choose (docs/guards.md)."""
     GUARDRAIL_ATTEMPTS: int = 3
@@ -99,10 +132,19 @@ class VelSettings:
     """Event streams over HTTP that one person may have open in one web process."""
     TOOLS: tuple[str, ...] = ()
     """Dotted paths of tools that agents can name (docs/python.md)."""
+    SCRIPTS_DIR: Path | None = None
+    """Where workers find scripts of the scripted model (`file:NAME`). None: they play no files."""
+    METRICS_TOKEN: str = field(default="", repr=False)
+    """Who sends it as `Authorization: Bearer` may scrape `/metrics`. Empty: nobody, none are."""
     STUCK_REPEATS: int = 3
     """A run that repeats itself so often is told so. 0: never."""
     ALLOW_UNSANDBOXED: bool = False
     """Allows a bare shell in the command line tool. Never as root, never in workers."""
+
+    @property
+    def pins_threads(self) -> bool:
+        """Whether the files of a thread lie on one of several machines."""
+        return bool(self.HOST) and not self.SHARED_WORKSPACES
 
     @property
     def workspaces(self) -> Path:
@@ -115,6 +157,16 @@ class VelSettings:
     @property
     def snapshots(self) -> Path:
         return self.DATA_DIR / "snapshots"
+
+    @property
+    def set_aside(self) -> Path:
+        """Workspaces that went on elsewhere while this machine was away."""
+        return self.DATA_DIR / "set-aside"
+
+    @property
+    def mirrors(self) -> Path:
+        """Copies of other hosts' workspaces, for people to look at."""
+        return self.DATA_DIR / "mirrors"
 
     @property
     def toolboxes(self) -> Path:
@@ -132,9 +184,8 @@ def vel_settings() -> VelSettings:
             f"settings.VEL has unknown keys {', '.join(unknown)}; "
             f"known are {', '.join(sorted(known))}."
         )
-    return VelSettings(
-        **{**given, **({"DATA_DIR": Path(given["DATA_DIR"])} if "DATA_DIR" in given else {})}
-    )
+    paths = {name: Path(given[name]) for name in ("DATA_DIR", "SCRIPTS_DIR") if given.get(name)}
+    return VelSettings(**{**given, **paths})
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

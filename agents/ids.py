@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from datetime import datetime
 
 ID_LENGTH = 26
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -28,4 +29,13 @@ def new_id() -> str:
         if number >> _TIME_SHIFT <= _last >> _TIME_SHIFT:
             number = _last + 1 + secrets.randbits(_STEP_BITS)
         _last = number
+    return _written(number)
+
+
+def first_id_at(moment: datetime) -> str:
+    """An id before all that were made from `moment` on, and after those made earlier."""
+    return _written(int(moment.timestamp() * 1_000) << _TIME_SHIFT)
+
+
+def _written(number: int) -> str:
     return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))

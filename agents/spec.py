@@ -101,6 +101,37 @@ class RetryRule(BaseModel):
     backoff: float = Field(default=1.0, ge=0, le=60)
 
 
+MAX_FALLBACKS = 3
+
+
+class FallbackModel(BaseModel):
+    """A model that answers when those before it are down."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str = Field(min_length=1, max_length=50)
+    model: str = Field(min_length=1, max_length=200)
+
+
+class McpToolSpec(BaseModel):
+    """A tool of an MCP server as a person accepted it. `name` is what the model calls it.
+
+    `input_schema` is JSON text, since the order of names matters to models. `digest` is of what
+    the server said of the tool: while it says anything else, calls are refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    server: str
+    tool: str
+    description: str
+    input_schema: str
+    effect: Literal["read", "external"] = "external"
+    seconds: int
+    digest: str
+
+
 class AgentSpec(BaseModel):
     """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit."""
 
@@ -136,6 +167,8 @@ class AgentSpec(BaseModel):
     """Those of `databases` to which it may ask to write."""
     integrations: tuple[Literal["slack", "agents"], ...] = ()
     """Other services that it acts in, by the credential of who runs it."""
+    mcp_tools: tuple[McpToolSpec, ...] = ()
+    """Of MCP servers. Whether it still has them is asked anew at each call."""
     subagents: tuple[SubagentSpec, ...] = ()
     general_subagent: bool = True
     background_subagents: bool = False
@@ -159,6 +192,8 @@ class AgentSpec(BaseModel):
     to models and not every database keeps it. Empty: any."""
     output_repairs: int = Field(default=2, ge=0, le=5)
     """How often it is asked again for an answer that fits."""
+    fallbacks: tuple[FallbackModel, ...] = Field(default=(), max_length=MAX_FALLBACKS)
+    """Models that go on with a run, one after the other, when the one before is down."""
     max_turns: int = 500
     max_tokens: int | None = None
     max_cost: float | None = None
@@ -187,6 +222,7 @@ LATER_FIELDS = (
     "database_dialects",
     "writable_databases",
     "integrations",
+    "mcp_tools",
     "subagents",
     "general_subagent",
     "background_subagents",
@@ -200,5 +236,6 @@ LATER_FIELDS = (
     "tool_retries",
     "output_schema",
     "output_repairs",
+    "fallbacks",
 )
 """Fields of `AgentSpec` that stored versions of an earlier release do not have."""

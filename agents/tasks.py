@@ -32,3 +32,8 @@ def drive_run(run_id: str) -> None:
 def deliver_notifications(targets: list[str]) -> None:
     """The q2 task behind `agents.services.notifications.enqueue_deliveries`."""
     process_host().courier.send_to(targets)
+
+
+def finish_erasures() -> None:
+    """The q2 task behind `agents.services.erasure.erase_thread`."""
+    process_host().pruner.hurry()

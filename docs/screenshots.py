@@ -155,6 +155,7 @@ def main() -> None:
             **os.environ,
             "VEL_DATA_DIR": data,
             "VEL_PROVIDER": "scripted",
+            "VEL_SCRIPTS_DIR": data,
             "DATABASE_URL": "",
             "DJANGO_SETTINGS_MODULE": "velproject.settings",
         }

@@ -27,6 +27,8 @@ os.environ.setdefault(
 for _name in (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
     "VEL_PROVIDER",
     "VEL_MODEL",
     "VEL_HTTPS",
@@ -36,6 +38,14 @@ for _name in (
     "VEL_GUARDRAILS",
     "VEL_HOOKS",
     "VEL_TOOLS",
+    "VEL_HOST",
+    "VEL_STORAGE_URL",
+    "VEL_SHARED_WORKSPACES",
+    "VEL_HOST_DEAD_AFTER",
+    "VEL_METRICS_TOKEN",
+    "VEL_LOG_FORMAT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ):
     os.environ.pop(_name, None)
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")
@@ -50,6 +60,7 @@ VEL = {
     "API_USER_REQUESTS": 0,
     "API_TOKEN_REQUESTS": 0,
     "API_FAILED_SIGN_INS": 0,
+    "SCRIPTS_DIR": "/",
 }
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -7,4 +7,9 @@ class VelProjectConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; Django wants that once the apps are loaded.
-        from velproject import checks, checks_skills  # noqa: F401, PLC0415
+        from velproject import (  # noqa: F401, PLC0415
+            checks,
+            checks_hosts,
+            checks_skills,
+            checks_watching,
+        )

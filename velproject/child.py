@@ -84,9 +84,11 @@ def run_workers() -> None:
     """
     kill_forks_with_parent()
     import_module("django").setup()
-    import_module("agents.providers.anthropic").preload()
+    for module in import_module("agents.services.model_servers").modules_wanted():
+        import_module(module).preload()
     for name in _SHARED:
         import_module(name)
+    import_module("velproject.cluster").join_before_forks()
     gc.freeze()  # not looked at again, so that its memory stays shared
     cluster = import_module("velproject.cluster").VelCluster()
     cluster.start()

@@ -12,8 +12,12 @@ from multiprocessing import RLock, Value
 from typing import Any
 
 import django_q.cluster
+from django.db import DatabaseError, connection, connections
 from django_q.cluster import Cluster, Sentinel
 from django_q.worker import worker
+
+from agents.conf import vel_settings
+from agents.services.host_membership import join_host, refuse_nameless
 
 PATIENCE = 5.0
 """Seconds after which a holder counts as dead: it needs microseconds."""
@@ -65,3 +69,19 @@ class VelCluster(Cluster):
         django_q.cluster.Sentinel = VelSentinel
         pid: int = super().start()
         return pid
+
+
+def join_before_forks() -> None:
+    """Refuse to start workers that no host may have; `HostRefused` says why.
+
+    A database that is away is the workers' own affair: they wait for it.
+    """
+    try:
+        if vel_settings().HOST:
+            join_host()
+        elif connection.vendor == "postgresql":
+            refuse_nameless()
+    except DatabaseError:
+        return
+    finally:
+        connections.close_all()

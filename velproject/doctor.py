@@ -56,7 +56,12 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
         return
     # Imported here: models can be imported once Django is set up, which may fail above.
-    from velproject import doctor_running, doctor_skills  # noqa: PLC0415
+    from velproject import (  # noqa: PLC0415
+        doctor_mcp,
+        doctor_running,
+        doctor_skills,
+        doctor_watching,
+    )
 
     yield from check_settings()
     database = check_database()
@@ -65,7 +70,9 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     yield from check_toolboxes()
     yield from doctor_skills.check_skills()
     if database.level is Level.OK:
+        yield from doctor_mcp.check_mcp_servers()
         yield doctor_running.check_workers()
+        yield from doctor_watching.check_watching()
     yield doctor_running.check_model(online=online)
 
 

@@ -12,10 +12,11 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from agents.conf import vel_settings
-from agents.providers.anthropic import DEFAULT_BASE_URL
 from agents.providers.base import PromptHead, Provider, ProviderError, Reply
-from agents.providers.registry import ProviderSettings, get_provider
+from agents.providers.registry import get_provider
 from agents.services.agents import default_model, default_provider
+from agents.services.model_servers import setting_names, settings_of
+from agents.services.placement import queue_of
 from velproject.doctor import Finding, Level
 
 ANSWER_SECONDS = 3.0
@@ -26,7 +27,8 @@ CONNECT_SECONDS = 5.0
 def check_workers() -> Finding:
     """Hand the workers a task that does nothing and see whether one takes it."""
     backlog = OrmQ.objects.count()
-    task_id = async_task("time.time")
+    own = {"cluster": queue_of(name)} if (name := vel_settings().HOST) else {}
+    task_id = async_task("time.time", **own)
     began = time.monotonic()
     row = next((row for row in OrmQ.objects.order_by("-pk")[:50] if row.task_id() == task_id), None)
     try:
@@ -50,26 +52,23 @@ def check_model(*, online: bool) -> Finding:
     """The default provider has what it needs; with `online` it answers."""
     name = default_provider()
     model = default_model(name)
-    settings = vel_settings()
     if name == "scripted":
         return Finding(
             "model",
             Level.NOTE,
             "none: runs are answered by the offline script",
-            "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own.",
+            "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own; or "
+            "VEL_PROVIDER for another provider.",
         )
     try:
-        provider = get_provider(
-            name,
-            ProviderSettings(
-                api_key=settings.ANTHROPIC_API_KEY, base_url=settings.ANTHROPIC_BASE_URL
-            ),
-        )
+        provider = get_provider(name, settings_of(name))
         if online:
             return asyncio.run(_ask(provider, model))
     except ProviderError as error:
-        return Finding("model", Level.BROKEN, f"{name} {model}: {error.message}", _mend(error.code))
-    url = settings.ANTHROPIC_BASE_URL or DEFAULT_BASE_URL
+        return Finding(
+            "model", Level.BROKEN, f"{name} {model}: {error.message}", _mend(name, error.code)
+        )
+    url = str(getattr(provider, "base_url", ""))
     if problem := unreachable(url):
         return Finding(
             "model",
@@ -110,12 +109,13 @@ async def _ask(provider: Provider, model: str) -> Finding:
     return Finding("model", Level.BROKEN, f"{provider.name} {model}: the answer had no end")
 
 
-def _mend(code: str) -> str:
+def _mend(provider: str, code: str) -> str:
+    key, base_url = setting_names(provider)
     return {
-        "missing_key": "Set ANTHROPIC_API_KEY.",
-        "authentication": "Check ANTHROPIC_API_KEY.",
+        "missing_key": f"Set {key}.",
+        "authentication": f"Check {key}.",
         "not_found": "Check VEL_MODEL.",
         "not_installed": "Choose another VEL_PROVIDER, or install its extra.",
         "unknown_provider": "Choose another VEL_PROVIDER.",
-        "connection": "Check the network and ANTHROPIC_BASE_URL.",
+        "connection": f"Check the network and {base_url}.",
     }.get(code, "")

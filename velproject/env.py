@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -43,6 +45,14 @@ def integer(name: str, default: int, *, at_least: int = 0) -> int:
         raise ImproperlyConfigured(f"{name}={raw!r}: write a whole number.") from None
     if value < at_least:
         raise ImproperlyConfigured(f"{name}={raw!r}: write a number of at least {at_least}.")
+    return value
+
+
+def choice(name: str, words: tuple[str, ...]) -> str:
+    """One of `words`; the first where nothing is said."""
+    value = text(name).lower() or words[0]
+    if value not in words:
+        raise ImproperlyConfigured(f"{name}={value!r}: write {' or '.join(words)}.")
     return value
 
 
@@ -92,6 +102,62 @@ def database(url: str, directory: Path) -> dict[str, Any]:
         f"DATABASE_URL begins with {parts.scheme!r}: write postgresql://user:password@host/name, "
         "sqlite:////absolute/path, or leave it empty for SQLite in the data directory."
     )
+
+
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+
+def host_name(name: str) -> str:
+    """This machine's name among several; empty for one. `hostname` stands for its own."""
+    value = text(name)
+    if value == "hostname":
+        value = socket.gethostname()
+    if value and not _HOST.fullmatch(value):
+        raise ImproperlyConfigured(
+            f"{name}={value!r}: write up to 63 letters, digits, dots and hyphens, as a host has "
+            "them, or `hostname` for this machine's own name."
+        )
+    return value
+
+
+def storages(url: str) -> dict[str, Any]:
+    """Django's STORAGES; `vel` is what several hosts have in common, at `url`.
+
+    Accepts `s3://bucket/prefix?endpoint_url=…&region_name=…` (keys as boto3 finds them:
+    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, profiles, roles) and `file:///mounted/directory`.
+    """
+    found: dict[str, Any] = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    parts = urlsplit(url)
+    if not url:
+        return found
+    if parts.scheme == "file" and not parts.netloc and len(parts.path) > 1:
+        options: dict[str, Any] = {
+            "location": unquote(parts.path),
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        }
+        found["vel"] = {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": options,
+        }
+    elif parts.scheme == "s3" and parts.hostname:
+        known = ("endpoint_url", "region_name")
+        options = {name: value for name, value in parse_qsl(parts.query) if name in known}
+        if len(options) != len(parse_qsl(parts.query)) or parts.username or parts.password:
+            raise ImproperlyConfigured(
+                "VEL_STORAGE_URL takes endpoint_url and region_name; keys go into "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+        options |= {"bucket_name": parts.netloc, "location": parts.path.strip("/")}
+        found["vel"] = {"BACKEND": "agents.s3_storage.PrivateS3", "OPTIONS": options}
+    else:
+        raise ImproperlyConfigured(
+            "VEL_STORAGE_URL is not understood: write s3://bucket/prefix or file:///directory."
+        )
+    return found
 
 
 def mail_server(url: str) -> dict[str, Any]:

@@ -4,6 +4,12 @@ from channels.routing import ProtocolTypeRouter
 from django.core.handlers.asgi import ASGIHandler
 
 from agents.routing import websocket_application
+from velproject.health import HealthFirst
+from velproject.web_beat import start_web_beat
 
 # Whoever routes has set Django up: `velproject.asgi` does.
-application = ProtocolTypeRouter({"http": ASGIHandler(), "websocket": websocket_application})
+application = ProtocolTypeRouter(
+    {"http": HealthFirst(ASGIHandler()), "websocket": websocket_application}
+)
+
+start_web_beat()

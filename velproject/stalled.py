@@ -11,12 +11,14 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.conf import vel_settings
-from agents.models import POOL, Run, RunClock
+from agents.models import POOL, Run, RunClock, WorkerHost
 from agents.models.database_clock import now_sql
+from agents.services.placement import queue_of
 from agents.states import RunStatus
 
 Due = frozenset[tuple[str, str]]
@@ -27,18 +29,30 @@ MOST = 200
 
 
 def due_work() -> Due:
-    """Due tasks, runs whose driver was lost, and queued runs while workers have room for them."""
+    """Due tasks, runs whose driver was lost, and queued runs while workers have room for them.
+
+    Of several hosts each looks for what is its own, and not while it may begin nothing.
+    """
+    name = vel_settings().HOST
+    if name and not WorkerHost.objects.filter(pk=name, dead_at=None, is_draining=False).exists():
+        return frozenset()
+    keys = [settings.Q_CLUSTER["name"], *([queue_of(name)] if name else [])]
     tasks = OrmQ.objects.filter(
-        key=settings.Q_CLUSTER["name"], lock__lte=timezone.now() - timedelta(seconds=1)
+        key__in=keys, lock__lte=timezone.now() - timedelta(seconds=1)
     ).values_list("pk", flat=True)[:MOST]
     due = {("task", str(pk)) for pk in tasks}
     clocks = RunClock.objects.filter(run__executor=POOL, run__status=RunStatus.RUNNING)
+    queued = Run.objects.filter(executor=POOL, status=RunStatus.QUEUED)
+    if vel_settings().pins_threads:
+        here = {"home__in": ("", name)}
+        queued = queued.alias(home=Coalesce("thread__root__host", "thread__host")).filter(**here)
+        of_run = Coalesce("run__thread__root__host", "run__thread__host")
+        clocks = clocks.alias(home=of_run).filter(**here)
     lost = clocks.extra(where=[f"lease_until < {now_sql()} - 5"])  # noqa: S610 - a constant
     due |= {("run", pk) for pk in lost.values_list("run_id", flat=True)[:MOST]}
     room = settings.WORKERS * vel_settings().RUNS_PER_WORKER
     driven = clocks.extra(where=[f"lease_until > {now_sql()}"])  # noqa: S610 - a constant
     if driven.count() < room:
-        queued = Run.objects.filter(executor=POOL, status=RunStatus.QUEUED)
         due |= {("run", pk) for pk in queued.values_list("pk", flat=True)[:MOST]}
     return frozenset(due)
 

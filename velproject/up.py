@@ -8,6 +8,7 @@ grace period is killed with the group.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from velproject.cli.terminal import visible
@@ -31,7 +33,23 @@ OLD_ENOUGH = 30.0
 
 
 def say(line: str, who: str = "vel") -> None:
-    print(f"{who:<7} | {visible(line)}", flush=True)
+    if os.environ.get("VEL_LOG_FORMAT", "").strip().lower() == "json":
+        print(as_record(line, who), flush=True)
+    else:
+        print(f"{who:<7} | {visible(line)}", flush=True)
+
+
+def as_record(line: str, who: str) -> str:
+    """A line as JSON: a child's own record as it is, anything else as the text of one."""
+    if line.startswith("{"):
+        try:
+            return json.dumps({**json.loads(line), "child": who})
+        except ValueError:
+            pass  # it only looks like one
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return json.dumps(
+        {"time": now, "level": "INFO", "logger": "vel.up", "message": line, "child": who}
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -6,14 +6,22 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from agents.web.login import limited_sign_in, login, logout
+from velproject.health import healthz, readyz
+from velproject.metrics import metrics
+from velproject.status_page import status_page
 
 admin.site.site_header = admin.site.site_title = "Vel"
 admin.site.index_title = "Agents, runs and approvals"
 
 urlpatterns = [
     path("admin/login/", limited_sign_in(admin.site.login)),
+    path("admin/status/", admin.site.admin_view(status_page), name="vel-status"),
+    path("healthz", healthz),
+    path("readyz", readyz),
+    path("metrics", metrics),
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
+    path("hooks/", include("agents.api.hook_urls")),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
     # The admin's pages name no icon, so browsers ask for this.

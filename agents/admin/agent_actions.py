@@ -23,6 +23,7 @@ from agents.services.agent_files import export_agent
 from agents.services.agent_rights import GUARDED_FIELDS
 from agents.services.agents import save_agent, set_active
 from agents.services.errors import ServiceError
+from agents.services.script_files import check_script
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Agent]
@@ -34,6 +35,7 @@ _PARTS = {
     "sandbox": "sandbox",
     "approval": "interrupt_on",
     "databases": "databases",
+    "MCP servers": "mcp_servers",
     "guardrails": "guardrails",
 }
 """What a person is told was left out, by one of its fields."""
@@ -64,6 +66,7 @@ class AgentActions(_Base):
                 for part, field in _PARTS.items()
                 if field in left_out_fields
                 if part != "databases" or agent.databases.exists()
+                if part != "MCP servers" or agent.mcp_servers
             ]
             taken = get_text_list(left_out, "and")
             note = f" The defaults were taken for its {taken}." if left_out else ""
@@ -138,7 +141,7 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     """A copy that belongs to the person and is shared with nobody.
 
     What the person could not have typed is not copied: sandbox, approval and databases, each
-    without the permission to configure it.
+    without the permission to configure it. Raises `InvalidRequest` for one that plays a file.
     """
     left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
     copied = {
@@ -149,13 +152,16 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     name = f"{agent.name[:90]} (copy)"
     slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))
     copy = Agent(name=name, slug=slug, owner_id=request.user.pk, **copied)
+    subagents = copies_of(agent)
+    for model in (copy.model, *(each.model for each in subagents)):
+        check_script(model)
     shared = None if "databases" in left_out else list(agent.databases.filter(agent=None))
     guarded = "approver_groups" in left_out
     return save_agent(
         copy,
         by_id=request.user.pk,
         databases=shared,
-        subagents=copies_of(agent),
+        subagents=subagents,
         approver_groups=None if guarded else list(agent.approver_groups.all()),
         note=f"Duplicated from {agent.slug}.",
     )

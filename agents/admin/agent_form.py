@@ -19,11 +19,13 @@ from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
 from agents.models import Agent, CredentialProvider, DatabaseConnection
+from agents.providers.registry import PROVIDERS
 from agents.services.agent_rights import RESERVED_SLUGS
 from agents.services.agents import build_spec
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.prompt_values import check_names
+from agents.services.script_files import check_script
 from sandbox.toolbox_find import toolbox_names
 
 
@@ -72,6 +74,17 @@ class ToolboxChoice(forms.ChoiceField):
         super().__init__(required=False, choices=choices, help_text=help_text)
 
 
+class ProviderChoice(forms.ChoiceField):
+    """The providers there are, and the one that the agent has, whatever that is."""
+
+    def __init__(self, present: str) -> None:
+        choices = [("", "the provider of the settings"), *((name, name) for name in PROVIDERS)]
+        if present and present not in PROVIDERS:
+            choices.append((present, f"{present} (not known here)"))
+        help_text = Agent._meta.get_field("provider").help_text
+        super().__init__(required=False, choices=choices, help_text=help_text)
+
+
 def checked_tools(tools: object) -> list[str] | None:
     """`tools` as typed: a list of names, or None for all."""
     if tools is None:
@@ -110,7 +123,9 @@ class AgentForm(forms.ModelForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=Agent._meta.get_field("integrations").help_text,
     )
+    mcp_servers = JsonText(empty=[], help_text=Agent._meta.get_field("mcp_servers").help_text)
     tool_retries = JsonText(empty=[], help_text=Agent._meta.get_field("tool_retries").help_text)
+    fallbacks = JsonText(empty=[], help_text=Agent._meta.get_field("fallbacks").help_text)
     allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)
 
     class Meta:
@@ -133,6 +148,8 @@ class AgentForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "toolbox" in self.fields:  # it is not, for people who may only look at it
             self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
+        if "provider" in self.fields:
+            self.fields["provider"] = ProviderChoice(self.instance.provider)
         if "guardrails" in self.fields:
             self.fields["guardrails"] = GuardrailChoice(self.instance.guardrails)
         if "databases" in self.fields:
@@ -172,6 +189,8 @@ class AgentForm(forms.ModelForm):
             return
         try:
             build_spec(self.instance, subagents=())  # those have forms of their own
+            if "model" in self.changed_data:
+                check_script(self.instance.model)
             if "system_prompt" in self.changed_data:
                 check_names(self.instance.system_prompt, "system_prompt")
         except InvalidRequest as error:

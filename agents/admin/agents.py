@@ -35,6 +35,7 @@ from agents.services.agents import build_spec, delete_agent, save_agent
 from agents.services.errors import InvalidRequest
 from sandbox.probe import check_host
 
+MODEL_FIELDS = ["provider", "model", "fallbacks", "max_output_tokens", "thinking", "effort"]
 VERSIONS_SHOWN = 30
 BRACES_NAMED = 10
 
@@ -123,13 +124,13 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     fieldsets = [
         (None, {"fields": ["name", "slug", "description", "is_active"]}),
         ("Prompt", {"fields": ["system_prompt"]}),
-        ("Model", {"fields": ["provider", "model", "max_output_tokens", "thinking", "effort"]}),
+        ("Model", {"fields": [*MODEL_FIELDS]}),
         ("Tools", {"fields": ["profile", "tools"]}),
         ("Skills", {"fields": ["builtin_skills", "skill_mode", "skills_of_agent"]}),
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Databases", {"fields": ["databases"]}),
-        ("Other services", {"fields": ["integrations"]}),
+        ("Other services", {"fields": ["integrations", "mcp_servers"]}),
         ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
         ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
         ("Guards", {"fields": [*GUARD_FIELDS]}),

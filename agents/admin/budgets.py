@@ -10,7 +10,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -23,6 +23,7 @@ from agents.admin.charts import bars, meter
 from agents.admin.journal import person
 from agents.hidden_text import visible
 from agents.models import Allowance, Budget
+from agents.models.budget import OF_NOBODY
 from agents.selectors.usage import usage_by_day
 from agents.services.budget_scope import window_name, zone_of
 from agents.services.budgets import delete_budget, save_budget
@@ -39,6 +40,13 @@ class BudgetForm(forms.ModelForm):
     class Meta:
         model = Budget
         fields = ["user", "agent", "period", "max_tokens", "max_cost"]
+
+    def clean(self) -> dict[str, Any]:
+        # The model's own check is left out for a form without webhooks.
+        data = self.cleaned_data
+        if self.instance._state.adding and not (data.get("user") or data.get("agent")):
+            raise ValidationError(OF_NOBODY)
+        return data
 
 
 @admin.register(Budget)

@@ -136,6 +136,7 @@ class NotificationAdmin(SealedAdmin):
         "id",
         "target",
         "request",
+        "firing",
         "state",
         "attempts",
         "next_attempt_at",
@@ -144,9 +145,18 @@ class NotificationAdmin(SealedAdmin):
         "delivered_at",
     )
     fields = readonly_fields
-    list_display = ["id", "target", "request", "state", "attempts", "problem", "created_at"]
+    list_display = [
+        "id",
+        "target",
+        "request",
+        "firing",
+        "state",
+        "attempts",
+        "problem",
+        "created_at",
+    ]
     list_filter = ["status", "target", "created_at"]
-    list_select_related = ["target", "request"]
+    list_select_related = ["target", "request", "firing"]
     search_fields = ["^id", "^request__id"]
     search_help_text = "The beginning of a message's or a request's id."
     ordering = ["-id"]

@@ -26,6 +26,7 @@ from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Run, RunClock, Thread
 from agents.selectors.queue import paths_of_runs
+from agents.selectors.starters import STARTERS, of_starter
 from agents.selectors.visible import runs_for
 from agents.services.agents import SCRIPTED
 from agents.services.errors import ServiceError
@@ -40,12 +41,16 @@ class DelegationFilter(admin.SimpleListFilter):
     parameter_name = "origin"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("person", "asked by a person"), ("agent", "delegated by an agent")]
+        return [
+            ("person", "asked by a person"),
+            ("schedule", "begun by a schedule"),
+            ("hook", "begun by a webhook"),
+            ("agent", "delegated by an agent"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
-        if self.value() is None:
-            return queryset
-        return queryset.filter(parent__isnull=self.value() == "person")
+        kind = self.value()
+        return queryset.filter(of_starter(kind)) if kind in STARTERS else queryset
 
 
 @admin.register(Run)

@@ -14,6 +14,7 @@ from agents.admin.agent_form import JsonText, checked_tools
 from agents.admin.approval_fields import at_its_field
 from agents.models import Agent, Subagent
 from agents.services.errors import InvalidRequest
+from agents.services.script_files import check_script
 from agents.services.subagents import subagent_specs
 
 SUBAGENT_FIELDS = [
@@ -68,6 +69,8 @@ class SubagentForm(forms.ModelForm):
             return
         try:
             subagent_specs(Agent(), [self.instance])
+            if "model" in self.changed_data:
+                check_script(self.instance.model)
         except InvalidRequest as error:
             message = error.message.removeprefix("subagents: ")
             field, reason = at_its_field(message.removeprefix(f"{self.instance.name}: "))

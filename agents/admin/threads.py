@@ -12,6 +12,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from agents.admin.bulk import Bulk, carry_out
 from agents.admin.journal import JournalAdmin, person
 from agents.admin.runs import run_tag
 from agents.admin.text import shown
@@ -22,6 +23,7 @@ from agents.models import Run, Thread, WorkspaceSnapshot
 from agents.selectors.steps import step_of
 from agents.selectors.visible import VIEW_ALL, threads_for
 from agents.services.agents import SCRIPTED
+from agents.services.erasure import erase_thread
 from agents.services.errors import ServiceError
 from agents.services.restoring import restore_workspace
 from sandbox.tree_size import tree_size
@@ -29,6 +31,15 @@ from sandbox.tree_size import tree_size
 RUNS_PER_PAGE = 10
 SHOWN_STEPS = 50
 RESTORE = "agents.restore_workspace"
+ERASE = "agents.erase_thread"
+_ERASE = Bulk(
+    "erase_selected",
+    "Erase",
+    "erased",
+    "All that was said goes, with files, runs and subagents. This cannot be taken back. Memory "
+    "that people have approved stays with its agent.",
+    is_dangerous=True,
+)
 
 
 @admin.register(Thread)
@@ -48,6 +59,20 @@ class ThreadAdmin(JournalAdmin):
         "The beginning of an id, words of a title, a session key, an agent, an owner."
     )
     ordering = ["-id"]
+    actions = ["erase_selected"]
+
+    def has_erase_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm(ERASE))
+
+    @admin.action(description="Erase the selected threads", permissions=["erase"])
+    def erase_selected(self, request: HttpRequest, queryset: QuerySet[Thread]) -> Any:
+        """Asks first. Django's own log would keep titles: the audit log has the entries."""
+
+        def erase(thread: Thread) -> str:
+            erase_thread(thread.pk, by=person(request))
+            return "erased"
+
+        return carry_out(self, request, self.chosen(request, queryset), _ERASE, erase, _name)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Thread]:
         everyones = request.user.has_perm(VIEW_ALL)
@@ -116,6 +141,10 @@ class ThreadAdmin(JournalAdmin):
             text = f"The files were restored: {done.written} written, {done.deleted} deleted.{left}"
             self.report(request, text, failed=bool(done.failed))
         return HttpResponseRedirect(request.path)
+
+
+def _name(thread: Thread) -> str:
+    return f"Thread {thread.pk}"
 
 
 def _shown_steps(thread: Thread) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from agents.agent_files.reading import Path
-from agents.spec import InterruptRule, PolicyRule, RetryRule
+from agents.spec import MAX_FALLBACKS, FallbackModel, InterruptRule, PolicyRule, RetryRule
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
 Name = Annotated[str, Field(min_length=1, max_length=300)]
@@ -41,6 +41,13 @@ class SubagentFile(_Part):
     max_seconds: Count | None = None
 
 
+class McpServerFile(_Part):
+    """An MCP server, with those of its accepted tools that the agent has."""
+
+    server: Name
+    tools: list[Name]
+
+
 class AgentFile(_Part):
     """An agent of Vel. A field that is left out has its default.
 
@@ -55,6 +62,7 @@ class AgentFile(_Part):
     system_prompt: str = ""
     provider: str = Field(default="", max_length=50)
     model: str = Field(default="", max_length=200)
+    fallbacks: list[FallbackModel] = Field(default=[], max_length=MAX_FALLBACKS)
     max_output_tokens: Count = 16_000
     thinking: Literal["", "adaptive", "disabled"] = ""
     effort: Literal["", "low", "medium", "high", "max"] = ""
@@ -78,6 +86,7 @@ class AgentFile(_Part):
     command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
     databases: list[Name] = []
     integrations: list[Literal["slack", "agents"]] = []
+    mcp_servers: list[Name | McpServerFile] = []
     general_subagent: bool = True
     background_subagents: bool = False
     max_concurrent_subagents: int = Field(default=5, ge=1, le=100)

@@ -27,6 +27,7 @@ from agents.api.serializers.strict import read_body, read_query
 from agents.api.serializers.uploads import RunForm, run_body_of
 from agents.api.wire import StrictJSONParser
 from agents.models import ApiToken, Run, TokenScope
+from agents.selectors.starters import of_starter
 from agents.selectors.visible import runs_for, watchable_runs_for
 from agents.services.errors import Conflict, NotFound
 from agents.services.run_control import cancel_for
@@ -56,6 +57,11 @@ class Runs(UploadsView):
             runs = runs.filter(agent_version__agent__slug=query["agent"])
         if "thread" in query:
             runs = runs.filter(thread=query["thread"])
+        if "started_by" in query:
+            runs = runs.filter(of_starter(query["started_by"]))
+        for trigger in ("schedule", "hook"):
+            if trigger in query:
+                runs = runs.filter(**{trigger: query[trigger]})
         runs = with_run_columns(runs.filter(**created_between(query)))
         return ordered_page(runs, RunShape().to_representation, query, RUN_ORDER)
 
@@ -78,7 +84,8 @@ class Runs(UploadsView):
         else:
             body = read_body(RunBody, request)
         try:
-            run = create_run_with(RunRequest(**body), files, owner=user).run
+            asked = RunRequest(**body, traceparent=request.headers.get("traceparent", ""))
+            run = create_run_with(asked, files, owner=user).run
         except SandboxError as error:
             raise Conflict(str(error), code="upload_failed") from error
         return Response(

@@ -24,6 +24,7 @@ from agents.api.serializers.threads import (
 )
 from agents.models import TokenScope
 from agents.selectors.visible import threads_for
+from agents.services.erasure import erase_thread
 from agents.services.errors import NotFound
 from agents.services.threads import rename_thread
 
@@ -48,9 +49,14 @@ class Threads(ApiView):
 
 
 class OneThread(ApiView):
-    """`GET` and `PATCH /threads/{id}`"""
+    """`GET`, `PATCH` and `DELETE /threads/{id}`"""
 
-    scopes: ClassVar = {"GET": TokenScope.READ, "PATCH": TokenScope.RUN}
+    # Not with `run`: a narrow token that was stolen leaves what it did to be seen.
+    scopes: ClassVar = {
+        "GET": TokenScope.READ,
+        "PATCH": TokenScope.RUN,
+        "DELETE": TokenScope.MANAGE,
+    }
 
     @operation("get_thread", "Read a thread", answer=ThreadShape)
     def get(self, request: Request, thread_id: str) -> Response:
@@ -62,6 +68,17 @@ class OneThread(ApiView):
         thread = thread_of(user, thread_id)
         rename_thread(thread, read_body(ThreadBody, request)["title"])
         return Response(show_thread(user, thread_id))
+
+    @operation(
+        "erase_thread",
+        "Erase a thread with its runs, files and subagents, for good",
+        answers={204: None},
+        errors=(409,),
+    )
+    def delete(self, request: Request, thread_id: str) -> Response:
+        user = person(request)
+        erase_thread(thread_of(user, thread_id).pk, by=user)
+        return Response(status=204)
 
 
 def show_thread(user: AbstractBaseUser, thread_id: str) -> dict[str, object]:

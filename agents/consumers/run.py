@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
+from agents.client_address import client_address
 from agents.consumers.actions import carry_out, needed_scope
 from agents.consumers.credentials import Credentials, credentials_of
 from agents.consumers.frames import accepted, parse_frame, refused
@@ -103,7 +104,10 @@ class RunConsumer(AsyncWebsocketConsumer):
 
     def _origin(self, user: Person) -> Origin:
         host, *_ = self.scope.get("client") or ("",)
-        return Origin(Door.SOCKET, str(host), user, self._credentials.name)
+        headers = self.scope.get("headers", ())
+        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+        address = client_address(str(host), forwarded.decode("latin-1"))
+        return Origin(Door.SOCKET, address, user, self._credentials.name)
 
     def _events(self, wish: _Wish) -> AsyncGenerator[StoredEvent, None]:
         if not wish.tree:

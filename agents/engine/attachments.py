@@ -24,11 +24,13 @@ from agents.engine.conversation import stored_image, takes_images
 from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
+from agents.engine.model_choice import provider_of
 from agents.engine.session import run_marker
 from agents.events.append import append_events, dump
 from agents.ids import new_id
 from agents.models import MessageImage, Run, Upload
 from agents.providers.base import Block
+from agents.services.upload_contents import keep_rendition
 from agents.services.upload_files import UploadFiles, directory_uploads, row_uploads
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
 from agents.spec import AgentSpec
@@ -83,7 +85,7 @@ async def look_at_uploads(host: Host, handle: RunHandle, writer: Writer, run: Ru
     shows = False
     if pictures:
         with handle.interruptible():  # a server may be asked
-            shows = await takes_images(host.provider(spec.provider), spec.model)
+            shows = await takes_images(provider_of(host.provider, spec), spec.model)
     desk = _Desk(host, writer, run, spec, begun, shows)
     for upload in begun.uploads:
         await desk.look(handle, upload)
@@ -167,6 +169,8 @@ class _Desk:
             look.note = f"no Markdown: {problem}"
             return
         files.replace(look.upload.rendition, text.encode())
+        if vel_settings().pins_threads:
+            self._call(keep_rendition, look.upload, text.encode())
         look.has_rendition = True
 
     def _documents(self) -> DocumentReader:

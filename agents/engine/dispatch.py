@@ -35,6 +35,7 @@ from agents.engine.trials import questions_about, still_as_shown
 from agents.middleware.base import ToolResult, WaitForRuns
 from agents.models import Effect
 from agents.states import ToolCallStatus
+from agents.telemetry.tool_watch import watched_tool_call
 from sandbox.policy import MAX_TIMEOUT
 
 logger = logging.getLogger(__name__)
@@ -169,6 +170,19 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
 
 async def _attempt(session: Session, item: Ready) -> ToolResult | None:
     """Make the call once. None: it waits for other runs."""
+    call = item.call
+    place = (call.turn, call.position)
+    given = call.edited_input or call.input
+    with watched_tool_call(call.tool, call.call_id, place, call.attempt, given) as watch:
+        watch.waits = item.tool.outlives_driver
+        result = await _made(session, item)
+        if result is not None:
+            watch.result = result.content
+            watch.error = (result.code or "error") if result.is_error else ""
+        return result
+
+
+async def _made(session: Session, item: Ready) -> ToolResult | None:
     call, tool = item.call, item.tool
     limit = tool.time_limit
     if tool.has_timeout_field:

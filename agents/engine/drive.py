@@ -15,26 +15,36 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
 
+from agents.engine.arrival import FilesNotRestored, settle_files
 from agents.engine.attachments import look_at_uploads
 from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.epoch import current_epoch, head_of
 from agents.engine.errors import FenceLost, Stopped, StopReason
+from agents.engine.fallback import output_format_of
 from agents.engine.final_output import FinalOutput, final_output
 from agents.engine.finish import cancel_driven_run, fail_run, stop_driving
 from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
-from agents.engine.history import last_usage, latest_compaction, open_turn, thread_history
+from agents.engine.history import (
+    history_since,
+    last_usage,
+    late_note,
+    latest_compaction,
+    open_turn,
+)
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run
 from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
+from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.session import Session, run_marker
 from agents.engine.skill_session import RunSkills, skills_of
 from agents.engine.skill_sync import synced_sources
 from agents.engine.token_count import Meter, measured
 from agents.engine.turns import run_turns
+from agents.engine.watching import watched
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
@@ -43,9 +53,9 @@ from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, ProviderError, Role
 from agents.services.budget_scope import Scope, open_budget
 from agents.services.skill_pins import pin_skills
+from agents.services.stored_snapshots import StorageFailed
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
-from agents.structured_output.schema import check_schema
 from sandbox.reaper import kill_marked
 from skills_app.services.sync import SourceRead
 
@@ -69,14 +79,15 @@ async def drive(host: Host, handle: RunHandle) -> None:
     run_id = handle.run_id
     claim: Claim | None = None
     try:
-        claim = await host.database.run(claim_run, run_id, host.executor, host.name)
+        claim = await host.database.run(claim_run, run_id, host.executor, host.name, host.member)
         if claim is None:
             return
         handle.fence = claim.fence
         host.holds(handle, claim.asked_at)
         reached(CrashPoint.CLAIMED)
         logger.info("claimed", extra={"run_id": run_id, "fence": claim.fence})
-        await _drive_claimed(host, handle, claim)
+        async with watched(host, claim):
+            await _drive_claimed(host, handle, claim)
     except FenceLost:
         logger.warning("the run went to another driver", extra={"run_id": run_id})
     except (DataError, IntegrityError):
@@ -84,6 +95,11 @@ async def drive(host: Host, handle: RunHandle) -> None:
     except DatabaseError as error:
         logger.warning("the database failed: %s", error, extra={"run_id": run_id})
         host.database_failed(error)
+        if claim is not None:
+            await _pause(handle, claim.clock.lost_drivers)
+            await host.try_hand_back(handle)
+    except StorageFailed as error:
+        logger.warning("its files cannot be fetched: %s", error, extra={"run_id": run_id})
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
             await host.try_hand_back(handle)
@@ -136,6 +152,7 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
         if refused is not None:
             await host.database.run(_fail, writer, *refused, None, spent(), False)
             return
+        await settle_files(host, handle, writer, run)
         await look_at_uploads(host, handle, writer, run)
         session = await _open_session(host, handle, claim, writer)
         if session.hooks is not None and not session.turn:
@@ -151,8 +168,14 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
         await host.database.run(
             _fail, writer, "toolkit_missing", str(missing), session, spent(), False
         )
+    except FilesNotRestored as error:
+        told = ("files_not_restored", str(error))
+        await host.database.run(_fail, writer, *told, session, spent(), True)
     except Stopped as stop:
         await _stopped(host, handle, writer, stop.reason, session, spent())
+    finally:
+        if session is not None:
+            await session.mcp.close()
 
 
 def _fail(
@@ -202,6 +225,7 @@ class Loaded:
     output: FinalOutput | None
     budget: Scope | None
     has_left_out: bool
+    late_note: str = ""
 
 
 def load_run(
@@ -234,7 +258,8 @@ def load_run(
         .values_list("type", flat=True)
         .first()
     )
-    history = list(thread_history(run))
+    shorter = latest_compaction(run.thread_id)
+    history = list(history_since(shorter, run))
     meter = measured(head_of(epoch), history, last=last_usage(run, epoch))
     return Loaded(
         head=head_of(epoch),
@@ -246,7 +271,8 @@ def load_run(
         location=run_location(run),
         output=output,
         budget=open_budget(run, spec),
-        has_left_out=latest_compaction(run.thread_id) is not None,
+        has_left_out=shorter is not None,
+        late_note=late_note(run, calls),
     )
 
 
@@ -254,17 +280,16 @@ async def _load(
     host: Host, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
 ) -> Loaded:
     sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
-    schema = spec.output_schema_value
-    output_format = ""
-    if schema is not None:
-        output_format = await provider.output_format(spec.model, check_schema(schema))
+    output_format = await output_format_of(provider, spec)
     return await host.database.run(load_run, writer, run, spec, sources, output_format, window)
 
 
 async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
     run, clock = claim.run, claim.clock
     spec = AgentSpec.model_validate(run.spec)
-    provider = host.provider(spec.provider)
+    if spec.fallbacks:
+        spec = await host.database.run(spec_in_force, run, spec)
+    provider = provider_of(host.provider, spec)
     with handle.interruptible():  # a server may be asked
         window = await window_of(provider, spec)
     loaded = await _load(host, writer, run, spec, provider, window)
@@ -278,6 +303,7 @@ async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Wri
         database=host.database,
         threads=host.threads,
         provider=provider,
+        provider_named=host.provider,
         head=loaded.head,
         conversation=conversation,
         window=window,
@@ -300,7 +326,7 @@ async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Wri
         output=loaded.output,
         budget=loaded.budget,
     )
-    session.open_calls = loaded.calls
+    session.open_calls, session.late_note = loaded.calls, loaded.late_note
     if loaded.last_step == "step.started":
         session.stream.put(
             (

@@ -14,12 +14,15 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from agents.conf import vel_settings
+from agents.engine.beat import Beat
 from agents.engine.courier import Courier
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher, DeltaStream
@@ -31,12 +34,19 @@ from agents.engine.heartbeat import Heartbeat
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back, orphaned_runs, writer_of
 from agents.engine.lifecycle import EndTeller
+from agents.engine.membership import Membership
+from agents.engine.pruner import Pruner
+from agents.engine.watching import count_found, flush_spans
 from agents.models import POOL
 from agents.providers.base import Provider
-from agents.providers.registry import ProviderSettings, get_provider
+from agents.providers.registry import get_provider
 from agents.services.approval_expiry import expire_approval
 from agents.services.budget_answers import wake_for_window
+from agents.services.host_membership import HostRefused, refuse_nameless
+from agents.services.model_servers import settings_of
 from agents.services.notifications import due_targets
+from agents.services.placement import Member
+from agents.services.schedule_firing import fire_due
 from agents.services.wake import drive_here, wake_due
 
 logger = logging.getLogger(__name__)
@@ -76,11 +86,14 @@ class Host:
         self.name = own_executor()
         self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
         self.courier = Courier()
+        self.pruner = Pruner()
         self._handles: dict[str, RunHandle] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._providers: dict[str, Provider] = {}
         self._ready = threading.Event()
         self._stopped = threading.Event()
+        self.membership: Membership | None = None
+        self._refusal: HostRefused | None = None
         self._draining = False
         self._turned_away = False
         self._grace = 10.0
@@ -90,9 +103,15 @@ class Host:
     # From other threads -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the loop and wait until it takes runs."""
+        """Start the loop and wait until it takes runs.
+
+        Raises `HostRefused` for a process that does not say which of several hosts it is on.
+        """
         self._thread.start()
         self._ready.wait()
+        if self._refusal is not None:
+            self.stop()
+            raise self._refusal
         if self.executor != POOL:
             drive_here(self.executor, self.submit)
 
@@ -120,6 +139,11 @@ class Host:
         """How many runs it drives now."""
         return len(self._tasks)
 
+    @property
+    def member(self) -> Member | None:
+        """In whose name this process claims runs; None where there is one machine."""
+        return self.membership.member if self.membership is not None else None
+
     # For drivers ------------------------------------------------------------------------------
 
     def holds(self, handle: RunHandle, since: float) -> None:
@@ -134,16 +158,13 @@ class Host:
     def provider(self, name: str) -> Provider:
         """This loop's client of a model API. Raises `ProviderError`."""
         if name not in self._providers:
-            settings = vel_settings()
-            self._providers[name] = get_provider(
-                name,
-                ProviderSettings(
-                    api_key=settings.ANTHROPIC_API_KEY or None,
-                    base_url=settings.ANTHROPIC_BASE_URL or None,
-                    stall_timeout=settings.MODEL_IDLE_SECONDS,
-                ),
-            )
+            wanted = replace(settings_of(name), scripts_dir=self._scripts_dir())
+            self._providers[name] = get_provider(name, wanted)
         return self._providers[name]
+
+    def _scripts_dir(self) -> Path | None:
+        """Agents of the pool are anybody's; a program's own are of who can read its files."""
+        return vel_settings().SCRIPTS_DIR if self.executor == POOL else Path("/")
 
     def deltas(self, writer: Writer) -> DeltaStream:
         return DeltaStream(self._flusher, writer)
@@ -190,25 +211,45 @@ class Host:
         self.heartbeat = Heartbeat(self._loop)
         self.heartbeat.start()
         ends = EndTeller(self.database)
+        self._beat = Beat(self.database, self.name, self.capacity, lambda: len(self._tasks))
         sweeper = self._loop.create_task(self._sweep(ends))
+        await self._find_its_host()
         self._ready.set()
         try:
             await self._wait_for_end()
         finally:
             self._draining = True
             self.courier.close()
+            self.pruner.close()
             sweeper.cancel()
             await self._hand_all_back()
             await asyncio.gather(sweeper, return_exceptions=True)
+            if self.membership is not None:
+                await self.membership.close()
             await ends.close()
+            if self.executor == POOL:
+                await self._beat.close()
             for provider in self._providers.values():
                 await provider.close()
             self._stopped.set()
             # All block for a moment; nothing else is left on the loop.
+            flush_spans()
             self.courier.join()
+            self.pruner.join()
             self.heartbeat.stop()
             self.database.close()
             self.threads.shutdown()
+
+    async def _find_its_host(self) -> None:
+        if self.executor == POOL and vel_settings().HOST:
+            self.membership = Membership(self, self.database)
+        elif not vel_settings().HOST and connection.vendor == "postgresql":
+            try:
+                await self.database.run(refuse_nameless)
+            except HostRefused as refusal:
+                self._refusal = refusal
+            except DatabaseError as error:
+                logger.warning("looking for other hosts failed: %s", error)
 
     async def _wait_for_end(self) -> None:
         """Until `stop`, or until the main thread has ended without it."""
@@ -221,7 +262,7 @@ class Host:
                 continue
 
     def _take(self, run_id: str) -> None:
-        if self._draining:
+        if self._draining or not self._may_claim():
             return
         if run_id in self._tasks or len(self._tasks) >= self.capacity:
             # A run that is woken in the moment of its parking is still in `_tasks`.
@@ -232,6 +273,28 @@ class Host:
             drive(self, handle), name=f"run {run_id}"
         )
         task.add_done_callback(lambda _: self._let_go(run_id))
+
+    def _may_claim(self) -> bool:
+        """Whether the host, if it is one of several, lives and is not drained."""
+        if self.membership is None:
+            return self._refusal is None
+        return self.membership.member is not None and not self.membership.is_draining
+
+    async def _stop_all(self) -> None:
+        """What is driven here is another host's by now."""
+        for handle in self._handles.values():
+            handle.stop(StopReason.LEASE_LOST)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def _look_after_host(self) -> None:
+        if self.membership is None:
+            return
+        await self.membership.look(self._stop_all)
+        if self.membership.is_draining:
+            for handle in self._handles.values():
+                handle.draining = True
+            self.membership.give_away()
 
     def _let_go(self, run_id: str) -> None:
         handle = self._handles.pop(run_id)
@@ -269,17 +332,23 @@ class Host:
             except TimeoutError:
                 pass  # the usual look
             self._look.clear()
+            await self._look_after_host()
+            if self.executor == POOL:
+                await self._beat.look()
             await self._expire()
             await self._wake()
             await self._notify()
             ends.look()
+            if self.executor == POOL:
+                self.pruner.look()
             room = self.capacity - len(self._tasks)
-            if room <= 0:
+            if room <= 0 or not self._may_claim():
                 continue
             share = -(-room // SWEEP_SHARE)
             try:
-                found = await self.database.run(orphaned_runs, self.executor, share)
+                found = await self.database.run(orphaned_runs, self.executor, share, self.member)
                 self._turned_away = self._turned_away and len(found) == share
+                count_found(len(found))
                 for run_id in found:
                     self._take(run_id)
             except DatabaseError as error:
@@ -306,11 +375,16 @@ class Host:
             self.database_failed(error)
 
     async def _notify(self) -> None:
-        """Let what is due be sent. A host of one command does not: it ends with its run."""
+        """Let schedules begin their runs, and let what is due be sent.
+
+        A host of one command does neither: it ends with its run.
+        """
         if self.executor != POOL:
             return
         try:
+            while await self.database.run(fire_due):
+                pass
             self.courier.send_to(await self.database.run(due_targets))
         except DatabaseError as error:
-            logger.warning("looking for notifications failed: %s", error)
+            logger.warning("looking for what is due failed: %s", error)
             self.database_failed(error)

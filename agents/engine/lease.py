@@ -17,12 +17,14 @@ from django.utils import timezone
 from agents.conf import vel_settings
 from agents.engine.errors import FenceLost
 from agents.engine.journal_rows import Writer
-from agents.engine.sql import CLOCK, RUN
+from agents.engine.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
+from agents.selectors.starters import started_by
+from agents.services.placement import Member, take_place
 from agents.services.reservations import release
-from agents.services.wake import enqueue_run, lock_run, lock_with_parent
+from agents.services.wake import enqueue_run, lock_with_parent
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 MAX_LOST_DRIVERS = 20
@@ -44,13 +46,22 @@ class Claim:
     asked_at: float
 
 
-def claim_run(run_id: str, executor: str, holder: str) -> Claim | None:
-    """Take the run, or return None if it is not to be had: driven, ended, waiting, or another's."""
+def claim_run(
+    run_id: str, executor: str, holder: str, member: Member | None = None
+) -> Claim | None:
+    """Take the run, or return None if it is not to be had: driven, ended, waiting, or another's.
+
+    `member`: the process is one of several hosts', and takes what may be driven on its own.
+    """
     run = Run.objects.filter(pk=run_id).first()
     if run is None or not _is_for(executor, run):
         return None
-    run = lock_run(run_id)
+    # With its version, which never changes: the first event tells of it.
+    locked = Run.objects.select_for_update(no_key=True, of=("self",))
+    run = locked.select_related("agent_version").get(pk=run_id)
     if not _is_for(executor, run):
+        return None
+    if member is not None and not _is_cancelled(run) and not take_place(run, member):
         return None
     recovered = run.status == RunStatus.RUNNING
     asked_at = time.monotonic()
@@ -87,8 +98,11 @@ def _is_for(executor: str, run: Run) -> bool:
     """Whether `executor` may claim it. Anybody may end what was cancelled: its own may be gone."""
     if run.status not in CLAIMABLE:
         return False
-    cancelled = RunClock.objects.filter(run=run, cancel_requested=True)
-    return run.executor == executor or cancelled.exists()
+    return run.executor == executor or _is_cancelled(run)
+
+
+def _is_cancelled(run: Run) -> bool:
+    return RunClock.objects.filter(run=run, cancel_requested=True).exists()
 
 
 def _started(run: Run, attempt: int) -> dict[str, object]:
@@ -101,7 +115,15 @@ def _started(run: Run, attempt: int) -> dict[str, object]:
         "provider": spec["provider"],
         "model": spec["model"],
         "attempt": attempt,
+        **_starter(run),
     }
+
+
+def _starter(run: Run) -> dict[str, object]:
+    """The door that a person's or program's run came through; or what began it by itself."""
+    if run.schedule_id is None and run.hook_id is None:
+        return {"source": run.source}
+    return {"source": run.source, "started_by": started_by(run)}
 
 
 def writer_of(run_id: str, fence: int) -> Writer:
@@ -176,14 +198,21 @@ def hand_back(writer: Writer, *, lost: bool = False) -> None:
     enqueue_run(run)
 
 
-def orphaned_runs(executor: str, limit: int) -> list[str]:
-    """Runs that this executor may claim and nobody drives, oldest first."""
+def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> list[str]:
+    """Runs that this executor may claim and nobody drives, oldest first; see `claim_run`."""
+    join, at_home, home = "", "", []
+    if member is not None and vel_settings().pins_threads:
+        join = (
+            f' JOIN "{THREAD}" t ON t.id = r.thread_id LEFT JOIN "{THREAD}" f ON f.id = t.root_id'
+        )
+        at_home = " AND (COALESCE(f.host, t.host) IN ('', %s) OR c.cancel_requested)"
+        home = [member.name]
     with connection.cursor() as cursor:
         cursor.execute(
-            f'SELECT r.id FROM "{RUN}" r JOIN "{CLOCK}" c ON c.run_id = r.id'
+            f'SELECT r.id FROM "{RUN}" r JOIN "{CLOCK}" c ON c.run_id = r.id{join}'
             " WHERE r.status IN (%s, %s) AND (r.executor = %s OR c.cancel_requested)"
-            f" AND (c.lease_until IS NULL OR c.lease_until < {now_sql()})"
+            f" AND (c.lease_until IS NULL OR c.lease_until < {now_sql()}){at_home}"
             " ORDER BY r.created_at LIMIT %s",
-            [*CLAIMABLE, executor, limit],
+            [*CLAIMABLE, executor, *home, limit],
         )
         return [row[0] for row in cursor.fetchall()]

@@ -10,11 +10,12 @@ from django.db import DatabaseError
 
 from agents.engine.database import Database
 from agents.engine.journal import write_events
+from agents.engine.watching import tell_spans
 from agents.guards.hooks import HookContext
 from agents.guards.registry import HookCall, hook_calls
 from agents.guards.runner import HOOKS
 from agents.models import Run
-from agents.services.run_ends import forget_ended_run, take_ended_run
+from agents.services.run_ends import forget_ended_run, somebody_wants_ends, take_ended_run
 from agents.states import RunStatus
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class EndTeller:
 
     def look(self) -> None:
         """Tell what is due, in the background."""
-        if "run_ended" in (hook_calls() or ()) and (self._task is None or self._task.done()):
+        if somebody_wants_ends() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._tell_all())
 
     async def close(self) -> None:
@@ -64,6 +65,7 @@ class EndTeller:
         try:
             while (found := await self._database.run(take_ended_run)) is not None:
                 row, run = found
+                await tell_spans(self._database, run)
                 await _tell_of_end(run)
                 await self._database.run(forget_ended_run, row)
         except DatabaseError as error:

@@ -17,6 +17,7 @@ from agents.providers.base import (
     ProviderError,
     Reply,
 )
+from agents.telemetry.model_watch import watched_model_call
 
 MAX_PAUSE_SECONDS = 60.0
 
@@ -41,6 +42,7 @@ async def call_model(
     conversation: Conversation,
     stream: Watched,
     turn: int,
+    model: str = "",
 ) -> Reply:
     """Make the call until it succeeds. Raises `ProviderError` when that is hopeless.
 
@@ -51,8 +53,10 @@ async def call_model(
     attempt = 1
     while True:
         try:
-            with handle.interruptible():
-                return await _attempt(provider, conversation, stream, turn)
+            watched = watched_model_call(provider.name, attempt, turn, model)
+            with handle.interruptible(), watched as call:
+                call.reply = await _attempt(provider, conversation, stream, turn)
+                return call.reply
         except ProviderError as error:
             stream.drop_parts()
             if not error.retryable or attempt >= settings.MODEL_ATTEMPTS:

@@ -6,13 +6,14 @@ driver has it in the same place, byte for byte, and the prompt's beginning stays
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from agents.engine.journal import MESSAGE_COLUMNS, write_events
 from agents.engine.journal_rows import Writer
 from agents.engine.sql import MESSAGE, insert_rows, timestamp
 from agents.events.append import EventDraft, dump
-from agents.models import MessageRole
+from agents.models import Message, MessageRole, Run, RunClock
 
 FROM = "[From the program that runs you, not from the user.]"
 
@@ -35,3 +36,22 @@ def write_note(writer: Writer, turn: int, content: str, drafts: Sequence[EventDr
     """A note that goes with no reply."""
     write_events(writer, drafts)
     insert_note(writer, turn, content)
+
+
+def add_note(run: Run, writer: Writer, text: str) -> None:
+    """Tell the model something before its next turn, whatever stands there already.
+
+    In a transaction that has checked the fence, before the driver has read the history.
+    """
+    turn = RunClock.objects.values_list("turn", flat=True).get(run_id=writer.run_id)
+    if turn == 0:
+        run.opening_note = "\n".join(part for part in (run.opening_note, f"{FROM} {text}") if part)
+        Run.objects.filter(pk=run.pk).update(opening_note=run.opening_note)
+        return
+    mine = {"run_id": writer.run_id, "turn": turn, "role": MessageRole.USER}
+    earlier = Message.objects.filter(**mine).first()
+    if earlier is None:
+        insert_note(writer, turn, note_json(text))
+        return
+    blocks = [*earlier.blocks, *json.loads(note_json(text))]
+    Message.objects.filter(pk=earlier.pk).update(content=dump(blocks))

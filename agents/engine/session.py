@@ -18,6 +18,7 @@ from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Writer
+from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.skill_session import RunSkills
 from agents.engine.stuck import Progress
 from agents.engine.token_count import Meter
@@ -28,7 +29,7 @@ from agents.guards.registry import HookCall, chosen, hook_calls
 from agents.middleware.base import Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
-from agents.providers.base import Conversation, PromptHead, Provider, Role
+from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
 from agents.selectors.databases import connections_of_run, targets_of
 from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
@@ -46,6 +47,10 @@ class Prompt:
     conversation: Conversation
     size: int
     tokens: int
+
+
+def _no_provider(name: str) -> Provider:
+    raise ProviderError(f"no provider {name!r} here", code="unknown_provider")
 
 
 @dataclass
@@ -75,6 +80,8 @@ class Session:
     """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
+    late_note: str = ""
+    """What the model is told beside their results, as a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
     stale: set[tuple[int, int]] = field(default_factory=set)
@@ -98,10 +105,14 @@ class Session:
     last_prompt: Prompt | None = None
     approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
+    provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
+    """This loop's client of another model API, for the agent's fallbacks."""
+    mcp: RunMcpServers = field(init=False)
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
     def __post_init__(self) -> None:
+        self.mcp = RunMcpServers(self, run_marker(self.run.pk))
         names = chosen(self.spec.guardrails)
         self.guards = RunGuards(names) if names else None
 
@@ -154,6 +165,7 @@ class CallContext:
         self.subagents = CallSubagents(session, call)
         self.approved = session.approved.get((call.turn, call.position))
         self.marker = run_marker(self.run_id)
+        self.mcp = session.mcp
 
     def files(self) -> FileBackend:
         return self._session.files.backend()

@@ -18,10 +18,12 @@ from agents.models import Effect, SnapshotCause
 from agents.services.snapshots import (
     forget_old_snapshots,
     latest_manifest,
+    publish,
     record_snapshot,
     snapshot_store,
     watched_areas,
 )
+from agents.services.stored_snapshots import StorageFailed, StoredSnapshots
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import SnapshotLost, SnapshotStore, count_changes
@@ -81,11 +83,13 @@ class CallSnapshots:
             try:
                 taken = store.take(watched_areas(self._open_workspace()))
                 last = self._call(latest_manifest, thread_id)
+                if last is None:
+                    publish(store, taken.manifest)  # what the first change is compared with
                 if last is not None and last != taken.manifest:
                     # A person, an upload, or a call whose result was lost with its driver.
                     changes = count_changes(store.load(last), store.load(taken.manifest))
                     outside = replace(taken, base=last, changes=changes)
-                    self._call(self._record_outside, outside)
+                    self._call(self._record_outside, outside, publish(store, taken.manifest))
                 self._prune()
             except LockTimeout:
                 raise WorkspaceBusy(
@@ -114,8 +118,9 @@ class CallSnapshots:
             except (OSError, SandboxError, LockTimeout):
                 self._failed()
                 return None
-        if not taken.has_changed or not taken.base:
-            return None
+            if not taken.has_changed or not taken.base:
+                return None
+            is_stored = publish(self._store, taken.manifest)
         return partial(
             record_snapshot,
             self._writer.thread_id,
@@ -124,11 +129,13 @@ class CallSnapshots:
             run_id=self._writer.run_id,
             turn=call.turn,
             position=call.position,
+            is_stored=is_stored,
         )
 
-    def _record_outside(self, taken: Any) -> None:
+    def _record_outside(self, taken: Any, is_stored: bool) -> None:
         check_fence(self._writer)
-        record_snapshot(self._writer.thread_id, taken, SnapshotCause.OUTSIDE)
+        thread_id = self._writer.thread_id
+        record_snapshot(thread_id, taken, SnapshotCause.OUTSIDE, is_stored=is_stored)
 
     def _prune(self) -> None:
         assert self._store is not None
@@ -136,6 +143,15 @@ class CallSnapshots:
         kept = self._call(self._forget)
         if kept is not None:
             self._store.prune(kept)
+            if isinstance(self._store, StoredSnapshots):
+                self._forget_published(self._store, kept)
+
+    def _forget_published(self, store: StoredSnapshots, kept: set[str]) -> None:
+        confirm = partial(self._call, check_fence, self._writer)
+        try:
+            store.forget_published(kept, confirm)
+        except StorageFailed as error:
+            logger.warning("old snapshots stay: %s", error, extra={"run_id": self._writer.run_id})
 
     def _forget(self) -> set[str] | None:
         check_fence(self._writer)

@@ -24,6 +24,7 @@ from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import park_for_children
 from agents.engine.dispatch import run_open_calls
 from agents.engine.errors import Stopped, StopReason
+from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
 from agents.engine.final_output import INVALID, Verdict, judge_final, told_again
 from agents.engine.finish import complete_run, fail_run
@@ -69,6 +70,9 @@ async def run_turns(session: Session) -> None:
                 )
                 return
             session.say("user", results_json(session.open_calls))
+            if session.late_note:
+                session.say("user", session.late_note)
+                session.late_note = ""
             session.progress.add(session.open_calls)
             session.open_calls = []
         stuck = await session.progress.look(session)
@@ -87,18 +91,37 @@ async def run_turns(session: Session) -> None:
             )
             return
         if session.meter.total > session.window.threshold:
-            await make_room(session)
+            try:
+                await make_room(session)
+            except ProviderError as error:  # of a summary, too
+                if not await fall_back(session, error):
+                    raise
+                continue
         if not await reserve_call(session):
             return
         try:
             reply = await _step(session)
         except ProviderError as error:
-            if error.code not in OVERFLOWS:
-                raise
-            await after_overflow(session, error)
+            await _after_failure(session, error)
             continue
         if reply is None:
             return
+
+
+async def _after_failure(session: Session, error: ProviderError) -> None:
+    """Make the conversation shorter, or let another model go on. Raises `error` if neither helps.
+
+    While it is made shorter the model may turn out to be down, too.
+    """
+    if error.code not in OVERFLOWS:
+        if not await fall_back(session, error):
+            raise error
+        return
+    try:
+        await after_overflow(session, error)
+    except ProviderError as second:
+        if not await fall_back(session, second):
+            raise
 
 
 async def _step(session: Session) -> Reply | None:
@@ -108,7 +131,12 @@ async def _step(session: Session) -> Reply | None:
     if session.hooks is not None:
         await tell(session, "before_model_call")
     reply = await call_model(
-        session.handle, session.provider, session.conversation, reply_stream(session), turn
+        session.handle,
+        session.provider,
+        session.conversation,
+        reply_stream(session),
+        turn,
+        session.spec.model,
     )
     reached(CrashPoint.REPLIED)
     await refuse_torn_reply(session, reply)
@@ -263,6 +291,7 @@ def _reply_events(turn: int, reply: Reply, calls: list[Call]) -> list[EventDraft
                     "output_tokens": usage.output,
                     "cache_read_tokens": usage.cache_read,
                     "cache_write_tokens": usage.cache_write,
+                    **({"reasoning_tokens": usage.reasoning} if usage.reasoning else {}),
                 },
             },
         )

@@ -9,9 +9,9 @@ from agents.harness.config import Model
 from agents.harness.errors import SetupError
 
 _NO_KEY = (
-    "There is no API key for the provider anthropic: set ANTHROPIC_API_KEY, or give "
-    'model={"provider": "anthropic", "api_key": …}. Without a key {"provider": "scripted"} plays '
-    "a script offline."
+    "There is no API key for the provider {provider}: set {key}, or give "
+    'model={{"provider": "{provider}", "api_key": …}}. Without a key {{"provider": "scripted"}} '
+    "plays a script offline."
 )
 
 
@@ -54,22 +54,19 @@ def checked(choice: ModelChoice) -> ModelChoice:
     from agents.providers.base import ProviderError  # noqa: PLC0415
     from agents.providers.registry import (  # noqa: PLC0415
         DEFAULT_PROVIDER,
-        ProviderSettings,
         get_provider,
     )
     from agents.services.agents import default_model  # noqa: PLC0415
+    from agents.services.model_servers import setting_names, settings_of  # noqa: PLC0415
 
     settings = vel_settings()
     provider = choice.provider or settings.PROVIDER or DEFAULT_PROVIDER
-    asked = ProviderSettings(
-        api_key=settings.ANTHROPIC_API_KEY or None,
-        base_url=settings.ANTHROPIC_BASE_URL or None,
-        stall_timeout=settings.MODEL_IDLE_SECONDS,
-    )
     try:
-        get_provider(provider, asked)
+        get_provider(provider, settings_of(provider))
     except ProviderError as error:
-        message = _NO_KEY if error.code == "missing_key" else f"{error.message}."
+        message = f"{error.message}."
+        if error.code == "missing_key":
+            message = _NO_KEY.format(provider=provider, key=setting_names(provider)[0])
         raise SetupError(message) from None
     name = choice.model or default_model(provider)
     return ModelChoice(provider, name, choice.max_tokens, choice.thinking, choice.effort)

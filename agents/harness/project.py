@@ -32,6 +32,15 @@ _APPS = (
     "skills_app",
     "memory",
 )
+_FROM_ENVIRONMENT = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "GOOGLE_API_KEY",
+)
+"""Settings of the same names."""
+
 _lock = threading.Lock()
 _ready = False
 _own: Path | None = None
@@ -39,7 +48,12 @@ _own: Path | None = None
 _is_throw_away = False
 
 
-def prepare(persistence_path: str | Path | None = None, *, api_key: str | None = None) -> None:
+def prepare(
+    persistence_path: str | Path | None = None,
+    *,
+    api_key: str | None = None,
+    provider: str = "",
+) -> None:
     """Make Django and the database ready. Blocks: not on an event loop. Raises `SetupError`."""
     global _ready
     with _lock:
@@ -47,7 +61,7 @@ def prepare(persistence_path: str | Path | None = None, *, api_key: str | None =
             _configure(persistence_path)
         else:
             _check_path(persistence_path)
-        _use_key(api_key)
+        _use_key(api_key, provider or getattr(settings, "VEL", {}).get("PROVIDER", ""))
         if _ready:
             return
         if not apps.ready:
@@ -109,8 +123,7 @@ def _settings(file: Path, directory: Path) -> dict[str, Any]:
         "LOGGING_CONFIG": None,  # how a program logs is its own matter
         "VEL": {
             "DATA_DIR": directory,
-            "ANTHROPIC_API_KEY": os.environ.get("ANTHROPIC_API_KEY", "").strip(),
-            "ANTHROPIC_BASE_URL": os.environ.get("ANTHROPIC_BASE_URL", "").strip(),
+            **{name: os.environ.get(name, "").strip() for name in _FROM_ENVIRONMENT},
         },
     }
 
@@ -145,21 +158,24 @@ def _check_path(persistence_path: str | Path | None) -> None:
     )
 
 
-def _use_key(api_key: str | None) -> None:
+def _use_key(api_key: str | None, provider: str) -> None:
     if api_key is None:
         return
+    name = f"{(provider or 'anthropic').partition('-')[0].upper()}_API_KEY"
     if _own is None:
         raise SetupError(
-            'The API key belongs into the project\'s settings: VEL = {"ANTHROPIC_API_KEY": …}.'
+            f'The API key belongs into the project\'s settings: VEL = {{"{name}": …}}.'
         )
-    known = settings.VEL["ANTHROPIC_API_KEY"]
+    if name not in _FROM_ENVIRONMENT:
+        raise SetupError(f"The provider {provider!r} takes no API key.")
+    known = settings.VEL[name]
     if known == api_key:
         return
     if _ready and known:
         raise SetupError("Agents of this process already use another API key.")
     from agents.conf import vel_settings  # noqa: PLC0415
 
-    settings.VEL = {**settings.VEL, "ANTHROPIC_API_KEY": api_key}
+    settings.VEL = {**settings.VEL, name: api_key}
     vel_settings.cache_clear()
 
 

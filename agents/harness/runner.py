@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.harness.config import DeepAgentConfig, SubagentConfig
 from agents.harness.errors import RunCancelled, RunFailed, RunInterrupted
-from agents.harness.models import key_of
+from agents.harness.models import choice_of, key_of
 from agents.harness.process import engine
 from agents.harness.project import prepare
 from agents.harness.stream import EventReader, LogEvent, StreamEvent, StreamMode
@@ -62,7 +62,11 @@ class Runner:
         return begin_in_thread(self._prepare).result()
 
     def _prepare(self) -> tuple[Definition, Any]:
-        prepare(self.config.persistence_path, api_key=key_of(self.config.model))
+        prepare(
+            self.config.persistence_path,
+            api_key=key_of(self.config.model),
+            provider=choice_of(self.config.model).provider,
+        )
         with self._lock:
             return self._prepared()
 

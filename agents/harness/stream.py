@@ -162,6 +162,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], StreamEvent]] = {
     "reasoning.delta": _event("reasoning", "text", "part_id"),
     "step.completed": _event("step", "finish_reason", "step", "usage"),
     "step.reset": _event("reset", "reason", "step"),
+    "model.fallback": _event("fallback", "reason", "step", "provider", "model", "code"),
     "todos.updated": _event("todos", "", "todos"),
     "artifact.created": _event("artifact", "name", "url", "media_type", "name", "size"),
     "approval.decided": _event("decision", "decision", "approval_id", "call_id", "by"),

@@ -13,7 +13,7 @@ from agents.databases.target import DatabaseTarget
 from agents.events.append import EventDraft
 from agents.models import Effect
 from agents.providers.base import Block
-from agents.spec import AgentSpec, SubagentSpec
+from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
 from memory.edits import MemoryEdit
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
@@ -110,6 +110,26 @@ class SubagentError(Exception):
     """What was asked of subagents cannot be done. The message is for the model."""
 
 
+class McpServers(Protocol):
+    """The MCP servers of a run. Its connections live as long as a driver has the run."""
+
+    async def call(
+        self, tool: McpToolSpec, arguments: Mapping[str, Any], seconds: float
+    ) -> McpAnswer:
+        """Make one call, with all checks. Raises `agents.mcp.errors.McpError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpAnswer:
+    """A result as the protocol has it, with the secrets of its server left out.
+
+    `shows_pictures`: whether the run's model can look at them.
+    """
+
+    result: Mapping[str, Any]
+    shows_pictures: bool
+
+
 Preview = dict[str, Any]
 """What a trial of a call shows, as JSON. Its `digest` is the same for the same outcome."""
 
@@ -135,6 +155,9 @@ class ToolContext(Protocol):
     @property
     def approved(self) -> Preview | None:
         """What a person was shown of this call, approved, and still holds; None without trial."""
+
+    @property
+    def mcp(self) -> McpServers: ...
 
     def files(self) -> FileBackend:
         """The thread's files. Opening and using them blocks: only within `in_thread`."""

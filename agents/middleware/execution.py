@@ -12,6 +12,7 @@ from agents.middleware.filesystem import LAYOUT
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Effect
 from agents.spec import AgentSpec
+from agents.telemetry.tool_watch import watched_command
 from memory.paths import MOUNT
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
@@ -63,7 +64,9 @@ async def _run(context: ToolContext, source: str, *, python: bool) -> ExecutionR
         )
         return execution.wait()
 
-    return with_refusals(await context.in_thread(blocking, on_cancel=cancel.cancel))
+    with watched_command("python" if python else "bash", source) as watch:
+        watch.result = await context.in_thread(blocking, on_cancel=cancel.cancel)
+        return with_refusals(watch.result)
 
 
 def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:

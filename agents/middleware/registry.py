@@ -14,6 +14,7 @@ from agents.middleware.custom.registered import RegisteredMiddleware, registered
 from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
+from agents.middleware.mcp import McpMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.skills import SkillsMiddleware
@@ -35,6 +36,7 @@ MIDDLEWARE: tuple[Middleware, ...] = (
     DatabaseMiddleware(),
     SlackMiddleware(),
     BuilderMiddleware(lambda: _known_tools()),
+    McpMiddleware(),
     MemoryMiddleware(),
     SkillsMiddleware(),
     SubagentsMiddleware(),

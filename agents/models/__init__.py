@@ -8,13 +8,22 @@ from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
 from agents.models.budget import MICRO, Allowance, Budget, Period
+from agents.models.chore import Chore
 from agents.models.compaction import Compaction, CompactionAuthor
 from agents.models.credential import Credential, CredentialProvider
 from agents.models.database import DatabaseConnection
 from agents.models.ended_run import EndedRun
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
+from agents.models.hook import (
+    DeliveryOutcome,
+    Hook,
+    HookDelivery,
+    HookRefusal,
+    HookSigning,
+)
 from agents.models.idempotency import IdempotencyKey
+from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
 from agents.models.notification import (
@@ -23,9 +32,18 @@ from agents.models.notification import (
     NotificationTarget,
     TargetKind,
 )
+from agents.models.remote_trace import RemoteTrace
 from agents.models.request_count import RequestCount
 from agents.models.run import POOL, Run, RunClock
+from agents.models.schedule import (
+    FiringOutcome,
+    Overlap,
+    Schedule,
+    ScheduleFiring,
+    ThreadPolicy,
+)
 from agents.models.seen_file import SeenFile
+from agents.models.server_process import ProcessKind, ServerProcess
 from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
 from agents.models.state_file import StateFile
 from agents.models.subagent import Subagent
@@ -33,11 +51,14 @@ from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
-from agents.models.upload import MessageImage, Upload
+from agents.models.upload import MessageImage, Upload, UploadContent
+from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
+from agents.models.worker_host import WorkerHost
 
 __all__ = [
     "MICRO",
     "POOL",
+    "QUARTER_SECONDS",
     "Agent",
     "AgentVersion",
     "Allowance",
@@ -47,16 +68,25 @@ __all__ = [
     "ApprovalRequest",
     "AuditEntry",
     "Budget",
+    "Chore",
     "Compaction",
     "CompactionAuthor",
     "Credential",
     "CredentialProvider",
     "DatabaseConnection",
+    "DeliveryOutcome",
     "Door",
     "Effect",
     "EndedRun",
     "Epoch",
+    "FiringOutcome",
+    "Hook",
+    "HookDelivery",
+    "HookRefusal",
+    "HookSigning",
     "IdempotencyKey",
+    "McpServer",
+    "McpTransport",
     "Message",
     "MessageImage",
     "MessageRole",
@@ -65,22 +95,32 @@ __all__ = [
     "Notification",
     "NotificationStatus",
     "NotificationTarget",
+    "Overlap",
     "Period",
+    "ProcessKind",
+    "RemoteTrace",
     "RequestCount",
     "Run",
     "RunClock",
     "RunEvent",
+    "Schedule",
+    "ScheduleFiring",
     "SeenFile",
+    "ServerProcess",
     "SnapshotCause",
     "StateFile",
     "Subagent",
     "TargetKind",
     "Thread",
+    "ThreadPolicy",
     "Todo",
     "TodoStatus",
     "TokenScope",
     "ToolCall",
     "ToolProfile",
     "Upload",
+    "UploadContent",
+    "UsageTotal",
+    "WorkerHost",
     "WorkspaceSnapshot",
 ]

@@ -44,6 +44,15 @@ class Agent(models.Model):
     model = models.CharField(
         max_length=200, blank=True, help_text=_("Empty: the default model of the provider.")
     )
+    fallbacks = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_(
+            "Models that go on, one after the other, when the one before is down, as "
+            '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 '
+            "(docs/fallbacks.md)."
+        ),
+    )
     max_output_tokens = models.PositiveIntegerField(default=16_000)
     thinking = models.CharField(
         max_length=20,
@@ -141,6 +150,13 @@ class Agent(models.Model):
         blank=True,
         related_name="agents",
         help_text=_("What it may query. Taking one away works at once, for runs under way too."),
+    )
+    mcp_servers = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_(
+            'MCP servers whose tools it has, as ["time", {"server": "git", "tools": ["git_log"]}].'
+        ),
     )
     output_schema = JSONTextField(
         null=True,

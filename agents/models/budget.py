@@ -18,7 +18,7 @@ MICRO = 1_000_000
 """Costs are kept in millionths of a US dollar."""
 
 
-OF_NOBODY = "Say whose budget it is: an agent's, a user's, or a user's with one agent."
+OF_NOBODY = "Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."
 WITHOUT_LIMIT = "Set a limit: of tokens, of cost, or both."
 
 
@@ -47,6 +47,15 @@ class Budget(models.Model):
         related_name="budgets",
         help_text=_("Whose runs count. Empty: those of all users, together."),
     )
+    hook = models.ForeignKey(
+        "agents.Hook",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="budgets",
+        help_text=_("Only what this webhook began counts."),
+    )
     period = models.CharField(
         max_length=10,
         choices=Period.choices,
@@ -70,7 +79,7 @@ class Budget(models.Model):
         ordering = ["created_at"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(agent__isnull=False) | Q(user__isnull=False),
+                condition=Q(agent__isnull=False) | Q(user__isnull=False) | Q(hook__isnull=False),
                 name="budget_of_somebody",
                 violation_error_message=OF_NOBODY,
             ),
@@ -87,6 +96,8 @@ class Budget(models.Model):
     @property
     def of(self) -> str:
         """Whose runs count, in words."""
+        if self.hook is not None:
+            return f"the webhook {self.hook}"
         if self.agent is None:
             return str(self.user)
         return f"{self.user} with {self.agent}" if self.user is not None else str(self.agent)

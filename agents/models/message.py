@@ -45,9 +45,6 @@ class Message(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "turn", "role"], name="one_message_per_turn"),
         ]
-        indexes = [
-            models.Index(fields=["created_at"], condition=models.Q(turn__gt=0), name="reply_time"),
-        ]
 
     def __str__(self) -> str:
         return f"{self.role} {self.run_id}/{self.turn}"

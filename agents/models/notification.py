@@ -59,7 +59,19 @@ class Notification(models.Model):
         NotificationTarget, on_delete=models.CASCADE, related_name="notifications"
     )
     request = models.ForeignKey(
-        ApprovalRequest, on_delete=models.CASCADE, related_name="notifications"
+        ApprovalRequest,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notifications",
+    )
+    firing = models.ForeignKey(
+        "agents.ScheduleFiring",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="notifications",
+        help_text=_("The scheduled run that was not started, where it tells of one."),
     )
     status = models.CharField(
         max_length=10, choices=NotificationStatus.choices, default=NotificationStatus.PENDING
@@ -74,6 +86,11 @@ class Notification(models.Model):
         ordering = ["created_at"]
         constraints = [
             models.UniqueConstraint(fields=["target", "request"], name="notification_once"),
+            models.CheckConstraint(
+                condition=models.Q(request__isnull=False, firing__isnull=True)
+                | models.Q(request__isnull=True, firing__isnull=False),
+                name="notification_of_one",
+            ),
         ]
         indexes = [
             models.Index(

@@ -20,6 +20,13 @@ POOL = "pool"
 """`Run.executor` of runs that any worker may claim."""
 
 
+class KeptRuns(models.Manager["Run"]):
+    """Runs but those of threads that are being erased: for every door these are gone already."""
+
+    def get_queryset(self) -> models.QuerySet[Run]:
+        return super().get_queryset().filter(is_erased=False)
+
+
 class Run(models.Model):
     """A person's message and all that the agent does until it has answered."""
 
@@ -52,7 +59,7 @@ class Run(models.Model):
     )
     agent_version = models.ForeignKey(AgentVersion, on_delete=models.PROTECT, related_name="runs")
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs"
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs", db_index=False
     )
     status = models.CharField(
         max_length=20, choices=RunStatus.choices, default=RunStatus.QUEUED, db_index=True
@@ -72,6 +79,24 @@ class Run(models.Model):
     )
     source = models.CharField(
         max_length=20, default="api", help_text=_("Which door it came through.")
+    )
+    schedule = models.ForeignKey(
+        "agents.Schedule",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="runs",
+        db_index=False,
+        help_text=_("The schedule that began it."),
+    )
+    hook = models.ForeignKey(
+        "agents.Hook",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="runs",
+        db_index=False,
+        help_text=_("The webhook that began it."),
     )
     skill_set = models.ForeignKey(
         "skills_app.SkillSet",
@@ -110,6 +135,12 @@ class Run(models.Model):
         editable=False,
         help_text=_("Conversation that a fork took over from another thread: nothing ran here."),
     )
+    is_erased = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("Its thread is on its way out."),
+    )
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
     error_message = models.TextField(blank=True)
@@ -117,8 +148,12 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
+    objects = KeptRuns()
+    every = models.Manager()  # noqa: DJ012  # no field
+
     class Meta:
         ordering = ["-created_at"]
+        base_manager_name = "every"
         constraints = [
             models.UniqueConstraint(fields=["thread", "number"], name="run_number"),
             models.UniqueConstraint(
@@ -136,6 +171,16 @@ class Run(models.Model):
             models.Index(
                 fields=["wake_at"], condition=Q(wake_at__isnull=False), name="run_wake_at"
             ),
+            # Runs of people are in neither.
+            models.Index(
+                fields=["schedule"], condition=Q(schedule__isnull=False), name="run_schedule"
+            ),
+            models.Index(fields=["hook"], condition=Q(hook__isnull=False), name="run_hook"),
+            models.Index(fields=["ended_at"], name="run_ended_at"),
+            # A person's list, the newest first, ends with its page and not with their first run.
+            # The pages are ordered by the time, the API by ids.
+            models.Index(fields=["owner", "created_at", "id"], name="run_of_owner"),
+            models.Index(fields=["owner", "id"], name="run_id_of_owner"),
         ]
         permissions = [("view_all_runs", _("Can see the runs of all users"))]
 

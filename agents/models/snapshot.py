@@ -41,6 +41,11 @@ class WorkspaceSnapshot(models.Model):
     is_complete = models.BooleanField(
         default=True, help_text=_("False: some files were over a limit and not kept.")
     )
+    is_stored = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("The state that it leads to is in the storage that all hosts reach."),
+    )
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.SET_NULL,

@@ -12,6 +12,13 @@ from agents.models.agent import Agent, AgentVersion
 from agents.models.json_text import JSONTextField
 
 
+class KeptThreads(models.Manager["Thread"]):
+    """Threads but those that are being erased: for every door these are gone already."""
+
+    def get_queryset(self) -> models.QuerySet[Thread]:
+        return super().get_queryset().filter(erased_at=None)
+
+
 class Thread(models.Model):
     """A conversation with its workspace. Runs in it follow one another."""
 
@@ -24,7 +31,7 @@ class Thread(models.Model):
     )
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="threads")
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="threads"
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="threads", db_index=False
     )
     root = models.ForeignKey(
         "self",
@@ -46,7 +53,24 @@ class Thread(models.Model):
         null=True, blank=True, help_text=_("The last turn of that run which it has.")
     )
     title = models.CharField(max_length=200, blank=True)
-    host = models.CharField(max_length=255, help_text=_("The machine that holds the workspace."))
+    host = models.CharField(
+        max_length=255,
+        blank=True,
+        help_text=_("The machine that holds the workspace. Empty: any may take it."),
+    )
+    placement = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text=_("Counts how often it has left a machine; its first thread's counts."),
+    )
+    lost_host = models.CharField(
+        max_length=255,
+        blank=True,
+        db_default="",
+        editable=False,
+        help_text=_("The machine that died with its files; its next run tells the model."),
+    )
     workspace_path = models.CharField(
         max_length=1000,
         blank=True,
@@ -69,16 +93,39 @@ class Thread(models.Model):
         blank=True,
         help_text=_("What variables in prompts stand for, by name, from its beginning on."),
     )
+    erased_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("Since when its rows and files are on their way out."),
+    )
+    copied_bytes = models.PositiveBigIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text=_("Of a fork that has its files still: bytes of files that it began with."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
+    objects = KeptThreads()
+    every = models.Manager()  # noqa: DJ012  # no field
+
     class Meta:
         ordering = ["-created_at"]
+        base_manager_name = "every"
         constraints = [
             models.UniqueConstraint(
                 fields=["owner", "key"], condition=Q(key__isnull=False), name="thread_key_per_owner"
             ),
         ]
+        indexes = [
+            models.Index(fields=["owner", "id"], name="thread_of_owner"),
+            models.Index(
+                fields=["erased_at"], condition=Q(erased_at__isnull=False), name="thread_erased"
+            ),
+        ]
+        permissions = [("erase_thread", _("Can erase the threads of all users"))]
 
     def __str__(self) -> str:
         return self.title or self.id

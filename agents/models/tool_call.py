@@ -44,6 +44,7 @@ class ToolCall(models.Model):
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
+        db_index=False,
         related_name="tool_calls",
         help_text=_("The standing permission that let it run unasked."),
     )
@@ -58,6 +59,12 @@ class ToolCall(models.Model):
         ordering = ["run", "turn", "position"]
         constraints = [
             models.UniqueConstraint(fields=["run", "turn", "position"], name="tool_call_position"),
+        ]
+        indexes = [
+            # Few calls have one: an entry for each of the others would be a page more a turn.
+            models.Index(
+                fields=["grant"], condition=models.Q(grant__isnull=False), name="tool_call_grant"
+            ),
         ]
         permissions = [("approve_toolcall", _("Can decide what waits for approval"))]
 

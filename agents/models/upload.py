@@ -57,6 +57,21 @@ class Upload(models.Model):
         return f"{self.path.rpartition('/')[0]}/{self.rendition}" if self.has_rendition else ""
 
 
+class UploadContent(models.Model):
+    """The bytes of an upload where there are several hosts: each puts them into its workspaces."""
+
+    upload = models.OneToOneField(
+        Upload, on_delete=models.CASCADE, primary_key=True, related_name="content"
+    )
+    data = models.BinaryField()
+    rendition = models.BinaryField(
+        null=True, help_text=_("The Markdown of it, once a run has made that.")
+    )
+
+    def __str__(self) -> str:
+        return self.upload_id
+
+
 class MessageImage(models.Model):
     """A picture in a message. Blocks name it by its id, so that their rows stay small.
 

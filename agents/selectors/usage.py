@@ -7,15 +7,16 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth import get_user_model
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
 from django.utils import timezone
 
-from agents.models import Message, MessageRole
-from agents.selectors.visible import Person, runs_for
+from agents.models import Message, MessageRole, Run, UsageTotal
+from agents.selectors.visible import Person, counted_runs_for, counted_totals_for
 
 UTC_ZONE = ZoneInfo("UTC")
 USERNAME = get_user_model().USERNAME_FIELD
+REMOVED_USER = "(removed)"
 TOKENS = F("input_tokens") + F("output_tokens") + F("cache_read_tokens") + F("cache_write_tokens")
 
 
@@ -32,17 +33,30 @@ class DayUsage:
     microusd: int | None
 
 
-def spent_since(start: datetime, agent_id: str | None, user_id: int | None) -> tuple[int, int]:
+def spent_since(
+    start: datetime, agent_id: str | None, user_id: int | None, hook_id: str | None = None
+) -> tuple[int, int]:
     """(tokens, millionths of a dollar) of the replies since `start`; None means all."""
-    replies = Message.objects.filter(role=MessageRole.ASSISTANT, turn__gt=0, created_at__gte=start)
+    runs, totals = Run.every.all(), UsageTotal.objects.filter(start__gte=start)
     if agent_id is not None:
-        replies = replies.filter(run__agent_version__agent=agent_id)
+        runs, totals = runs.filter(agent_version__agent=agent_id), totals.filter(agent=agent_id)
     if user_id is not None:
-        replies = replies.filter(run__owner=user_id)
-    found = replies.aggregate(
+        runs, totals = runs.filter(owner=user_id), totals.filter(owner=user_id)
+    if hook_id is not None:  # of replies that were removed nobody knows the webhook any more
+        runs, totals = runs.filter(hook=hook_id), totals.none()
+    there = _replies_since(start, runs).aggregate(
         tokens=Coalesce(Sum(TOKENS), 0), cost=Coalesce(Sum("cost_microusd"), 0)
     )
-    return found["tokens"], found["cost"]
+    gone = totals.aggregate(tokens=Coalesce(Sum("tokens"), 0), cost=Coalesce(Sum("microusd"), 0))
+    return there["tokens"] + gone["tokens"], there["cost"] + gone["cost"]
+
+
+def _replies_since(start: datetime, runs: QuerySet[Run]) -> QuerySet[Message]:
+    """Found by their runs: an index of the replies' own times would be a page more each turn."""
+    lately = runs.filter(Q(ended_at=None) | Q(ended_at__gte=start))
+    return Message.objects.filter(
+        run__in=lately, role=MessageRole.ASSISTANT, turn__gt=0, created_at__gte=start
+    )
 
 
 def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False) -> list[DayUsage]:
@@ -50,37 +64,42 @@ def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False
 
     `own`: only those that the person began, whatever else the person may read.
     """
-    runs = runs_for(person)
+    runs, totals = counted_runs_for(person), counted_totals_for(person)
     if own:
-        runs = runs.filter(owner=person.pk)
+        runs, totals = runs.filter(owner=person.pk), totals.filter(owner=person.pk)
     today = timezone.now().astimezone(zone).date()
     start = datetime.combine(today - timedelta(days=days - 1), datetime.min.time(), tzinfo=zone)
-    rows = (
-        Message.objects.filter(
-            run__in=runs,
-            role=MessageRole.ASSISTANT,
-            turn__gt=0,
-            created_at__gte=start,
-        )
+    there = (
+        _replies_since(start, runs)
         .annotate(day=TruncDate("created_at", tzinfo=zone))
-        .values("day", "run__agent_version__agent__slug", f"run__owner__{USERNAME}", "model")
+        .values_list("day", "run__agent_version__agent__slug", f"run__owner__{USERNAME}", "model")
         .annotate(
             calls=Count("id"),
             tokens=Sum(TOKENS),
             cost=Coalesce(Sum("cost_microusd"), 0),
             unpriced=Count("id", filter=Q(cost_microusd=None)),
         )
-        .order_by("-day", "run__agent_version__agent__slug", f"run__owner__{USERNAME}", "model")
+        .order_by()
     )
-    return [
-        DayUsage(
-            row["day"],
-            row["run__agent_version__agent__slug"],
-            row[f"run__owner__{USERNAME}"],
-            row["model"],
-            row["calls"],
-            row["tokens"],
-            None if row["unpriced"] else row["cost"],
+    gone = (
+        totals.filter(start__gte=start)
+        .annotate(day=TruncDate("start", tzinfo=zone))
+        .values_list("day", "agent_slug", f"owner__{USERNAME}", "model")
+        .annotate(
+            all_calls=Sum("calls"),
+            all_tokens=Sum("tokens"),
+            all_cost=Sum("microusd"),
+            all_unpriced=Sum("unpriced"),
         )
-        for row in rows
+        .order_by()
+    )
+    sums: dict[tuple[date, str, str, str], list[int]] = {}
+    for day, agent, user, model, *numbers in (*there, *gone):
+        found = sums.setdefault((day, agent, user or REMOVED_USER, model), [0, 0, 0, 0])
+        for place, number in enumerate(numbers):
+            found[place] += number
+    newest_first = sorted(sums.items(), key=lambda item: (-item[0][0].toordinal(), *item[0][1:]))
+    return [
+        DayUsage(*key, calls, tokens, None if unpriced else cost)
+        for key, (calls, tokens, cost, unpriced) in newest_first
     ]

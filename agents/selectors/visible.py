@@ -14,9 +14,14 @@ from agents.models import (
     AuditEntry,
     Budget,
     DatabaseConnection,
+    Hook,
+    McpServer,
     Run,
+    Schedule,
     Thread,
+    UsageTotal,
 )
+from agents.selectors.mcp_servers import servers_named_in
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -26,6 +31,7 @@ CHANGE_BUDGETS = "agents.change_budget"
 VIEW_BUDGETS = "agents.view_budget"
 VIEW_AUDIT = "agents.view_auditentry"
 CONFIGURE_DATABASE = "agents.configure_database"
+CONFIGURE_MCP = "agents.configure_mcpserver"
 
 
 def _has(user: Person, permission: str) -> bool:
@@ -64,6 +70,22 @@ def runs_for(user: Person) -> QuerySet[Run]:
         return Run.objects.none()
     runs = Run.objects.filter(is_copy=False)
     return runs if _has(user, VIEW_ALL) else runs.filter(owner=user.pk)
+
+
+def counted_runs_for(user: Person) -> QuerySet[Run]:
+    """Runs whose use `user` may read, also of threads that are being erased: sums stay true."""
+    if not user.is_authenticated:
+        return Run.every.none()
+    runs = Run.every.filter(is_copy=False)
+    return runs if _has(user, VIEW_ALL) else runs.filter(owner=user.pk)
+
+
+def counted_totals_for(user: Person) -> QuerySet[UsageTotal]:
+    """What runs that are gone have used, as `counted_runs_for`."""
+    if not user.is_authenticated:
+        return UsageTotal.objects.none()
+    totals = UsageTotal.objects.all()
+    return totals if _has(user, VIEW_ALL) else totals.filter(owner=user.pk)
 
 
 def is_approver(user: Person, agent_id: str) -> bool:
@@ -112,8 +134,9 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """
     if not user.is_authenticated:
         return ApprovalRequest.objects.none()
+    requests = ApprovalRequest.objects.filter(run__is_erased=False)
     if _has(user, APPROVE):
-        return ApprovalRequest.objects.all()
+        return requests
     mine = (
         Q(run__owner=user.pk)
         | Q(memory_edit__agent__owner=user.pk)
@@ -121,7 +144,7 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     )
     if may_change_budgets(user):
         mine |= Q(allowance__budget__isnull=False)
-    return ApprovalRequest.objects.filter(mine)
+    return requests.filter(mine)
 
 
 def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
@@ -148,6 +171,20 @@ def tokens_for(user: Person) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(user=user.pk)
 
 
+def schedules_for(user: Person) -> QuerySet[Schedule]:
+    """The schedules of `user`: a person's own, whatever the permissions."""
+    if not user.is_authenticated:
+        return Schedule.objects.none()
+    return Schedule.objects.filter(owner=user.pk)
+
+
+def hooks_for(user: Person) -> QuerySet[Hook]:
+    """The webhooks of `user` that start runs: a person's own, whatever the permissions."""
+    if not user.is_authenticated:
+        return Hook.objects.none()
+    return Hook.objects.filter(owner=user.pk)
+
+
 def may_see_all_databases(user: Person) -> bool:
     """Whether `user` sees every connection, with its limits."""
     return _has(user, CONFIGURE_DATABASE) or _has(user, "agents.view_databaseconnection")
@@ -165,6 +202,20 @@ def databases_for(user: Person) -> QuerySet[DatabaseConnection]:
         given = Agent.databases.through.objects.filter(agent__in=agents_for(user))
         shared &= Q(pk__in=given.values("databaseconnection"))
     return DatabaseConnection.objects.filter(shared | Q(owner=user.pk))
+
+
+def may_see_all_mcp_servers(user: Person) -> bool:
+    """Whether `user` sees every server, with how it is reached."""
+    return _has(user, CONFIGURE_MCP) or _has(user, "agents.view_mcpserver")
+
+
+def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
+    """Servers of agents that `user` may use, or all for operators."""
+    if may_see_all_mcp_servers(user):
+        return McpServer.objects.all()
+    given = agents_for(user).exclude(mcp_servers=[]).values_list("mcp_servers", flat=True)
+    slugs = {slug for entries in given for slug in servers_named_in(entries)}
+    return McpServer.objects.filter(slug__in=slugs, enabled=True)
 
 
 def budgets_for(user: Person) -> QuerySet[Budget]:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from agents.agent_files.reading import BadFile, Document, FileProblem, Path, read_document
 from agents.agent_files.shape import AgentFile, SubagentFile, in_snake_case
 from agents.providers.registry import PROVIDERS
+from agents.selectors.mcp_servers import offered_names
 
 MOST_PROBLEMS = 50
 
@@ -67,7 +68,7 @@ def check_names_in_file(
             told = f"{name!r} is no {what}{_near(name, known)}"
             problems.append(file.problem(path, told))
 
-    tools = {*known_tools, *_tools_in(present)}
+    tools = {*known_tools, *_tools_in(present), *offered_names(data.get("mcp_servers", []))}
     for at, name in enumerate(data.get("tools") or ()):
         require(("tools", at), name, tools, "tool")
     for name in data.get("interrupt_on", ()):

@@ -34,6 +34,7 @@ from agents.services.agent_rights import (
 )
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
+from agents.services.script_files import check_script
 from sandbox.toolbox_find import toolbox_names
 
 CONTEXT_LINES = 3
@@ -153,6 +154,7 @@ def _import(
     before = "" if is_new else write_document(present)
     try:
         with transaction.atomic():
+            _check_scripts(data, present, changed)
             _save(agent, data, changed, by)
     except ValidationError as error:
         said = [f"{name}: {told[0]}" for name, told in error.message_dict.items()]
@@ -162,6 +164,16 @@ def _import(
     after = write_document(file_data(Agent.objects.get(pk=agent.pk)))
     base = hashlib.sha256(before.encode()).hexdigest()
     return agent, ImportPlan(slug, is_new, before, after, base)
+
+
+def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[str]) -> None:
+    """Of what the agent has already nobody is told more."""
+    if "model" in changed:
+        check_script(data.get("model", ""))
+    has = {each.get("model") for each in present.get("subagents", ())}
+    for each in data.get("subagents", ()):
+        if each.get("model") not in has:
+            check_script(each.get("model", ""), of=each["name"])
 
 
 def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBaseUser) -> None:

@@ -10,6 +10,7 @@ from agents.models import Agent
 from agents.selectors.visible import Person
 from agents.services.databases import CONFIGURE_DATABASE
 from agents.services.errors import NotAllowed
+from agents.services.mcp_servers import CONFIGURE_MCP
 
 CONFIGURE_SANDBOX = "agents.configure_sandbox"
 CONFIGURE_APPROVAL = "agents.configure_approval"
@@ -33,6 +34,7 @@ GUARDED_FIELDS: dict[str, str] = {
     **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
     **dict.fromkeys((*APPROVAL_FIELDS, "guardrails"), CONFIGURE_APPROVAL),
     "databases": CONFIGURE_DATABASE,
+    "mcp_servers": CONFIGURE_MCP,
     **dict.fromkeys(SHARING_FIELDS, SHARE_AGENT),
 }
 """The permission that each of these fields needs, beside the one to add or change agents."""

@@ -18,6 +18,8 @@ from agents.services.agent_state import agent_state
 from agents.services.audit import Change, changes_between, record
 from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
+from agents.services.fallbacks import check_fallbacks
+from agents.services.mcp_tools import tool_specs
 from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
 from agents.services.prompt_values import check_new_prompts
@@ -37,8 +39,10 @@ def default_provider() -> str:
 
 
 def default_model(provider: str) -> str:
-    """The model of an agent that names none: the settings', else the provider's own default."""
-    return vel_settings().MODEL or registry.default_model(provider)
+    """The model of an agent that names none: the settings', if that is of this provider, else the
+    provider's own default."""
+    of_settings = vel_settings().MODEL if provider == default_provider() else ""
+    return of_settings or registry.default_model(provider)
 
 
 def build_spec(
@@ -87,6 +91,7 @@ def build_spec(
                 connection.name for connection in connections if connection.allow_writes
             ),
             integrations=agent.integrations,
+            mcp_tools=tool_specs(agent),
             subagents=subagent_specs(agent, subagents),
             guardrails=agent.guardrails,
             toolkit=agent.toolkit,
@@ -98,6 +103,7 @@ def build_spec(
             subagent_depth=agent.subagent_depth,
             output_schema=schema_text(agent.output_schema),
             output_repairs=agent.output_repairs,
+            fallbacks=agent.fallbacks,
             max_turns=agent.max_turns,
             max_tokens=agent.max_tokens,
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
@@ -109,6 +115,7 @@ def build_spec(
         raise InvalidRequest(f"{place}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
     check_guardrails(spec)
+    check_fallbacks(spec)
     return spec
 
 

@@ -23,6 +23,7 @@ class Scope:
     agent_id: str
     owner_id: int
     time_zone: str
+    hook_id: str | None = None
 
 
 def scope_of(run: Run) -> Scope:
@@ -35,6 +36,7 @@ def scope_of(run: Run) -> Scope:
         run.agent_version.agent_id,
         run.owner_id,
         run.thread.time_zone,
+        run.hook_id,
     )
 
 
@@ -70,7 +72,9 @@ def _own_allowance(run: Run, spec: AgentSpec) -> None:
 def budgets_of(scope: Scope) -> QuerySet[Budget]:
     """Budgets whose windows the calls of this run count in."""
     return Budget.objects.filter(
-        Q(agent=None) | Q(agent=scope.agent_id), Q(user=None) | Q(user=scope.owner_id)
+        Q(agent=None) | Q(agent=scope.agent_id),
+        Q(user=None) | Q(user=scope.owner_id),
+        Q(hook=None) | Q(hook=scope.hook_id),
     )
 
 

@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass
 
 from agents.models import WorkspaceSnapshot
-from agents.services.errors import NotFound
+from agents.services.errors import Conflict, NotFound
 from agents.services.snapshots import snapshot_store
+from agents.services.stored_snapshots import StorageFailed
 from sandbox.paths import SANDBOX_ROOT
 from sandbox.snapshots import (
     Change,
@@ -82,6 +83,10 @@ def load_state(store: SnapshotStore, digest: str) -> Manifest:
         return store.load(digest)
     except SnapshotLost as error:
         raise NotFound(str(error), code="unknown_snapshot") from error
+    except StorageFailed as error:
+        raise Conflict(
+            f"The files of another host cannot be read now: {error}", code="files_elsewhere"
+        ) from error
 
 
 def shown_path(path: str) -> str:

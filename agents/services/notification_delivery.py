@@ -15,7 +15,7 @@ from agents.ids import new_id
 from agents.models import Notification, NotificationStatus, NotificationTarget, TargetKind
 from agents.services.errors import Conflict, NotFound, ServiceError
 from agents.services.notification_messages import (
-    request_mail,
+    notification_mail,
     test_body,
     test_mail,
     webhook_body,
@@ -80,7 +80,7 @@ def claim_next(target_id: str) -> Notification | None:
         mine = Notification.objects.filter(
             pk=first.pk, status=_PENDING, next_attempt_at=first.next_attempt_at
         )
-        if first.request.status != ApprovalStatus.PENDING:
+        if first.request is not None and first.request.status != ApprovalStatus.PENDING:
             mine.update(status=NotificationStatus.OBSOLETE, next_attempt_at=None)
         elif first.attempts >= MAX_ATTEMPTS:
             lost = "its sender was lost before it could say how it went"
@@ -89,7 +89,7 @@ def claim_next(target_id: str) -> Notification | None:
             _give_up(mine, first.error or "it could not be sent in time")
         elif mine.update(attempts=F("attempts") + 1, next_attempt_at=now + LEASE):
             whole = Notification.objects.select_related(
-                "target", "request__run__agent_version__agent"
+                "target", "request__run__agent_version__agent", "firing__schedule__agent"
             )
             return whole.defer("request__input", "request__edited_input").get(pk=first.pk)
 
@@ -149,7 +149,7 @@ def retry_notification(notification_id: str) -> Notification:
         raise NotFound("There is no such notification.")
     if row.status == NotificationStatus.DELIVERED:
         raise Conflict("It has been delivered.")
-    if row.request.status != ApprovalStatus.PENDING:
+    if row.request is not None and row.request.status != ApprovalStatus.PENDING:
         raise Conflict("The request waits no longer, so there is nothing to tell.")
     if not row.target.is_active:
         raise Conflict("Its target is not active: make it active first.")
@@ -192,4 +192,4 @@ def _send(notification: Notification) -> None:
         address = parse_webhook_url(target.address)
         post(address, target.secret, notification.id, webhook_body(notification))
     else:
-        request_mail(notification).send()
+        notification_mail(notification).send()

@@ -17,10 +17,11 @@ from django.urls import NoReverseMatch, reverse
 
 from agents.conf import vel_settings
 from agents.hidden_text import visible
-from agents.models import ApprovalRequest, Notification
+from agents.models import ApprovalRequest, Notification, Schedule, ScheduleFiring
 from agents.services.errors import InvalidRequest
 
 REQUESTED = "approval.requested"
+NOT_STARTED = "schedule.not_started"
 TEST = "test"
 SMTP_SECONDS = 10
 """That the mail server may be silent for."""
@@ -29,8 +30,12 @@ _NAME_CHARACTERS = 100
 
 
 def webhook_body(notification: Notification) -> bytes:
-    """The JSON of a request: `{id, type, request: {...}}`, times in ISO 8601."""
-    request = notification.request
+    """The JSON of a request: `{id, type, request: {...}}`, or of a scheduled run that was not
+    started, `{id, type, schedule: {...}}`; times in ISO 8601."""
+    if notification.firing is not None:
+        firing = _firing_data(notification.firing)
+        return _json({"id": notification.id, "type": NOT_STARTED, "schedule": firing})
+    request = _request_of(notification)
     expires = request.expires_at
     data = {
         "id": request.id,
@@ -46,6 +51,34 @@ def webhook_body(notification: Notification) -> bytes:
     return _json({"id": notification.id, "type": REQUESTED, "request": data})
 
 
+def _firing_data(firing: ScheduleFiring) -> dict[str, Any]:
+    schedule = firing.schedule
+    return {
+        "id": schedule.id,
+        "name": _line(schedule.name),
+        "agent": schedule.agent.slug,
+        "due_at": firing.due_at.isoformat(),
+        "reason": firing.reason,
+        "detail": _short(visible(firing.detail), _PROMPT_CHARACTERS),
+        "url": schedule_url(schedule),
+    }
+
+
+def _request_of(notification: Notification) -> ApprovalRequest:
+    request = notification.request
+    assert request is not None  # a constraint: it tells of one or the other
+    return request
+
+
+def schedule_url(schedule: Schedule) -> str:
+    """The page of the owner's schedules; in a project without Vel's pages only where to look."""
+    try:
+        path = reverse("web:schedule", args=[schedule.id])
+    except NoReverseMatch:
+        path = "/"
+    return vel_settings().PUBLIC_URL.rstrip("/") + path
+
+
 def test_body(message_id: str) -> bytes:
     return _json({"id": message_id, "type": TEST})
 
@@ -59,8 +92,10 @@ def request_url(request: ApprovalRequest) -> str:
     return vel_settings().PUBLIC_URL.rstrip("/") + path
 
 
-def request_mail(notification: Notification) -> EmailMessage:
-    request = notification.request
+def notification_mail(notification: Notification) -> EmailMessage:
+    if notification.firing is not None:
+        return _firing_mail(notification, notification.firing)
+    request = _request_of(notification)
     agent = _line(request.run.agent_version.agent.name)
     tool = _line(request.tool)
     prompt = _short(visible(request.prompt), _PROMPT_CHARACTERS)
@@ -74,6 +109,19 @@ def request_mail(notification: Notification) -> EmailMessage:
     ]
     return mail(
         notification.target.address, notification.id, f"{agent} asks: {tool}", "\n".join(lines)
+    )
+
+
+def _firing_mail(notification: Notification, firing: ScheduleFiring) -> EmailMessage:
+    name = _line(firing.schedule.name)
+    lines = [
+        f"The scheduled run {name} of {firing.due_at:%Y-%m-%d %H:%M} UTC was not started.",
+        _short(visible(firing.detail), _PROMPT_CHARACTERS),
+        "",
+        schedule_url(firing.schedule),
+    ]
+    return mail(
+        notification.target.address, notification.id, f"{name} was not started", "\n".join(lines)
     )
 
 

@@ -6,6 +6,7 @@ A row is truth, the task only a hint: every worker process looks for messages th
 from __future__ import annotations
 
 from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 from django_q.tasks import async_task
 
@@ -16,6 +17,7 @@ from agents.models import (
     Notification,
     NotificationStatus,
     NotificationTarget,
+    ScheduleFiring,
 )
 
 DELIVER_TASK = "agents.tasks.deliver_notifications"
@@ -38,6 +40,23 @@ def notify_of(request: ApprovalRequest) -> None:
     )
     if request.run.executor == POOL:
         enqueue_deliveries(targets)
+
+
+def notify_of_firing(firing: ScheduleFiring) -> None:
+    """Put a message about a scheduled run that was not started on its way, in its transaction."""
+    found = NotificationTarget.objects.filter(
+        Q(agent=None) | Q(agent=firing.schedule.agent_id), is_active=True
+    )
+    # Locked for the reason that `_targets_of` gives; this is rare enough for a stronger lock.
+    locked = found.select_for_update(no_key=True).order_by("pk")
+    targets = list(locked.values_list("pk", flat=True))
+    if not targets:
+        return
+    now = timezone.now()
+    Notification.objects.bulk_create(
+        Notification(target_id=target, firing=firing, next_attempt_at=now) for target in targets
+    )
+    enqueue_deliveries(targets)
 
 
 def enqueue_deliveries(targets: list[str]) -> None:

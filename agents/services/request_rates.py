@@ -18,6 +18,7 @@ from typing import Any
 
 from django.db import connection
 
+from agents.client_address import client_address
 from agents.models import RequestCount
 
 MINUTE = 60
@@ -103,10 +104,10 @@ def _take(subject: str, minute: int, count: int) -> int:
 
 
 def network_of(meta: Mapping[str, Any]) -> str:
-    """Who connects: headers such as X-Forwarded-For anybody can send. Of IPv6 the /64, which one
-    person has."""
+    """Who connects (`agents.client_address`). Of IPv6 the /64, which one person has."""
+    peer, forwarded = (str(meta.get(name, "")) for name in ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR"))
     try:
-        address = ipaddress.ip_address(str(meta.get("REMOTE_ADDR", "")))
+        address = ipaddress.ip_address(client_address(peer, forwarded))
     except ValueError:
         return "unknown"
     return str(ipaddress.ip_network((address, 32 if address.version == 4 else 64), strict=False))

@@ -13,8 +13,10 @@ from agents.models import Run, SnapshotCause, Thread
 from agents.services.audit import Change, record
 from agents.services.errors import Conflict
 from agents.services.file_changes import load_state
+from agents.services.placement import must_be_here
 from agents.services.snapshots import (
     latest_manifest,
+    publish,
     record_snapshot,
     snapshot_store,
     watched_areas,
@@ -36,6 +38,7 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
     is there now cannot be kept, and `NotFound` for a state that is no longer kept; then nothing
     has changed.
     """
+    must_be_here(thread, "restore them there, or send a message first.")
     store = snapshot_store(thread.pk)
     target = load_state(store, state)
     try:
@@ -49,7 +52,8 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
             owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
             done = restore(store, areas, store.load(before.manifest), target, owner)
             after = store.take(areas)
-            _record(thread, before, after, by)
+            stored = (publish(store, before.manifest), publish(store, after.manifest))
+            _record(thread, before, after, by, stored)
     except LockTimeout:
         raise Conflict(
             "The files of this thread are in use: try again in a moment.", code="thread_busy"
@@ -79,7 +83,10 @@ def _bump_generation(thread: Thread) -> None:
 
 
 @transaction.atomic
-def _record(thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser) -> None:
+def _record(
+    thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser, stored: tuple[bool, bool]
+) -> None:
+    before_stored, after_stored = stored
     # Again: what was shown for approval meanwhile was shown over files half restored.
     _bump_generation(thread)
     store = snapshot_store(thread.pk)
@@ -87,8 +94,10 @@ def _record(thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser) -
     if last is not None and last != before.manifest:
         changes = count_changes(store.load(last), store.load(before.manifest))
         outside = replace(before, base=last, changes=changes)
-        record_snapshot(thread.pk, outside, SnapshotCause.OUTSIDE)
+        record_snapshot(thread.pk, outside, SnapshotCause.OUTSIDE, is_stored=before_stored)
     if after.has_changed:
-        record_snapshot(thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk)
+        record_snapshot(
+            thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk, is_stored=after_stored
+        )
         told: dict[str, Change] = {"state": (before.manifest, after.manifest)}
         record("workspace.restored", thread, name=thread.pk, by=by, changes=told)

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
+from django.db import transaction
 from django.utils import timezone
 
 from agents.guards.registry import hook_calls
 from agents.models import EndedRun, Run
+from agents.telemetry.counters import Counters
+from agents.telemetry.process import counters
+from agents.telemetry.wanted import traces_wanted
 
 TELLING_SECONDS = 60
 """Whoever begins to tell of an end has so long before another process does it again."""
 
 
 def note_end(run: Run) -> None:
-    """In the transaction that ends `run`. Nothing without a hook that wants to know."""
-    if "run_ended" in (hook_calls() or ()):
+    """In the transaction that ends `run`. Nothing where neither hooks nor traces want to know."""
+    if (numbers := counters()) is not None:
+        transaction.on_commit(partial(_count_end, numbers, run))
+    if somebody_wants_ends():
         EndedRun.objects.update_or_create(run=run, defaults={"due_at": timezone.now()})
+
+
+def somebody_wants_ends() -> bool:
+    return "run_ended" in (hook_calls() or ()) or traces_wanted()
+
+
+def _count_end(numbers: Counters, run: Run) -> None:
+    numbers.add("vel_runs_ended_total", run.status)
+    if run.ended_at is not None:
+        took = (run.ended_at - run.created_at).total_seconds()
+        numbers.observe("vel_run_duration_seconds", run.status, seconds=took)
 
 
 def take_ended_run() -> tuple[EndedRun, Run] | None:

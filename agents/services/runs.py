@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +18,13 @@ from agents.models import (
     POOL,
     Agent,
     AgentVersion,
+    Hook,
     IdempotencyKey,
     Message,
     MessageRole,
     Run,
     RunClock,
+    Schedule,
     Thread,
     Upload,
 )
@@ -32,12 +33,14 @@ from agents.selectors.visible import agents_for, threads_for
 from agents.services.agents import current_version
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.output_schemas import schema_text
+from agents.services.placement import home_of_new, take_home
 from agents.services.prompt_values import (
     check_context,
     check_needed,
     check_same_context,
     values_at_start,
 )
+from agents.services.remote_traces import note_remote_trace
 from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
 from agents.states import (
@@ -57,6 +60,8 @@ class RunRequest:
     the values of `{{context.NAME}}` in prompts, given when a thread begins. `version` is the one of
     the agent that answers; None: the present one. `resumed_from` is the run that it goes on with.
     `attached` are fingerprints of files that come with it: another file is another request.
+    `schedule` or `hook` is what began it without a person.
+    `traceparent` is the span of the caller's that asks for it (W3C's header).
     `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
     are for callers on this machine only, never for the network.
     """
@@ -73,6 +78,9 @@ class RunRequest:
     version: AgentVersion | None = None
     resumed_from: Run | None = None
     attached: tuple[str, ...] = ()
+    traceparent: str = ""
+    schedule: Schedule | None = None
+    hook: Hook | None = None
     workspace_path: str = ""
     skill_directories: tuple[str, ...] | None = None
 
@@ -169,10 +177,15 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         raise NotFound(
             f"There is no agent {request.agent!r} that you may use.", code="unknown_agent"
         )
-    thread = _thread_for(request, agent, owner)
-    busy = Run.objects.filter(
-        thread=thread, parent=None, status__in=[*ACTIVE_RUNS, RunStatus.PENDING]
-    ).exists()
+    found = _thread_to_go_on_with(request, agent, owner)
+    thread = found or _new_thread(request, agent, owner)
+    # A thread that was made just now has no runs, and nothing uploaded.
+    busy = (
+        found is not None
+        and Run.objects.filter(
+            thread=thread, parent=None, status__in=[*ACTIVE_RUNS, RunStatus.PENDING]
+        ).exists()
+    )
     if busy and not request.queue:
         raise Conflict(
             "The thread is busy with an earlier message: wait for its end, cancel it, or ask for "
@@ -186,7 +199,9 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
             f"The agent {request.agent!r} answers in a form of its own: leave output_schema out.",
             code="has_output_schema",
         )
-    number = (Run.objects.filter(thread=thread).aggregate(last=Max("number"))["last"] or 0) + 1
+    number = 1
+    if found is not None:
+        number += Run.objects.filter(thread=thread).aggregate(last=Max("number"))["last"] or 0
     run = Run.objects.create(
         thread=thread,
         number=number,
@@ -195,17 +210,20 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         status=RunStatus.PENDING if busy else RunStatus.QUEUED,
         executor=request.executor,
         source=request.source,
+        schedule=request.schedule,
+        hook=request.hook,
         resumed_from=request.resumed_from,
         output_schema=request.output_schema,
     )
     RunClock.objects.create(run=run)
+    note_remote_trace(run, request.traceparent)
     Message.objects.create(
         run=run,
         turn=0,
         role=MessageRole.USER,
         content=dump([{"type": "text", "text": request.message}]),
     )
-    if Upload.objects.filter(thread=thread, run=None).update(run=run):
+    if found is not None and Upload.objects.filter(thread=thread, run=None).update(run=run):
         Run.objects.filter(pk=run.pk).update(has_uploads=True)
     if not busy:
         enqueue_run(run)
@@ -221,8 +239,10 @@ def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
         )
 
 
-def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
-    """The thread to go on with, locked, or a new one."""
+def _thread_to_go_on_with(
+    request: RunRequest, agent: Agent, owner: AbstractBaseUser
+) -> Thread | None:
+    """The thread that is asked for, locked; None where a new one begins."""
     mine = threads_for(owner).select_for_update()
     thread = None
     if request.thread:
@@ -243,14 +263,19 @@ def _thread_for(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
         check_same_context(thread, check_context(request.context or {}))
-        return thread
+        if request.executor != POOL:
+            take_home(thread)
+    return thread
+
+
+def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
     check_skill_directories(request.skill_directories or (), request.workspace_path)
     thread = Thread(
         agent=agent,
         owner_id=owner.pk,
         key=request.key or None,
         title=Truncator(" ".join(request.message.split())).chars(80),
-        host=socket.gethostname(),
+        host=home_of_new(request.executor, request.workspace_path),
         workspace_path=request.workspace_path,
         skill_directories=list(request.skill_directories or ()),
     )

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from django.apps import apps
 from django.db import models, transaction
 
+from agents.models import Credential
 from agents.secret_text import SecretTextField, SecretUnreadable
+from agents.services.audit import record
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,10 @@ class Rotation:
 
 
 def rotate_secrets() -> Rotation:
-    """Encrypt every stored secret with the first key. What no key decrypts is left as it is."""
+    """Encrypt every stored secret with the first key. What no key decrypts is left as it is.
+
+    One entry in the audit log says how many there were.
+    """
     count, unreadable = 0, []
     for model, field in _places():
         for pk in model._default_manager.values_list("pk", flat=True).order_by("pk"):
@@ -36,6 +41,9 @@ def rotate_secrets() -> Rotation:
                 # Not `save`: what else changed meanwhile stays, and so does the row's time.
                 model._default_manager.filter(pk=pk).update(**{field: anew})
                 count += 1
+    note = f"{count} encrypted with the first key; {len(unreadable)} that no key decrypts."
+    with transaction.atomic():
+        record("secrets.rotated", Credential(), name="all stored secrets", note=note)
     return Rotation(count, tuple(unreadable))
 
 

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from agents.conf import vel_settings
 from agents.models import SnapshotCause, WorkspaceSnapshot
+from agents.services.stored_snapshots import StorageFailed, StoredSnapshots
 from sandbox.file_lock import FileLock
 from sandbox.paths import FAMILY_AREAS, READ_ONLY_AREAS
-from sandbox.snapshots import SnapshotStore, Taken
+from sandbox.snapshots import SnapshotLost, SnapshotStore, Taken
 from sandbox.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 
 def snapshot_store(thread_id: str) -> SnapshotStore:
-    return SnapshotStore(vel_settings().snapshots / thread_id)
+    """The store of a thread; where there are several hosts, with what they have in common."""
+    directory = vel_settings().snapshots / thread_id
+    if vel_settings().pins_threads:
+        return StoredSnapshots(directory, thread_id)
+    return SnapshotStore(directory)
+
+
+def publish(store: SnapshotStore, digest: str) -> bool:
+    """Put a state where all hosts reach it, if there are several; whether it is there now.
+
+    A storage that fails is in the log, and the state stays on this host.
+    """
+    if not isinstance(store, StoredSnapshots):
+        return False
+    try:
+        store.publish(digest)
+    except (StorageFailed, SnapshotLost) as error:
+        logger.error("a snapshot is on this host only: %s", error)
+        return False
+    return True
+
+
+def last_stored(thread_id: str) -> WorkspaceSnapshot | None:
+    """The last of a thread's states that any host can restore."""
+    rows = WorkspaceSnapshot.objects.filter(thread_id=thread_id, is_stored=True)
+    return rows.order_by("-pk").first()
 
 
 def write_lock(thread_id: str) -> FileLock:
@@ -49,6 +78,7 @@ def record_snapshot(
     turn: int | None = None,
     position: int | None = None,
     by_id: int | None = None,
+    is_stored: bool = False,
 ) -> WorkspaceSnapshot:
     """A row for what the store has kept. In the transaction of whatever caused the change."""
     return WorkspaceSnapshot.objects.create(
@@ -65,6 +95,7 @@ def record_snapshot(
         stored_bytes=taken.stored_bytes,
         is_complete=taken.is_complete,
         by_id=by_id,
+        is_stored=is_stored,
     )
 
 

@@ -11,6 +11,9 @@ from django.db import transaction
 
 from agents.conf import vel_settings
 from agents.models import Run, Thread
+from agents.services.arrival import is_current
+from agents.services.mirror import mirrored
+from agents.services.placement import is_elsewhere
 from agents.services.state_files import DatabaseFileStore
 from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
 from sandbox.errors import ReadOnlyPath
@@ -26,7 +29,14 @@ def has_workspace(thread: Thread) -> bool:
 
 
 def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
-    """All files of the thread, whatever may be missing of its directories."""
+    """All files of the thread, whatever may be missing of its directories.
+
+    Of a thread that another host has they are those of its last stored snapshot. Raises `Conflict`
+    when they cannot be had here.
+    """
+    if in_workspace and not lie_here(thread):
+        above = mirrored(thread.root) if thread.root is not None else None
+        return WorkspaceBackend(mirrored(thread), family=above)
     if in_workspace:
         # Not `open_workspace`, which makes what is missing: looking makes nothing.
         own = thread.workspace_path
@@ -36,6 +46,14 @@ def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
         return WorkspaceBackend(base / thread.pk, directories=directories, family=family)
     owner = thread.root_id or thread.pk  # rows are the whole family's
     return StateFilesystemBackend(DatabaseFileStore(owner, in_transaction, _refuse_writing))
+
+
+def lie_here(thread: Thread) -> bool:
+    """Whether this machine's directories are the thread's present ones."""
+    if not vel_settings().pins_threads:
+        return True
+    first = thread.root or thread
+    return not is_elsewhere(thread) and is_current(thread.pk, first.placement)
 
 
 def in_transaction(function: Callable[..., T], *arguments: object) -> T:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from agents.models import Upload
 from agents.services.state_files import DatabaseFileStore
 from agents.services.workspaces import WorkspaceLocation, open_workspace
 from sandbox.backends import StateFilesystemBackend, TreeBackend
@@ -44,6 +45,9 @@ class UploadFiles:
             self._backend.write_chunks(path, chunks, if_version=ABSENT)
         else:
             self._backend.write_bytes(path, b"".join(chunks), if_version=ABSENT)
+
+    def settle(self, rows: Sequence[Upload]) -> None:
+        """The rows of what was put are there now."""
 
     def replace(self, name: str, data: bytes) -> None:
         """A file of this content, whether or not there was one. Never written through a link."""

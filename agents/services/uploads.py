@@ -20,6 +20,7 @@ from agents.models import Run, Thread, Upload
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.runs import CreatedRun, RunRequest, create_run
 from agents.services.thread_files import has_workspace, in_transaction
+from agents.services.upload_contents import UploadContents
 from agents.services.upload_files import UPLOADS, UploadFiles, directory_uploads, row_uploads
 from agents.services.workspaces import assign_sandbox_uid, workspace_location
 from agents.states import ACTIVE_RUNS, RunStatus
@@ -114,6 +115,7 @@ def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> li
                 _put(there, row, file, taken)
                 stored.append(row.name)
             Upload.objects.bulk_create(rows)
+            there.settle(rows)
     except FileError as error:
         raise Conflict(f"The upload could not be stored: {error}", code="upload_failed") from error
     if run is not None:
@@ -168,6 +170,8 @@ class _undone:
 def _uploads_of(thread: Thread) -> UploadFiles:
     if has_workspace(thread):
         assign_sandbox_uid(thread)
+        if vel_settings().pins_threads and not thread.workspace_path:
+            return UploadContents(thread)
         return directory_uploads(workspace_location(thread))
     return row_uploads(thread.pk, in_transaction, lambda: None)
 

@@ -7,12 +7,14 @@ the agent, which may have planted links: they are opened only by the file tools'
 from __future__ import annotations
 
 import hashlib
-import socket
 
+from agents.conf import vel_settings
 from agents.models import ApprovalRequest
 from agents.reading import Reading, Unreadable, call_reading
 from agents.reading.call import PATH
 from agents.reading.parts import NOT_LOOKED_UP
+from agents.services.errors import Conflict
+from agents.services.placement import host_name
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction, readable_files
 from agents.spec import AgentSpec
@@ -87,9 +89,12 @@ def _path(request: ApprovalRequest) -> str | None:
 def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
     thread = request.run.thread
     in_workspace = _in_workspace(request)
-    if in_workspace and thread.host != socket.gethostname():
+    if in_workspace and not vel_settings().HOST and thread.host != host_name():
         return Unreadable(f"The workspace is on another machine, {thread.host}.")
-    return readable_files(thread, in_workspace=in_workspace)
+    try:
+        return readable_files(thread, in_workspace=in_workspace)
+    except Conflict as error:  # another host has them
+        return Unreadable(error.message)
 
 
 def _in_workspace(request: ApprovalRequest) -> bool:

@@ -11,6 +11,7 @@ from django_q.tasks import async_task
 from agents.events.append import append_events
 from agents.models import POOL, Run
 from agents.models.database_clock import DatabaseNow
+from agents.services.placement import queue_for
 from agents.states import RUN_TRANSITIONS, RunStatus, WaitReason, check_transition
 
 DRIVE_TASK = "agents.tasks.drive_run"
@@ -34,7 +35,7 @@ def enqueue_run(run: Run) -> None:
     the one process that may drive the run, if that is this one.
     """
     if run.executor == POOL:
-        async_task(DRIVE_TASK, run.id)
+        async_task(DRIVE_TASK, run.id, **queue_for(run))
     elif (submit := _here.get(run.executor)) is not None:
         transaction.on_commit(partial(submit, run.id))
 

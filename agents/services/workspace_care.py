@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from agents.conf import vel_settings
-from agents.models import Run, SeenFile, Thread, WorkspaceSnapshot
+from agents.models import Run, SeenFile, Thread, Upload, WorkspaceSnapshot
 from agents.services.errors import Conflict
+from agents.services.stored_snapshots import StorageFailed, erase_stored
+from agents.services.thread_files import has_workspace, lie_here
 from agents.states import ENDED_RUNS
 from sandbox.archive import Archived, write_archive
 from sandbox.paths import AREAS
@@ -69,6 +71,8 @@ def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archi
     """Write `ID-TIME.tar.gz` into `directory`. Raises `Conflict` for a thread at work, OSError."""
     if kept.thread is not None and is_busy(kept.thread):
         raise Conflict(f"A run of thread {kept.key} has not ended: archive it afterwards.")
+    if kept.thread is not None and not lie_here(kept.thread):
+        raise Conflict(f"The files of thread {kept.key} went on elsewhere: archive it there.")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp = timezone.now().strftime("%Y%m%dT%H%M%SZ")
     target = directory / f"{kept.key}-{stamp}-{secrets.token_hex(2)}.tar.gz"
@@ -77,10 +81,12 @@ def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archi
 
 
 def remove_workspace(kept: KeptWorkspace) -> None:
-    """Delete a workspace with its snapshots. A directory of the caller's own is left alone.
+    """Delete a workspace with its snapshots and uploads. A directory of the caller's own is left.
 
     Raises `Conflict` for a thread at work, and OSError; what is left then goes the next time.
     """
+    if kept.thread is not None and not lie_here(kept.thread):
+        kept = replace(kept, thread=None)  # another host has it; this is what it left behind
     base = kept.directory.parent
     gone = base / f"{REMOVED}{kept.key}-{secrets.token_hex(4)}"
     with transaction.atomic():
@@ -91,10 +97,17 @@ def remove_workspace(kept: KeptWorkspace) -> None:
                 raise Conflict(f"A run of thread {kept.key} has not ended.")
             WorkspaceSnapshot.objects.filter(thread=kept.thread).delete()
             SeenFile.objects.filter(thread=kept.thread).delete()
+            if has_workspace(kept.thread):  # else what was uploaded are rows, and stays
+                Upload.objects.filter(thread=kept.thread).delete()
             Thread.objects.filter(pk=kept.thread.pk).update(
-                workspace_generation=F("workspace_generation") + 1
+                workspace_generation=F("workspace_generation") + 1, copied_bytes=0
             )
         os.rename(kept.directory, gone)
+    if kept.thread is not None and vel_settings().pins_threads:
+        try:
+            erase_stored(kept.key)
+        except StorageFailed as error:
+            raise OSError(str(error)) from error
     remove_tree(gone)
     remove_tree(vel_settings().snapshots / kept.key)
 
@@ -113,4 +126,9 @@ def remove_leftovers() -> list[str]:
             if old and not Thread.objects.filter(pk=entry.name).exists():
                 remove_tree(Path(entry.path))
                 done.append(f"snapshots of {entry.name}")
+    for copies in (settings.mirrors, settings.set_aside):
+        for place in list(copies.iterdir()) if copies.is_dir() else []:
+            if not Thread.objects.filter(pk=place.name.partition("-")[0]).exists():
+                remove_tree(place)
+                done.append(f"{copies.name}/{place.name}")
     return done

@@ -43,7 +43,7 @@ def assign_sandbox_uid(thread: Thread) -> None:
     first = uid_for(0)
     assigned = False
     while not assigned:
-        last = Thread.objects.aggregate(last=Max("sandbox_uid"))["last"]
+        last = Thread.every.aggregate(last=Max("sandbox_uid"))["last"]
         thread.sandbox_uid = uid_for(0 if last is None else last - first + 1)
         try:
             with transaction.atomic():

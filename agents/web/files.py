@@ -14,6 +14,7 @@ from agents.downloads import attachment
 from agents.models import Run
 from agents.png import MAX_BYTES
 from agents.selectors.visible import runs_for
+from agents.services.shown_pictures import is_picture, is_shown, why_not_shown
 from agents.services.thread_files import readable_files
 from agents.web.pages import PersonRequest, page
 from sandbox.backends import FileBackend
@@ -25,14 +26,18 @@ from sandbox.paths import SANDBOX_ROOT, is_within
 OUTPUTS = f"{SANDBOX_ROOT}/outputs"
 MAX_DEPTH = 8
 MAX_FILES = 200
-PICTURES = (".png",)
-"""What is shown in a page. Other files are downloads only."""
+NO_FILES = {"files": [], "is_cut": False, "not_shown": ""}
+"""For who may watch the run and not read it."""
 LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
 
 
 def list_files(run: Run) -> dict[str, Any]:
-    """The deliverables of the run's thread: `files` of name, size in bytes, url and, for what can
-    be shown, picture; and `is_cut`."""
+    """The deliverables of the run's thread.
+
+    `files` of name, size in bytes, url and, for what can be shown, picture; `is_cut`; and
+    `not_shown`, which says why some pictures among them are not shown, or is empty.
+    """
+    not_shown = ""
     backend, top = _backend_of(run)
     budget = Budget(LIMITS)
     files: list[dict[str, Any]] = []
@@ -46,11 +51,17 @@ def list_files(run: Run) -> dict[str, Any]:
             path = entry.path.removeprefix(top).lstrip("/")
             found = backend.stat(entry.path)
             size = found.size if found else None
-            picture = _url(run, path, "web:run-picture") if _is_picture(path, size) else None
+            picture = None
+            if size is not None and size <= MAX_BYTES:
+                if is_shown(path):
+                    picture = _url(run, path, "web:run-picture")
+                elif is_picture(path):
+                    not_shown = why_not_shown()
             files.append({"name": path, "size": size, "url": _url(run, path), "picture": picture})
     except FileError:
         pass  # no directory yet: nothing was made
-    return {"files": sorted(files, key=lambda file: file["name"]), "is_cut": budget.cut is not None}
+    files.sort(key=lambda file: str(file["name"]))
+    return {"files": files, "is_cut": budget.cut is not None, "not_shown": not_shown}
 
 
 @page
@@ -71,10 +82,6 @@ def deliverable(run: Run, path: str) -> OpenedFile:
         return backend.open_file(full)
     except FileError as error:
         raise Http404(str(error)) from None
-
-
-def _is_picture(path: str, size: int | None) -> bool:
-    return path.lower().endswith(PICTURES) and size is not None and size <= MAX_BYTES
 
 
 def _backend_of(run: Run) -> tuple[FileBackend, str]:

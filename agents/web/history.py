@@ -13,26 +13,31 @@ from django.views.decorators.http import require_safe
 from agents.events.append import dump
 from agents.models import Agent, Message, Run
 from agents.selectors.attention import own_runs
+from agents.selectors.starters import of_starter
 from agents.selectors.visible import Person
 from agents.states import RunStatus
 from agents.web.pages import PersonRequest, page
 
 RUNS_A_PAGE = 30
+SHOWN_STARTERS = {"person": "a person", "schedule": "a schedule", "hook": "a webhook"}
 LONGEST = 200
 
 
 @page
 @require_safe
 def history(request: PersonRequest) -> HttpResponse:
-    """`?status=`, `?agent=` (a slug) and `?q=` (words of a message) narrow down, `?page=` turns."""
+    """`?status=`, `?agent=` (a slug), `?by=` (what started it) and `?q=` (words of a message)
+    narrow down, `?page=` turns."""
     everything = own_runs(request.user)
     agents = Agent.objects.filter(threads__runs__in=everything.order_by()).distinct()
     given = {
         name: request.GET.get(name, "").replace("\0", "")[:LONGEST].strip()
-        for name in ("status", "agent", "q")
+        for name in ("status", "agent", "by", "q")
     }
     if given["status"] not in RunStatus.values:
         given["status"] = ""
+    if given["by"] not in SHOWN_STARTERS:
+        given["by"] = ""
     kept = {name: value for name, value in given.items() if value}
     context = {
         "page": Paginator(_narrowed(everything, given, request.user), RUNS_A_PAGE).get_page(
@@ -41,6 +46,7 @@ def history(request: PersonRequest) -> HttpResponse:
         "given": given,
         "kept": urlencode(kept),
         "statuses": RunStatus.choices,
+        "starters": SHOWN_STARTERS.items(),
         "agents": agents.order_by("name").values_list("slug", "name"),
     }
     return render(request, "web/history.html", context)
@@ -51,6 +57,8 @@ def _narrowed(runs: QuerySet[Run], given: dict[str, str], person: Person) -> Que
         runs = runs.filter(status=given["status"])
     if given["agent"]:
         runs = runs.filter(thread__agent__slug=given["agent"])
+    if given["by"]:
+        runs = runs.filter(of_starter(given["by"]))
     if given["q"]:
         # Messages are kept as JSON: what is looked for is spelled as it would be there.
         spelled = dump(given["q"])[1:-1]

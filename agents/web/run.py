@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.hidden_text import visible
@@ -17,6 +18,7 @@ from agents.ids import new_id
 from agents.models import ApprovalRequest, Message, MessageRole, Run
 from agents.selectors.family import descendants_of
 from agents.selectors.queue import QueueFilter, paths_of_runs, queue_of
+from agents.selectors.starters import kind_of_starter
 from agents.selectors.visible import (
     Person,
     approvals_for,
@@ -30,7 +32,7 @@ from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
 from agents.states import ApprovalStatus, RunStatus
 from agents.web.cards import card_json, cards_of
-from agents.web.files import list_files
+from agents.web.files import NO_FILES, list_files
 from agents.web.pages import PersonRequest, page
 from agents.web.upload_limit import limited_upload
 from sandbox.errors import SandboxError
@@ -60,6 +62,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         "may_cancel": may_cancel(request.user, run),
         "may_write": is_owner and run.parent_id is None,
         **_above(request.user, run),
+        "started_by": _started_by(run, is_owner=is_owner),
         "usage": usage_of_family(run),
         "key": new_id(),
     }
@@ -79,7 +82,7 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
             "started_at": _iso(run.started_at),
             "ended_at": _iso(run.ended_at),
             **_approvals(request.user, run),
-            "outputs": list_files(run) if may_read else {"files": [], "is_cut": False},
+            "outputs": list_files(run) if may_read else NO_FILES,
             "thread": _thread(request.user, run),
         }
     )
@@ -161,6 +164,18 @@ def _above(person: User, run: Run) -> dict[str, Any]:
     names = paths_of_runs([run])[run.pk]
     parent = watchable_runs_for(person).filter(pk=run.parent_id).first()
     return {"parent": parent, "path_above": " › ".join(names[:-1])}
+
+
+def _started_by(run: Run, *, is_owner: bool) -> dict[str, str] | None:
+    """The schedule or webhook that began it, with its page for whom it is; None for a person."""
+    kind = kind_of_starter(run)
+    if kind not in ("schedule", "hook"):
+        return None
+    trigger = run.schedule or run.hook
+    what = "schedule" if kind == "schedule" else "webhook"
+    url = reverse(f"web:{what}", args=[trigger.pk]) if trigger is not None and is_owner else ""
+    name = trigger.name if trigger is not None else "(removed)"
+    return {"what": what, "name": name, "url": url}
 
 
 def _approvals(person: User, run: Run) -> dict[str, Any]:

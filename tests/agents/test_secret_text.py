@@ -13,7 +13,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ValidationE
 from django.core.management import call_command
 from django.db import connection
 
-from agents.models import DatabaseConnection
+from agents.models import AuditEntry, DatabaseConnection
 from agents.secret_text import SecretText, SecretUnreadable
 from agents.services.secrets import rotate_secrets
 
@@ -154,6 +154,9 @@ def test_rotation_leaves_what_it_cannot_read_and_says_so(settings):
     done = rotate_secrets()
     assert (done.encrypted, done.unreadable) == (1, ("database connection lost",))
     assert stored(lost.pk) == before
+    entry = AuditEntry.objects.get(action="secrets.rotated")
+    assert entry.target == "all stored secrets"
+    assert entry.note == "1 encrypted with the first key; 1 that no key decrypts."
 
 
 def test_fallbacks_of_djangos_key_decrypt(settings):

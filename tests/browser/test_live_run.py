@@ -126,6 +126,17 @@ def test_a_server_that_comes_back_leaves_no_gap_and_repeats_nothing(
     assert transcript(page) == whole
 
 
+FALLBACK = {
+    "step": 1,
+    "from_provider": "anthropic",
+    "from_model": "<b>one</b>",
+    "provider": "google",
+    "model": "two",
+    "code": "connection",
+    "reason": "the connection broke",
+}
+
+
 def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
     site: Site, new_page: NewPage
 ) -> None:
@@ -135,6 +146,7 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
         ("tool.input.started", {"call_id": "c0", "tool": "write_file"}),
         ("tool.input.delta", {"call_id": "c0", "text": '{"path": "x'}),
         ("step.reset", {"step": 1, "reason": "the connection broke"}),
+        ("model.fallback", FALLBACK),
         ("text.started", {"part_id": "1.0"}),
         ("text.delta", {"part_id": "1.0", "text": "Second try"}),
     ]
@@ -145,6 +157,7 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
 
     assert transcript(page).splitlines() == [
         "The model is asked again: the connection broke",
+        "anthropic <b>one</b> is down: google two goes on.",
         "Second try",
     ]
 

@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -55,7 +56,8 @@ def database_url() -> str:
 class Cluster:
     """A context manager, which leaves no process behind.
 
-    `directory` is the data directory; `environment` is added to the cluster's.
+    `directory` is the data directory; `environment` is added to the cluster's. `inside` are words
+    before its command, such as those of a network namespace.
     """
 
     def __init__(
@@ -64,17 +66,19 @@ class Cluster:
         *,
         command: str = "vel",
         workers: int = 2,
+        inside: Sequence[str] = (),
         **environment: str,
     ) -> None:
         self.log = directory / "cluster.log"
         self._size = workers
-        self._command = [sys.executable, "-P", "-c", COMMANDS[command]]
+        self._command = [*inside, sys.executable, "-P", "-c", COMMANDS[command]]
         self._environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": SETTINGS,
             "DATABASE_URL": database_url(),
             "VEL_DATA_DIR": str(directory),
             "VEL_WORKERS": str(workers),
+            "VEL_SCRIPTS_DIR": "/",
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
             "PGAPPNAME": APPLICATION,

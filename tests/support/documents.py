@@ -55,6 +55,9 @@ small = Image.new("RGB", (64, 48), "red")
 exif = small.getexif()
 exif[0x010E] = "where I live"
 small.save(sys.argv[2] + "/small.jpg", exif=exif)
+small.save(sys.argv[2] + "/small.webp")
+small.save(sys.argv[2] + "/lossless.webp", lossless=True)
+small.save(sys.argv[2] + "/small.gif")
 Image.new("1", (40000, 40000)).save(sys.argv[2] + "/bomb.png")
 """
 

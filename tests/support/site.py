@@ -43,6 +43,7 @@ class Site:
             "VEL_DATA_DIR": str(directory),
             "VEL_SECRET_KEY": "not-a-secret-only-for-tests",
             "VEL_PROVIDER": "scripted",
+            "VEL_SCRIPTS_DIR": "/",
             "PYTHONPATH": str(ROOT),
         }
         self._writer: subprocess.Popen[str] | None = None

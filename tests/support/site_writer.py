@@ -7,6 +7,7 @@ line on stdout when it is committed.
 import json
 import sys
 import time
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 
@@ -18,15 +19,30 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import append_events, dump
-from agents.models import Agent, ApiToken, ApprovalRequest, Effect, Run, RunClock, ToolCall
+from agents.models import (
+    Agent,
+    ApiToken,
+    ApprovalRequest,
+    Effect,
+    Hook,
+    HookDelivery,
+    HookRefusal,
+    Run,
+    RunClock,
+    Schedule,
+    ScheduleFiring,
+    ToolCall,
+)
 from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
 from agents.services.asking import ask_about_memory, digest_of
 from agents.services.delegation import child_ended
+from agents.services.hooks import create_hook
 from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
 from agents.services.runs import RunRequest, create_run
+from agents.services.schedules import save_schedule
 from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
 from agents.services.wake import lock_with_parent
@@ -89,6 +105,47 @@ def make_run(owner: str, message: str = "Hello", thread: str | None = None) -> s
         agent=ASSISTANT, message=message, thread=thread, queue=True, executor="tests"
     )
     return create_run(request, owner=person).run.id
+
+
+def make_schedule(owner: str) -> str:
+    """One that has started a run, and was not let start another."""
+    person = User.objects.get(username=owner)
+    row = Schedule(
+        owner=person,
+        agent=Agent.objects.get(slug=ASSISTANT),
+        name="Every morning, a report with a name that goes on and on",
+        message="Report of {{ date }}\n" + "long " * 200,
+        cron="30 8 * * mon-fri",
+        time_zone="Europe/Vienna",
+    )
+    schedule = save_schedule(row, by=person)
+    run = make_run(owner, "Report")
+    now = timezone.now()
+    for outcome, detail, of in (
+        ("started", "", run),
+        ("refused", "The budget of " + "ada" * 40 + " is used up for now.", None),
+    ):
+        ScheduleFiring.objects.create(
+            schedule=schedule, due_at=now, outcome=outcome, detail=detail, run_id=of, missed=3
+        )
+        now -= timedelta(days=1)
+    return schedule.pk
+
+
+def make_hook(owner: str) -> str:
+    """One with a request that was taken, and some that were turned away."""
+    person = User.objects.get(username=owner)
+    agent = Agent.objects.get(slug=ASSISTANT)
+    hook = Hook(owner=person, agent=agent, name="Issues", message="Look at {{ body.issue.title }}")
+    create_hook(hook, by=person)
+    HookDelivery.objects.create(
+        hook=hook, key="msg_1", body_sha256="", size=2_000, outcome="refused", detail="No budget."
+    )
+    now = timezone.now()
+    HookRefusal.objects.create(
+        subject=hook.pk, day=now.date(), reason="signature", count=7, last_at=now
+    )
+    return hook.pk
 
 
 def start_scripted(owner: str, model: str, **agent: Any) -> str:
@@ -307,6 +364,8 @@ COMMANDS = {
         ask,
         ask_memory,
         make_child,
+        make_hook,
+        make_schedule,
         park,
         end,
         remember,

@@ -59,7 +59,21 @@ def make_person(name: str) -> Somebody:
     _runs(made, person)
     _grant(made, person)
     _tokens(made, person)
+    _triggers(made, person)
     return made
+
+
+def _triggers(made: Somebody, person: Any) -> None:
+    from agents.models import Agent, Hook, Schedule
+    from agents.services.hooks import create_hook
+    from agents.services.schedules import save_schedule
+
+    agent = Agent.objects.get(slug=made.ids["agent"][0])
+    same = {"owner": person, "agent": agent, "name": made.mark, "message": made.mark}
+    schedule = save_schedule(Schedule(**same, cron="0 9 * * *"), by=person)
+    hook = Hook(**same)
+    create_hook(hook, by=person)
+    made.ids |= {"schedule_id": [schedule.pk], "hook_id": [hook.pk]}
 
 
 def _agent(made: Somebody, person: Any) -> None:

@@ -43,7 +43,9 @@ class Up:
 
     def __init__(self, vel: Vel, *arguments: str) -> None:
         self.vel = vel
-        self.process = vel.start("up", "--port", "0", "--workers", "1", *arguments)
+        self.process = vel.start(
+            *("up", "--port", "0", "--workers", "1", *arguments), VEL_SCRIPTS_DIR=str(vel.data)
+        )
         self.said = ""
         self._more = threading.Condition()
         self._reader = threading.Thread(target=self._read)

@@ -58,7 +58,9 @@ def perform(
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings)
     import_module("django").setup()
     if prepare:
-        import_module("velproject.schema").ensure_schema()
+        # A line of its own would be none of those that `VEL_LOG_FORMAT=json` promises.
+        as_json = os.environ.get("VEL_LOG_FORMAT", "").strip().lower() == "json"
+        import_module("velproject.schema").ensure_schema(announce=not as_json)
     module, _, function = action.partition(":")
     perform_action = getattr(import_module(f"velproject.cli.actions.{module}"), function)
     origin = import_module("velproject.cli.actions.origin").from_command_line

@@ -20,12 +20,15 @@ from velproject.cli.demo import demo
 from velproject.cli.doctor import doctor
 from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
 from velproject.cli.grants import grants
+from velproject.cli.hosts import hosts
 from velproject.cli.memory import memory
 from velproject.cli.migrate import migrate
 from velproject.cli.notifications import notifications
 from velproject.cli.policy import policy
+from velproject.cli.prune import prune
 from velproject.cli.run import run
 from velproject.cli.runs import runs
+from velproject.cli.schedules import schedules
 from velproject.cli.schema import schema
 from velproject.cli.secrets import secrets
 from velproject.cli.skills import skills
@@ -80,10 +83,12 @@ class TaskOrCommand(click.Group):
         skills,
         agents,
         databases,
+        schedules,
         schema,
         secrets,
         up,
         worker,
+        hosts,
         doctor,
         migrate,
         notifications,
@@ -91,6 +96,7 @@ class TaskOrCommand(click.Group):
         toolbox,
         user,
         workspaces,
+        prune,
     ],
     context_settings={"help_option_names": ["-h", "--help"]},
 )

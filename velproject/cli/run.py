@@ -15,7 +15,7 @@ import click
 from velproject.cli.boot import perform
 from velproject.cli.options import persist_option
 
-PROVIDERS = ["anthropic", "openai", "google", "scripted"]
+PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 TASK_BYTES = 10_000_000
 """What is read from standard input at most; the message's own limit is checked afterwards."""
 SCHEMA_BYTES = 1_000_000

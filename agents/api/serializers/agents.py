@@ -35,6 +35,13 @@ class AgentShape(serializers.Serializer[Agent]):
         return agent.model or default_model(self.get_provider(agent))
 
 
+class FallbackShape(serializers.Serializer[Agent]):
+    """A model that goes on with a run."""
+
+    provider = serializers.CharField()
+    model = serializers.CharField()
+
+
 class AgentDetailShape(AgentShape):
     """What a person who may use it should know. Its prompt is for those who edit it.
 
@@ -42,6 +49,9 @@ class AgentDetailShape(AgentShape):
     """
 
     version = serializers.IntegerField()
+    fallbacks = FallbackShape(
+        many=True, help_text="Models that go on when the one before is down, in this order."
+    )
     profile = serializers.ChoiceField(choices=ToolProfile.choices)
     sandbox = serializers.BooleanField()
     network = serializers.ChoiceField(choices=NetworkChoice.choices)

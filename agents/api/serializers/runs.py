@@ -12,8 +12,10 @@ from rest_framework import serializers
 
 from agents.api.serializers.lists import CreatedQuery, ordering
 from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer, Text
+from agents.api.serializers.triggers import StartedByShape
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.selectors.family import with_child_count
+from agents.selectors.starters import STARTERS, started_by
 from agents.services.agents import SCRIPTED
 from agents.states import RunStatus, WaitReason
 
@@ -43,6 +45,9 @@ class RunListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=RunStatus.values, required=False)
     agent = Text(max_length=100, required=False)
     thread = Text(max_length=64, required=False)
+    started_by = serializers.ChoiceField(choices=STARTERS, required=False)
+    schedule = Text(max_length=64, required=False)
+    hook = Text(max_length=64, required=False)
     # A declared field is taken off the class, so it does not hide `Field.parent`.
     parent = Text(max_length=64, required=False)  # type: ignore[assignment]
     ordering = ordering("-created_at")
@@ -51,7 +56,7 @@ class RunListQuery(CreatedQuery):
 def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
     """All that `RunShape` shows, in one query, without the prompts of the pinned versions."""
     final = Message.objects.filter(run=OuterRef("pk"), role=MessageRole.ASSISTANT)
-    return with_child_count(runs.select_related("clock")).annotate(
+    return with_child_count(runs.select_related("clock", "schedule", "hook")).annotate(
         agent_slug=F("agent_version__agent__slug"),
         provider=_of_spec("provider"),
         model=_of_spec("model"),
@@ -78,7 +83,7 @@ class RunShape(serializers.Serializer[Run]):
     """A row of `with_run_columns`. `cost` is US dollars, null where a price is not known.
 
     `subagent` is the name of the one that a run is of, empty for a person's own; `children` how
-    many runs it has delegated to.
+    many runs it has delegated to; `source` the door that it came through.
     """
 
     id = serializers.CharField()
@@ -90,6 +95,9 @@ class RunShape(serializers.Serializer[Run]):
     subagent = serializers.CharField()
     children = serializers.IntegerField(source="child_count")
     agent = serializers.CharField(source="agent_slug")
+    # A declared field is taken off the class, so it does not hide `Field.source`.
+    source = serializers.CharField()  # type: ignore[assignment]
+    started_by = serializers.SerializerMethodField()
     provider = serializers.CharField()
     model = serializers.CharField()
     scripted = serializers.SerializerMethodField()
@@ -114,6 +122,10 @@ class RunShape(serializers.Serializer[Run]):
     )
     output = serializers.SerializerMethodField()
     structured_output = serializers.SerializerMethodField()
+
+    def get_started_by(self, run: Run) -> StartedByShape:
+        """What began it. The name of a schedule or webhook is for those who may see the run."""
+        return started_by(run)  # type: ignore[return-value]  # as that shape shows it
 
     def get_scripted(self, run: Run) -> bool:
         """Whether a script played the model, so that no page takes its words for an answer."""

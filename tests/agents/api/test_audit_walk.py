@@ -18,13 +18,18 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
-from agents.models import AuditEntry, Door, Run
+from agents.mcp.definitions import read_listing
+from agents.models import AuditEntry, Door, McpServer, Run, Schedule
 from agents.services.credentials import save_slack_token
+from agents.services.mcp_servers import save_server
+from agents.services.mcp_tools import store_listing
 from agents.services.memory_changes import write_file
 from agents.services.own_skills import create_own_skill
 from agents.services.runs import RunRequest, create_run
+from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.states import RunStatus
+from tests.agents.api.hook_rows import make_hook
 from tests.agents.api.rows import (
     ask_approval,
     client_with,
@@ -194,9 +199,64 @@ def _store_credential(world: World) -> Sent:
     return {}, {"token": TOKEN}, "credential.stored"
 
 
+def _mcp_server(world: World) -> McpServer:
+    """One whose list is there to be accepted."""
+    row = save_server(McpServer(slug="git", command="mcp-server-git"), by=world.root)
+    return store_listing(row.pk, read_listing("git", []), by=world.root)
+
+
+def _accept_tools(world: World) -> Sent:
+    row = _mcp_server(world)
+    return {"server_id": row.pk}, {"digest": row.found_digest, "tools": []}, "mcp_server.accepted"
+
+
 def _forget_credential(world: World) -> Sent:
     save_slack_token(TOKEN, by=world.root)
     return {}, None, "credential.removed"
+
+
+TIMES = {"name": "Daily", "message": "Report", "cron": "0 9 * * *"}
+
+
+def _schedule(world: World) -> dict[str, Any]:
+    row = Schedule(owner=world.root, agent=world.agent, **TIMES)
+    return {"schedule_id": save_schedule(row, by=world.root).pk}
+
+
+def _make_schedule(world: World) -> Sent:
+    return {}, {**TIMES, "agent": "writer"}, "schedule.created"
+
+
+def _change_schedule(world: World) -> Sent:
+    return _schedule(world), {"cron": "0 8 * * *"}, "schedule.changed"
+
+
+def _delete_schedule(world: World) -> Sent:
+    return _schedule(world), None, "schedule.deleted"
+
+
+def _run_schedule(world: World) -> Sent:
+    return _schedule(world), {}, "schedule.run"
+
+
+def _hook(world: World) -> dict[str, Any]:
+    return {"hook_id": make_hook(world.root, agent=world.agent)[0].pk}
+
+
+def _make_hook(world: World) -> Sent:
+    return {}, {"name": "Issues", "message": "Look", "agent": "writer"}, "hook.created"
+
+
+def _change_hook(world: World) -> Sent:
+    return _hook(world), {"per_minute": 5}, "hook.changed"
+
+
+def _delete_hook(world: World) -> Sent:
+    return _hook(world), None, "hook.deleted"
+
+
+def _rotate_hook(world: World) -> Sent:
+    return _hook(world), {}, "hook.rotated"
 
 
 SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
@@ -221,9 +281,21 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("token", "delete"): _end_token,
     ("credential-slack", "post"): _store_credential,
     ("credential-slack", "delete"): _forget_credential,
+    ("mcp-accept", "post"): _accept_tools,
+    ("schedules", "post"): _make_schedule,
+    ("schedule", "patch"): _change_schedule,
+    ("schedule", "delete"): _delete_schedule,
+    ("schedule-run", "post"): _run_schedule,
+    ("hooks", "post"): _make_hook,
+    ("hook", "patch"): _change_hook,
+    ("hook", "delete"): _delete_hook,
+    ("hook-rotate", "post"): _rotate_hook,
 }
-ELSEWHERE = {("restore", "post"): "tests/agents/admin/test_workspace_restore.py"}
-"""Tested beside what they need: a workspace."""
+ELSEWHERE = {
+    ("restore", "post"): "tests/agents/admin/test_workspace_restore.py",
+    ("mcp-fetch", "post"): "tests/agents/admin/test_mcp_servers.py",
+}
+"""Tested beside what they need: a workspace, a program in the sandbox."""
 
 
 def test_no_endpoint_is_forgotten():

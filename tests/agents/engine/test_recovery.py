@@ -84,6 +84,13 @@ def a_run(tmp_path: Path) -> Run:
     return start_run(user)
 
 
+ELSEWHERE = (
+    CrashPoint.SUMMARISED,
+    CrashPoint.COMPACTED,
+    CrashPoint.MODEL_DOWN,
+    CrashPoint.FELL_BACK,
+)
+"""Tested beside what they belong to."""
 ONCE_A_RUN = (CrashPoint.CLAIMED, CrashPoint.STARTED_WRITTEN)
 
 
@@ -92,7 +99,7 @@ ONCE_A_RUN = (CrashPoint.CLAIMED, CrashPoint.STARTED_WRITTEN)
     [
         (point, after)
         for point in CrashPoint
-        if point not in (CrashPoint.SUMMARISED, CrashPoint.COMPACTED)
+        if point not in ELSEWHERE
         for after in (0, 1)
         if point != CrashPoint.BLOCKED and (not after or point not in ONCE_A_RUN)
     ],

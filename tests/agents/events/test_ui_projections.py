@@ -101,6 +101,28 @@ def test_what_a_broken_model_call_left_is_closed_and_forgotten_in_the_history() 
     ]
 
 
+def test_another_model_that_goes_on_is_a_part_of_its_own() -> None:
+    fallback = {
+        "step": 1, "from_provider": "anthropic", "from_model": "a", "provider": "google",
+        "model": "b", "code": "overloaded", "reason": "too busy",
+    }  # fmt: skip
+    drafts: list[Draft] = [
+        ("step.started", {"step": 1}),
+        ("text.delta", {"part_id": "1.0", "text": "Half"}),
+        ("step.reset", {"step": 1, "reason": "too busy", "code": "overloaded"}),
+        ("model.fallback", fallback),
+        ("step.started", {"step": 1}),
+        ("text.completed", {"part_id": "1.0", "text": "Whole"}),
+        COMPLETED,
+    ]
+    told_of = {name: fallback[name] for name in ("step", "provider", "model", "code", "reason")}
+    part = {"type": "data-model-fallback", "id": "1:google:b", "data": told_of}
+    assert part in told(6, *drafts)
+    parts = ui_message(RUN, log(*drafts), 6).parts
+    assert part in parts
+    assert {"type": "text", "text": "Half", "state": "done"} not in parts
+
+
 def test_results_belong_to_the_step_that_called() -> None:
     assert types(
         6,

@@ -47,6 +47,7 @@ def full_agent() -> Agent:
         system_prompt="You are {{user.name}}'s.\n\n  - indented\n\ttabbed \n",
         provider="anthropic",
         model="claude-sonnet-4-5-20250929",
+        fallbacks=[{"provider": "anthropic", "model": "claude-haiku-4-5"}],
         max_output_tokens=1,
         thinking="adaptive",
         effort="high",

@@ -21,6 +21,7 @@ from agents.services.runs import RunRequest, create_run
 from agents.services.thread_files import in_transaction
 from agents.services.upload_files import directory_uploads, row_uploads
 from agents.services.uploads import check_uploads, create_run_with, delete_upload, store_uploads
+from agents.services.workspace_care import kept_workspaces, remove_workspace
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from sandbox.errors import FileChanged
 from tests.agents.engine.by_hand import at_once
@@ -34,10 +35,10 @@ def file(name: str, data: bytes = b"x") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, data)
 
 
-def new_thread(user: User | None = None, *, sandbox: bool = True) -> Thread:
+def new_thread(user: User | None = None, *, sandbox: bool = True, slug: str = "tester") -> Thread:
     user = user or make_user()
-    make_agent(user, sandbox=sandbox)
-    thread = create_run(RunRequest(agent="tester", message="Hello"), owner=user).run.thread
+    make_agent(user, sandbox=sandbox, slug=slug)
+    thread = create_run(RunRequest(agent=slug, message="Hello"), owner=user).run.thread
     Run.objects.update(status="completed")
     return thread
 
@@ -182,6 +183,17 @@ def test_deleting() -> None:
     delete_upload(thread, picture.pk)
     assert victim.read_bytes() == b"mine"
     assert names(thread) == []
+
+
+def test_with_the_workspace_the_rows_of_uploads_go() -> None:
+    """Rows told of files that were pruned, and their names stayed taken."""
+    thread, others = new_thread(), new_thread(make_user("bob"), slug="other")
+    for each in (thread, others):
+        store_uploads(each, [file("a.txt")])
+    (kept,) = [entry for entry in kept_workspaces() if entry.key == thread.pk]
+    remove_workspace(kept)
+    assert list(Upload.objects.values_list("thread", flat=True)) == [others.pk]
+    assert store_uploads(thread, [file("a.txt")])[0].name == "a.txt"
 
 
 def test_deleting_from_rows() -> None:

@@ -118,6 +118,7 @@ Q_CLUSTER = {
 VEL = {
     "DATA_DIR": DATA / "vel",
     "PROVIDER": "scripted",
+    "SCRIPTS_DIR": DATA,
     "SOCKETS": "/live/ws/",
     "TOOLS": [
         "library.tools.find_books",

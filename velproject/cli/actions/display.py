@@ -81,6 +81,11 @@ class Display:
         self.note(f"↻ {one_line(str(data.get('reason', '')))}{again}", "yellow")
         self._busy("thinking")
 
+    def _on_model_fallback(self, data: dict[str, Any]) -> None:
+        left = one_line(f"{data['from_provider']} {data['from_model']}", 200)
+        goes_on = one_line(f"{data['provider']} {data['model']}", 200)
+        self.note(f"⇢ {left} is down: {goes_on} goes on", "yellow")
+
     def _on_text_delta(self, data: dict[str, Any]) -> None:
         self._say(data["part_id"], data["text"])
 

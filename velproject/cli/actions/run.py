@@ -15,10 +15,11 @@ from django.contrib.auth.models import User
 from agents.conf import vel_settings
 from agents.middleware.registry import known_tool_names
 from agents.models import Run
-from agents.providers.registry import ProviderSettings, get_provider
+from agents.providers.registry import get_provider
 from agents.selectors.visible import agents_for, runs_for
 from agents.services.agents import default_provider
 from agents.services.errors import Conflict, NotFound, ServiceError
+from agents.services.model_servers import settings_of
 from agents.services.runs import RunRequest
 from agents.services.skill_directories import check_skill_directories
 from agents.states import ACTIVE_RUNS
@@ -181,10 +182,8 @@ def check_options(options: AgentOptions) -> None:
     if options["toolbox"]:
         hold_toolbox(settings.toolboxes, options["toolbox"]).release()  # ToolboxError if it cannot
     # Raises ProviderError for a missing key and for a provider that is not installed.
-    get_provider(
-        options["provider"] or default_provider(),
-        ProviderSettings(api_key=settings.ANTHROPIC_API_KEY, base_url=settings.ANTHROPIC_BASE_URL),
-    )
+    provider = options["provider"] or default_provider()
+    get_provider(provider, settings_of(provider))
 
 
 def warn_without_sandbox(options: AgentOptions) -> None:

@@ -63,7 +63,7 @@ function duration(seconds) {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-function showFiles({ files, is_cut: isCut }) {
+function showFiles({ files, is_cut: isCut, not_shown: notShown }) {
   byId("no-files").hidden = files.length > 0;
   const lines = files.map((file) => {
     const name = file.url ? element("a", { href: file.url, download: "" }) : element("span");
@@ -73,6 +73,7 @@ function showFiles({ files, is_cut: isCut }) {
     return line;
   });
   if (isCut) lines.push(element("li", { class: "quiet" }, "… and more"));
+  if (notShown) lines.push(element("li", { class: "quiet" }, notShown));
   byId("files").replaceChildren(...lines);
 }
 

@@ -86,6 +86,9 @@ export class Transcript {
         this.unfinished.clear();
         this.note(`The model is asked again: ${data.reason}`);
         break;
+      case "model.fallback":
+        this.note(`${data.from_provider} ${data.from_model} is down: ${data.provider} ${data.model} goes on.`);
+        break;
       case "sandbox.connection":
         this.tools.get(data.call_id)?.addConnection(data);
         break;
@@ -115,6 +118,11 @@ export class Transcript {
         break;
       case "uploads.ready":
         for (const { path, note } of data.files) if (note) this.note(`${path}: ${note}`);
+        break;
+      case "workspace.moved":
+        this.note(data.lost_host
+          ? `The host ${data.lost_host} failed. The files are as they were when they were last stored; what was written later is lost.`
+          : `The files have moved to the host ${data.host}.`, Boolean(data.lost_host));
         break;
       case "budget.warning":
         this.note(`Nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);

@@ -20,7 +20,16 @@ from tests.agents.api.fuzz.driver import API, CHECKS, STREAMS, fuzz
 from tests.support.site import migrated_site
 from tests.support.two_people import Somebody, two_people
 
-SESSION_ONLY = ("list_tokens", "create_token", "revoke_token", "get_docs")
+SESSION_ONLY = (
+    "list_tokens",
+    "create_token",
+    "revoke_token",
+    "get_docs",
+    "create_hook",
+    "change_hook",
+    "delete_hook",
+    "rotate_hook",
+)
 
 
 @dataclass

@@ -1,0 +1,35 @@
+"""The machines that drive runs, where there are several."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+NAME_LENGTH = 100
+
+
+class WorkerHost(models.Model):
+    """One machine by its name. There are no rows where one machine does everything.
+
+    Times are seconds since 1970 on the database's clock. A host that was declared dead comes back
+    under another incarnation; what still runs under the old one may pin and claim nothing.
+    """
+
+    name = models.CharField(primary_key=True, max_length=NAME_LENGTH)
+    identity = models.CharField(
+        max_length=64, help_text=_("Of its data directory: two machines may not have one name.")
+    )
+    incarnation = models.PositiveIntegerField(default=1)
+    shares_workspaces = models.BooleanField(default=False)
+    is_draining = models.BooleanField(
+        default=False, help_text=_("It begins nothing, and gives its threads to others.")
+    )
+    joined_at = models.FloatField()
+    seen_at = models.FloatField()
+    dead_at = models.FloatField(null=True, blank=True, help_text=_("When it was declared dead."))
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

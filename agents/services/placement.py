@@ -1,0 +1,132 @@
+"""Which of several machines has a thread's files, and so drives its runs.
+
+A thread belongs to the host that first drives a run of it in a sandbox; subagents' belong to that
+of their first thread, whose row says so for the whole family. One machine alone (no
+`VEL["HOST"]`), or hosts that share a file system, pin nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from agents.conf import vel_settings
+from agents.models import POOL, Run, Thread, WorkerHost
+from agents.services.errors import Conflict
+
+_HOSTS = WorkerHost._meta.db_table
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A process's right to act for its host: lost when that is declared dead."""
+
+    name: str
+    incarnation: int
+
+
+def host_name() -> str:
+    """This machine's name, as new threads of a program's own have it."""
+    return vel_settings().HOST or socket.gethostname()
+
+
+def home_of_new(executor: str, workspace_path: str) -> str:
+    """What `Thread.host` of a new thread is. A program's own threads never leave its machine."""
+    if vel_settings().HOST and executor == POOL and not workspace_path:
+        return ""
+    return host_name()
+
+
+def holder_of(thread: Thread) -> str:
+    """The host that has the thread's files now; empty: none has, or all have."""
+    if vel_settings().SHARED_WORKSPACES:
+        return ""
+    first = thread.root_id or thread.pk
+    return Thread.every.values_list("host", flat=True).get(pk=first)
+
+
+def is_elsewhere(thread: Thread) -> bool:
+    """Whether this machine has no right to the thread's directories."""
+    return vel_settings().pins_threads and holder_of(thread) != host_name()
+
+
+def must_be_here(thread: Thread, what: str) -> None:
+    """Raise `Conflict` for a thread whose files this machine does not hold."""
+    if not is_elsewhere(thread):
+        return
+    holder = holder_of(thread)
+    where = f"are on the host {holder}" if holder else "are on no host until its next run"
+    raise Conflict(f"The files of this thread {where}: {what}", code="files_elsewhere")
+
+
+def take_home(thread: Thread) -> None:
+    """Let a program on this machine go on with a thread that no other host holds.
+
+    The thread's row is locked. Raises `Conflict`.
+    """
+    if not vel_settings().pins_threads:
+        return
+    first = thread.root_id or thread.pk
+    if Thread.every.filter(pk=first, host="").update(host=host_name()):
+        Thread.every.filter(root=first).update(host=host_name())
+    must_be_here(thread, "go on there, or write to it through the pages or the API.")
+
+
+# The workers' queues ------------------------------------------------------------------------------
+
+
+def queue_of(host: str) -> str:
+    """The key of a host's own queue of tasks. Each host reads it and the common one."""
+    return f"{settings.Q_CLUSTER['name']}@{host}"
+
+
+def queue_for(run: Run) -> dict[str, Any]:
+    """Options of `async_task` for a run: none where any worker may take it."""
+    if not vel_settings().pins_threads:
+        return {}
+    holder = holder_of(run.thread)
+    return {"cluster": queue_of(holder)} if holder else {}
+
+
+# Claims -------------------------------------------------------------------------------------------
+
+
+def lock_membership(member: Member, *, exclusive: bool = False) -> bool:
+    """Whether the host lives and takes runs, held so until the transaction ends.
+
+    Locks the host's row: after a run's, before a thread's. Signs of life do not wait for it.
+    `exclusive` waits for all claims that have it, and says only whether it lives.
+    """
+    strength = "UPDATE" if exclusive else "KEY SHARE"
+    lock = f" FOR {strength}" if connection.vendor == "postgresql" else ""
+    takes = "" if exclusive else " AND NOT is_draining"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'SELECT 1 FROM "{_HOSTS}" WHERE name = %s AND incarnation = %s'  # noqa: S608
+            f" AND dead_at IS NULL{takes}{lock}",
+            [member.name, member.incarnation],
+        )
+        return cursor.fetchone() is not None
+
+
+def take_place(run: Run, member: Member) -> bool:
+    """Whether the member's host may drive the run; pins its thread where that is still free.
+
+    In the transaction of the claim, which has the run's row locked.
+    """
+    if not lock_membership(member):
+        return False
+    if not vel_settings().pins_threads:
+        return True
+    first = run.thread.root_id or run.thread_id
+    holder = Thread.every.values_list("host", flat=True).get(pk=first)
+    if holder or not run.spec["sandbox"]:
+        return holder in ("", member.name)
+    if not Thread.every.filter(pk=first, host="").update(host=member.name):
+        return False  # another host was faster
+    Thread.every.filter(root=first).update(host=member.name)
+    return True

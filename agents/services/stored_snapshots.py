@@ -1,0 +1,211 @@
+"""Snapshots where several hosts reach them: in the storage that Django's STORAGES calls `vel`.
+
+Below `snapshots/THREAD/` lie manifests and contents by their SHA-256, as in a store on disk, which
+is a cache of them. Whatever is fetched is checked against its name, so that the storage can lose
+states and cannot change them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from django.core.files.base import File
+from django.core.files.storage import Storage, storages
+from django.utils import timezone
+
+from sandbox.errors import SandboxError
+from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotLost, SnapshotStore
+from sandbox.snapshots.store import YOUNG_SECONDS
+
+T = TypeVar("T")
+
+ALIAS = "vel"
+TOGETHER = 8
+"""Files on their way to the storage at once."""
+
+
+class StorageFailed(SandboxError):
+    """The storage does not answer, or refuses. Trying again may help."""
+
+
+def common_storage() -> Storage:
+    """The storage of all hosts. Raises `InvalidStorageError` where the settings name none."""
+    return storages[ALIAS]
+
+
+class StoredSnapshots(SnapshotStore):
+    """A store whose states `publish` puts into the storage; what it lacks it fetches from there."""
+
+    def __init__(
+        self, directory: Path, thread_id: str, limits: SnapshotLimits | None = None
+    ) -> None:
+        super().__init__(directory, limits)
+        self._storage = common_storage()
+        self._prefix = f"snapshots/{thread_id}"
+
+    # To the storage ---------------------------------------------------------------------------
+
+    def publish(self, digest: str) -> None:
+        """Put a kept state into the storage, the manifest last. Raises `StorageFailed`."""
+        known = self._published()
+        if digest in known:
+            return
+        manifest = self.load(digest)
+        missing = sorted(manifest.contents() - known)
+        with ThreadPoolExecutor(TOGETHER) as threads:
+            list(threads.map(self._put_content, missing))
+        packed = manifest.packed()
+        self._put(f"manifests/{digest}", io.BytesIO(packed), len(packed))
+        self._note_published([*missing, digest])
+
+    def forget_published(self, keep: Collection[str], confirm: Callable[[], object]) -> None:
+        """Remove what none of these states needs, but for what is young. Raises `StorageFailed`.
+
+        What is young may belong to a row that is not committed yet. `confirm` raises when the
+        thread has become another host's, which may need what nothing here does.
+        """
+        old = timezone.now() - timedelta(seconds=YOUNG_SECONDS)
+        contents: set[str] = set()
+        for digest in self._names("manifests"):
+            if digest in keep or not self._is_old(f"manifests/{digest}", old):
+                try:
+                    contents |= self.load(digest).contents()
+                except SnapshotLost:
+                    continue
+            else:
+                confirm()
+                _asked(self._storage.delete, f"{self._prefix}/manifests/{digest}")
+        for digest in self._names("objects"):
+            if digest not in contents and self._is_old(f"objects/{digest}", old):
+                confirm()
+                _asked(self._storage.delete, f"{self._prefix}/objects/{digest}")
+        self._published_path.unlink(missing_ok=True)  # asked anew what is there
+
+    def _put_content(self, content: str) -> None:
+        try:
+            with open(self._objects().path_of(content), "rb") as stream:
+                self._put(f"objects/{content}", stream, os.fstat(stream.fileno()).st_size)
+        except FileNotFoundError:
+            raise SnapshotLost("A content of this snapshot is no longer kept.") from None
+
+    def _put(self, name: str, stream: BinaryIO, size: int) -> None:
+        place = f"{self._prefix}/{name}"
+        if _asked(self._storage.exists, place):
+            if _asked(self._storage.size, place) == size:
+                return
+            _asked(self._storage.delete, place)  # whoever wrote it died over it
+        _asked(self._storage.save, place, File(stream, name=place))
+
+    # From the storage -------------------------------------------------------------------------
+
+    def load(self, digest: str) -> Manifest:
+        try:
+            return super().load(digest)
+        except SnapshotLost:
+            if not digest.isalnum():
+                raise
+        packed = self._get(f"manifests/{digest}")
+        try:
+            manifest = Manifest.unpacked(packed)
+        except ValueError as error:
+            raise SnapshotLost(f"This snapshot is damaged: {error}.") from error
+        if manifest.digest != digest:
+            raise SnapshotLost("This snapshot is damaged: its list is not the one that was kept.")
+        self._write(self._manifest_path(digest), packed)
+        return manifest
+
+    def read(self, content: str, max_bytes: int) -> bytes | None:
+        found = super().read(content, max_bytes)
+        if found is None:
+            try:
+                self._fetch_content(content)
+            except SnapshotLost:
+                return None
+            found = super().read(content, max_bytes)
+        return found
+
+    def copy_to(self, content: str, target: int) -> bool:
+        """As of any store, but raises `SnapshotLost` for what is nowhere kept whole."""
+        if not self._objects().path_of(content).exists():
+            self._fetch_content(content)
+        if not super().copy_to(content, target):
+            raise SnapshotLost("A file of this snapshot is damaged.")
+        return True
+
+    def _fetch_content(self, content: str) -> None:
+        path = self._objects().path_of(content)
+        data = self._get(f"objects/{content}")
+        if hashlib.sha256(data).hexdigest() != content:
+            raise SnapshotLost("A file of this snapshot is damaged: it is not what was kept.")
+        self._write(path, data)
+
+    def _get(self, name: str) -> bytes:
+        place = f"{self._prefix}/{name}"
+        if not _asked(self._storage.exists, place):
+            raise SnapshotLost("This snapshot is no longer kept.")
+
+        def read() -> bytes:
+            with self._storage.open(place) as stream:
+                return bytes(stream.read())
+
+        return _asked(read)
+
+    # What is there ----------------------------------------------------------------------------
+
+    @property
+    def _published_path(self) -> Path:
+        return self.directory / "published"
+
+    def _published(self) -> set[str]:
+        """Digests that the storage has for all that this host knows."""
+        try:
+            return set(self._published_path.read_text().split())
+        except FileNotFoundError:
+            return set()
+
+    def _note_published(self, digests: Iterable[str]) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self._published_path, flags, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write("".join(f"{digest}\n" for digest in digests))
+
+    def _names(self, part: str) -> list[str]:
+        try:
+            return list(_asked(self._storage.listdir, f"{self._prefix}/{part}")[1])
+        except StorageFailed as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return []
+            raise
+
+    def _is_old(self, name: str, before: datetime) -> bool:
+        modified = _asked(self._storage.get_modified_time, f"{self._prefix}/{name}")
+        return bool(modified < before)
+
+
+def erase_stored(thread_id: str) -> None:
+    """Remove all that the storage has of a thread. Raises `StorageFailed`."""
+    storage = common_storage()
+    for part in ("manifests", "objects"):
+        place = f"snapshots/{thread_id}/{part}"
+        try:
+            names = _asked(storage.listdir, place)[1]
+        except StorageFailed as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                continue
+            raise
+        for name in names:
+            _asked(storage.delete, f"{place}/{name}")
+
+
+def _asked(question: Callable[..., T], *arguments: object) -> T:
+    try:
+        return question(*arguments)
+    except Exception as error:  # each storage has errors of its own
+        raise StorageFailed(f"The storage failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,23 @@
+"""Hosts whose directories the accounts of sandboxes can walk to."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.support.hosts import Hosts
+
+
+@pytest.fixture
+def hosts() -> Iterator[Hosts]:
+    if connection.vendor != "postgresql":
+        pytest.skip("several hosts need PostgreSQL: `make test-postgres` runs these")
+    made = Path(tempfile.mkdtemp(prefix="vel-hosts-", dir="/var/tmp"))
+    made.chmod(0o711)
+    yield Hosts(made)
+    shutil.rmtree(made)

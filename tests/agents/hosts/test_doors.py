@@ -1,0 +1,182 @@
+"""People see and give files on any host, whichever has the thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from agents.models import ApprovalRequest, Run, Thread, Upload, UploadContent, WorkspaceSnapshot
+from agents.services.artifacts import artifacts_of
+from agents.services.forking import ForkRequest, complete_fork, prepared_fork
+from agents.services.hosts import declare_dead
+from agents.services.uploads import store_uploads
+from agents.services.waiting_call import reading_of
+from agents.services.workspace_care import kept_workspaces, remove_workspace
+from tests.agents.snapshots.driven import command, play, write
+from tests.support.hosts import Hosts, make_silent
+from tests.support.runs import drive_to_end, start_run
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+
+@pytest.fixture
+def run(hosts: Hosts, tmp_path: Path) -> Run:
+    """Of a thread on the host a."""
+    with hosts.on("a"):
+        return play(
+            tmp_path, write("notes.md", "one"), write("/sandbox/outputs/report.txt", "for you")
+        )
+
+
+@pytest.fixture
+def web(run: Run) -> Client:
+    client = Client()
+    client.force_login(User.objects.get(pk=run.owner_id))
+    return client
+
+
+def paths(web: Client, thread: Thread | Run) -> list[str]:
+    answer = web.get(f"/api/v1/threads/{getattr(thread, 'thread_id', thread.pk)}/files")
+    assert answer.status_code == 200, answer.content
+    return sorted(file["path"] for file in answer.json()["results"])
+
+
+def test_files_are_shown_and_downloaded_on_another_host(
+    hosts: Hosts, run: Run, web: Client
+) -> None:
+    with hosts.on("b"):
+        assert paths(web, run) == ["/sandbox/outputs/report.txt", "/sandbox/workspace/notes.md"]
+        where = f"/api/v1/threads/{run.thread_id}/files/content?path=/sandbox/workspace/notes.md"
+        assert b"".join(web.get(where)) == b"one"
+        page = web.get(f"/runs/{run.pk}/files/report.txt")
+        assert page.status_code == 200
+        assert b"".join(page) == b"for you"
+        assert [file.what for file in artifacts_of(run).files] == ["added", "added"]
+        changes = web.get(f"/api/v1/threads/{run.thread_id}/changes?run={run.pk}&turn=1").json()
+        assert changes["results"][0]["diff"] == "@@ -0,0 +1 @@\n+one"
+
+
+def test_what_only_its_host_has_is_not_shown_as_something_older(
+    hosts: Hosts, run: Run, web: Client
+) -> None:
+    last = WorkspaceSnapshot.objects.last()
+    WorkspaceSnapshot.objects.filter(pk=last.pk).update(is_stored=False)
+    with hosts.on("b"):
+        answer = web.get(f"/api/v1/threads/{run.thread_id}/files")
+        assert answer.status_code == 409
+        assert "the host a" in answer.json()["detail"]
+        assert web.get(f"/runs/{run.pk}/").status_code == 200
+
+
+def test_an_upload_arrives_whichever_host_gets_it(
+    hosts: Hosts, run: Run, web: Client, tmp_path: Path
+) -> None:
+    with hosts.on("b"):
+        sent = {"file": SimpleUploadedFile("data.csv", b"a,b\n")}
+        answer = web.post(f"/api/v1/threads/{run.thread_id}/files", sent)
+        assert answer.status_code == 201, answer.content
+        assert "/sandbox/user_uploads/data.csv" in paths(web, run)
+    assert not hosts.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
+    with hosts.on("a"):
+        play(tmp_path, command("cat ../user_uploads/data.csv > seen"), thread=run.thread)
+    assert (hosts.workspace("a", run.thread) / "seen").read_text() == "a,b\n"
+    with hosts.on("b"):
+        (upload,) = Upload.objects.all()
+        web.delete(f"/api/v1/threads/{run.thread_id}/files/{upload.pk}")
+        upload.delete()
+    with hosts.on("a"):
+        drive_to_end(start_run(User.objects.get(), thread=run.thread_id))
+    assert not hosts.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
+
+
+def test_an_upload_is_there_at_once_on_its_own_host(hosts: Hosts, run: Run, tmp_path: Path) -> None:
+    with hosts.on("a"):
+        thread = Thread.objects.get(pk=run.thread_id)
+        store_uploads(thread, [SimpleUploadedFile("x.txt", b"x")])
+        store_uploads(thread, [SimpleUploadedFile("x.txt", b"y")])
+    there = hosts.workspace("a", run.thread, "user_uploads")
+    assert sorted(path.name for path in there.iterdir()) == ["x-2.txt", "x.txt"]
+    assert UploadContent.objects.count() == 2
+
+
+def test_restoring_names_the_host(hosts: Hosts, run: Run, web: Client) -> None:
+    body = {"run": run.pk, "turn": 1, "to": "before"}
+    with hosts.on("b"):
+        answer = web.post(
+            f"/api/v1/threads/{run.thread_id}/restore", body, content_type="application/json"
+        )
+    assert answer.status_code == 409
+    assert answer.json()["code"] == "files_elsewhere"
+    assert "the host a" in answer.json()["detail"]
+    assert (hosts.workspace("a", run.thread) / "notes.md").exists()
+
+
+def test_a_fork_on_another_host_has_the_files(hosts: Hosts, run: Run, tmp_path: Path) -> None:
+    with hosts.on("a"):
+        store_uploads(
+            Thread.objects.get(pk=run.thread_id), [SimpleUploadedFile("x.txt", b"of a person")]
+        )
+    for files in ("then", "now"):
+        with hosts.on("b"):
+            ada = User.objects.get()
+            with prepared_fork(run, ForkRequest(files=files), by=ada) as fork:
+                complete_fork(fork)
+            thread = Thread.objects.get(pk=fork.thread.pk)
+            assert (thread.host, thread.placement) == ("", 1)
+            assert not hosts.workspace("b", thread).exists()
+        with hosts.on("c"):
+            play(tmp_path, command("cat notes.md ../user_uploads/x.txt > both"), thread=thread)
+        assert (hosts.workspace("c", thread) / "both").read_text() == "oneof a person"
+
+
+def test_what_a_host_left_behind_takes_nothing_with_it(
+    hosts: Hosts, run: Run, tmp_path: Path
+) -> None:
+    """Retention on a host that was declared dead and is back."""
+    with hosts.on("b"):
+        make_silent("a")
+        declare_dead("a")
+        play(tmp_path, command("ls"), thread=run.thread)
+    rows = WorkspaceSnapshot.objects.count()
+    with hosts.on("a"):
+        (kept,) = kept_workspaces()
+        remove_workspace(kept)
+    assert not hosts.workspace("a", run.thread).exists()
+    assert WorkspaceSnapshot.objects.count() == rows
+    assert (hosts.directory / "storage/snapshots" / run.thread_id / "objects").exists()
+
+
+def test_an_approval_shows_the_file_of_another_host(hosts: Hosts, tmp_path: Path) -> None:
+    asks = {"write_file": True}
+    with hosts.on("a"):
+        run = play(tmp_path, command("echo old > notes.md"))
+        play(
+            tmp_path,
+            write("notes.md", "new\n"),
+            thread=run.thread,
+            ends="waiting",
+            interrupt_on=asks,
+        )
+    with hosts.on("b"):
+        request = ApprovalRequest.objects.get()
+        assert "old" in str(reading_of(request))
+
+
+def test_uploads_from_before_there_were_hosts_go_along(
+    hosts: Hosts, run: Run, tmp_path: Path
+) -> None:
+    with hosts.on("a"):
+        store_uploads(
+            Thread.objects.get(pk=run.thread_id), [SimpleUploadedFile("x.txt", b"of a person")]
+        )
+        UploadContent.objects.all().delete()
+        play(tmp_path, command("true"), thread=run.thread)
+    with hosts.on("b"):
+        make_silent("a")
+        declare_dead("a")
+        play(tmp_path, command("cat ../user_uploads/x.txt > seen"), thread=run.thread)
+    assert (hosts.workspace("b", run.thread) / "seen").read_text() == "of a person"

@@ -1,0 +1,274 @@
+"""Who may act for a host: one data directory, one incarnation, nobody without a name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django_q.conf import Conf
+from django_q.models import OrmQ
+
+from agents.engine.lease import claim_run, orphaned_runs
+from agents.models import Run, RunClock, Thread, WorkerHost
+from agents.queues import HostQueue
+from agents.services.errors import Conflict
+from agents.services.host_membership import (
+    HostRefused,
+    beat_host,
+    join_host,
+    refuse_nameless,
+)
+from agents.services.hosts import (
+    adopt_threads,
+    declare_dead,
+    declare_silent_hosts,
+    forget_host,
+    set_draining,
+)
+from agents.services.placement import Member, queue_of
+from agents.services.runs import RunRequest, create_run
+from tests.support.hosts import Hosts, make_silent
+from tests.support.runs import make_agent, make_user, start_run
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+def claim(run: Run, member: Member) -> bool:
+    with transaction.atomic():
+        return claim_run(run.pk, "pool", f"test:{member.name}", member) is not None
+
+
+def join(hosts: Hosts, name: str) -> Member:
+    with hosts.on(name):
+        return join_host()
+
+
+@pytest.fixture
+def ada(hosts: Hosts) -> Iterator[User]:
+    """Somebody with an agent. What is said of no other host happens on one that has pages only."""
+    user = make_user()
+    make_agent(user, sandbox=True)
+    with hosts.on("web"):
+        yield user
+
+
+def new_run(hosts: Hosts, ada: User, **fields: object) -> Run:
+    with hosts.on("web"):
+        return start_run(ada, **fields)
+
+
+def test_who_was_declared_dead_claims_and_pins_nothing(hosts: Hosts, ada: User) -> None:
+    old, b = join(hosts, "a"), join(hosts, "b")
+    pinned, free = new_run(hosts, ada), new_run(hosts, ada)
+    assert claim(pinned, old)
+    RunClock.objects.update(lease_until=0)
+    make_silent("a")
+    with hosts.on("b"):
+        declare_dead("a")
+    assert beat_host(old) is None
+    for run in (pinned, free):
+        assert not claim(run, old)
+    back = join(hosts, "a")
+    assert back.incarnation == old.incarnation + 1
+    for run in (pinned, free):  # its other processes have not heard of it yet
+        assert not claim(run, old)
+    assert claim(pinned, b)
+    assert claim(free, back)
+    assert Thread.objects.get(pk=pinned.thread_id).host == "b"
+
+
+def test_a_thread_has_one_host_whoever_is_faster(hosts: Hosts, ada: User) -> None:
+    members = [join(hosts, "a"), join(hosts, "b")]
+    for _ in range(10):
+        run = new_run(hosts, ada)
+        [winner] = race(run, members)
+        assert Thread.objects.get(pk=run.thread_id).host == winner
+
+
+def race(run: Run, members: list[Member]) -> list[str]:
+    """Let all claim the run in one moment; who has it."""
+    barrier, won = threading.Barrier(len(members)), list[str]()
+
+    def compete(member: Member) -> None:
+        barrier.wait()
+        try:
+            if claim(run, member):
+                won.append(member.name)
+        finally:
+            connection.close()
+
+    racers = [threading.Thread(target=compete, args=(member,)) for member in members]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    return won
+
+
+def test_a_death_waits_for_a_claim_under_way(hosts: Hosts, ada: User) -> None:
+    old = join(hosts, "a")
+    run = new_run(hosts, ada)
+    make_silent("a")
+    done = threading.Event()
+
+    def die() -> None:
+        try:
+            with hosts.on("a"):
+                declare_dead("a")
+        finally:
+            done.set()
+            connection.close()
+
+    with transaction.atomic():
+        assert claim_run(run.pk, "pool", "test", old) is not None
+        killer = threading.Thread(target=die)
+        killer.start()
+        assert not done.wait(0.3)
+    killer.join()
+    assert Thread.objects.get(pk=run.thread_id).host == ""  # released after all
+
+
+def test_a_drained_host_claims_nothing(hosts: Hosts, ada: User) -> None:
+    a = join(hosts, "a")
+    with pytest.raises(Conflict, match="No other host"):
+        set_draining("a", True)
+    join(hosts, "b")
+    set_draining("a", True)
+    sign = beat_host(a)
+    assert sign is not None
+    assert sign.is_draining
+    run = new_run(hosts, ada)
+    assert not claim(run, a)
+    set_draining("a", False)
+    assert claim(run, a)
+
+
+def test_each_host_looks_for_its_own_runs(hosts: Hosts, ada: User) -> None:
+    a, b = join(hosts, "a"), join(hosts, "b")
+    of_a, free, of_child = (new_run(hosts, ada) for _ in range(3))
+    assert claim(of_a, a)
+    RunClock.objects.update(lease_until=0)
+    Thread.objects.filter(pk=of_child.thread_id).update(root=of_a.thread)
+    assert set(orphaned_runs("pool", 9, a)) == {of_a.pk, free.pk, of_child.pk}
+    assert orphaned_runs("pool", 9, b) == [free.pk]
+    RunClock.objects.filter(run=of_a).update(cancel_requested=True)
+    assert of_a.pk in orphaned_runs("pool", 9, b)
+    assert claim(of_a, b)  # anybody ends what was cancelled
+    assert Thread.objects.get(pk=of_a.thread_id).host == "a"
+
+
+def test_tasks_go_to_the_host_of_the_thread(hosts: Hosts, ada: User) -> None:
+    a = join(hosts, "a")
+    run = new_run(hosts, ada)
+    assert OrmQ.objects.get().key == Conf.CLUSTER_NAME
+    assert claim(run, a)
+    Run.objects.update(status="completed")
+    OrmQ.objects.all().delete()
+    new_run(hosts, ada, thread=run.thread_id)
+    assert OrmQ.objects.get().key == queue_of("a")
+    with hosts.on("b"):
+        assert HostQueue(Conf.CLUSTER_NAME).dequeue() is None
+    make_silent("a")
+    with hosts.on("b"):
+        declare_dead("a")
+        assert HostQueue(Conf.CLUSTER_NAME).dequeue() is not None
+
+
+def test_a_host_reads_its_own_queue_and_the_common_one(hosts: Hosts, ada: User) -> None:
+    a = join(hosts, "a")
+    run = new_run(hosts, ada)
+    assert claim(run, a)
+    Run.objects.update(status="completed")
+    new_run(hosts, ada, thread=run.thread_id)
+    with hosts.on("a"):
+        queue = HostQueue(Conf.CLUSTER_NAME)
+        taken = [queue.dequeue(), queue.dequeue()]
+        assert all(taken)
+        assert queue.dequeue() is None
+
+
+def test_two_machines_do_not_have_one_name(hosts: Hosts) -> None:
+    join(hosts, "a")
+    assert join(hosts, "a").incarnation == 1
+    (hosts.data("a") / "host").unlink()
+    with pytest.raises(HostRefused, match="another data directory"):
+        join(hosts, "a")
+    make_silent("a")
+    with pytest.raises(HostRefused):
+        join(hosts, "a")  # its threads' files are not here: somebody must say that they are lost
+    with hosts.on("b"):
+        declare_dead("a")
+    assert join(hosts, "a").incarnation == 2
+
+
+def test_a_process_without_a_name_is_refused(hosts: Hosts) -> None:
+    refuse_nameless()
+    join(hosts, "a")
+    with pytest.raises(HostRefused, match="VEL_HOST"):
+        refuse_nameless()
+    with pytest.raises(Conflict, match="lives"):
+        forget_host("a")
+    make_silent("a")
+    forget_host("a")
+    refuse_nameless()
+
+
+def test_a_program_does_not_go_on_with_another_hosts_thread(hosts: Hosts, ada: User) -> None:
+    a = join(hosts, "a")
+    run = new_run(hosts, ada)
+    assert claim(run, a)
+    Run.objects.update(status="completed")
+    request = RunRequest("tester", "Hello", thread=run.thread_id, executor="cli")
+    with hosts.on("b"), pytest.raises(Conflict, match="host a"):
+        create_run(request, owner=ada)
+    with hosts.on("a"):
+        create_run(request, owner=ada)
+
+
+def test_silent_hosts_are_declared_dead_by_others(hosts: Hosts) -> None:
+    for name in ("a", "b", "c"):
+        join(hosts, name)
+    make_silent("a", 100)
+    make_silent("c", 50)
+    with hosts.on("b"):
+        assert declare_silent_hosts(60) == ["a"]
+        assert declare_silent_hosts(60) == []
+    assert WorkerHost.objects.get(pk="c").dead_at is None
+
+
+def test_threads_of_a_former_name_are_adopted(hosts: Hosts, ada: User) -> None:
+    with hosts.on(""):
+        run = start_run(ada)  # before there were hosts
+    before = Thread.objects.get(pk=run.thread_id).host
+    a = join(hosts, "a")
+    assert not claim(run, a)
+    with hosts.on("a"):
+        assert adopt_threads(before) == 1
+        with pytest.raises(Conflict, match="host of its own"):
+            adopt_threads("a")
+    assert claim(run, a)
+
+
+def test_shared_workspaces_must_be_shared(hosts: Hosts, ada: User, tmp_path: Path) -> None:
+    def on(name: str, directory: Path) -> Member:
+        with hosts.on(name, SHARED_WORKSPACES=True, DATA_DIR=directory):
+            return join_host()
+
+    (tmp_path / "1").mkdir()
+    a = on("a", tmp_path / "1")
+    with pytest.raises(HostRefused, match="not the same"):
+        on("b", tmp_path / "2")
+    assert not WorkerHost.objects.filter(pk="b").exists()
+    b = on("b", tmp_path / "1")
+    with pytest.raises(HostRefused, match="VEL_SHARED_WORKSPACES"):
+        join(hosts, "c")
+    run = new_run(hosts, ada)
+    with hosts.on("a", SHARED_WORKSPACES=True, DATA_DIR=tmp_path / "1"):
+        assert claim(run, a)
+        RunClock.objects.update(lease_until=0)
+        assert claim(run, b)
+    assert Thread.objects.get(pk=run.thread_id).host == ""

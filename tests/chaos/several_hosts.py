@@ -1,0 +1,129 @@
+"""Two hosts with directories of their own, one database and one storage, and runs on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.db import connection
+
+from agents.models import Run, RunClock, Thread, WorkerHost
+from agents.models.database_clock import database_now
+from agents.services.hosts import declare_dead
+from tests.agents.transition_guard import guarded_transitions
+from tests.chaos.storm import Storm, approver, canceller, people
+from tests.chaos.story import ASKS, play
+from tests.chaos.watching import Watchers
+from tests.support.cluster import Cluster, database_url
+from tests.support.hosts import Hosts
+from tests.support.messages_api import MessagesServer
+from tests.support.network import Network
+from tests.support.runs import make_agent, make_user, wait_until
+
+NAMES = ("a", "b")
+
+
+@dataclass
+class SeveralHosts:
+    storm: Storm
+    clusters: dict[str, Cluster]
+    hosts: Hosts
+    lease: float
+    network: Network | None
+
+    def held_by(self, name: str) -> list[str]:
+        return list(Thread.objects.filter(host=name).values_list("pk", flat=True))
+
+    def driven_on(self, name: str) -> int:
+        clocks = RunClock.objects.filter(run__status="running", run__thread__host=name)
+        return clocks.exclude(lease_holder="").count()
+
+    def wait_until_both_drive(self) -> None:
+        wait_until(lambda: all(self.driven_on(name) for name in NAMES), "runs on both hosts")
+
+    def let_die(self, name: str) -> int:
+        """Wait until its leases have ended, then say that it is dead; how many threads moved."""
+
+        def is_silent() -> bool:
+            seen = WorkerHost.objects.values_list("seen_at", flat=True).get(pk=name)
+            return database_now() - seen > self.lease
+
+        wait_until(is_silent, f"the silence of {name}")
+        return declare_dead(name)
+
+    def check(self) -> None:
+        """As of one host, with the files where each thread is now."""
+        base = self.storm.directory / "workspaces"
+        base.mkdir(exist_ok=True)
+        for thread in Thread.objects.exclude(host=""):
+            place = self.hosts.data(thread.host) / "workspaces" / thread.pk
+            link = base / thread.pk
+            link.unlink(missing_ok=True)
+            link.symlink_to(place)
+        print(*self.storm.server.violations, sep="\n")
+        self.storm.check()
+        for run_id in self.storm.names:
+            run = Run.objects.get(pk=run_id)
+            assert run.error_code == ""
+
+
+@contextmanager
+def two_hosts(
+    directory: Path, *, seed: int, lease: float, cut: bool = False
+) -> Iterator[SeveralHosts]:
+    """`cut`: the host `a` is in a network namespace that can be unplugged."""
+    if connection.vendor != "postgresql":
+        pytest.skip("several hosts need PostgreSQL: `make test-postgres` runs these")
+    print(f"seed {seed}")
+    hosts = Hosts(directory)
+    user = make_user()
+    with ExitStack() as stack:
+        stack.enter_context(hosts.on("web", LEASE_SECONDS=lease, HOST_BEAT_SECONDS=lease))
+        stack.enter_context(guarded_transitions())
+        server = stack.enter_context(MessagesServer(play))
+        watchers = stack.enter_context(Watchers())
+        network = stack.enter_context(Network()) if cut else None
+        clusters = {}
+        for name in NAMES:
+            where = {"ANTHROPIC_BASE_URL": server.url}
+            inside: list[str] = []
+            if network is not None and name == "a":
+                inside = network.inside
+                model = stack.enter_context(network.forward(urlsplit(server.url).port or 0))
+                url = urlsplit(database_url())
+                socket = f"{parse_qs(url.query)['host'][0]}/.s.PGSQL.5432"
+                port = stack.enter_context(network.forward(socket))
+                where = {
+                    "ANTHROPIC_BASE_URL": f"http://{network.address}:{model}",
+                    "DATABASE_URL": f"postgresql://{url.username}@{network.address}:{port}"
+                    f"{url.path}",
+                }
+            data = hosts.data(name)
+            data.mkdir(mode=0o711)
+            clusters[name] = stack.enter_context(
+                Cluster(
+                    data,
+                    workers=1,
+                    inside=inside,
+                    VEL_HOST=name,
+                    VEL_STORAGE_URL=f"file://{directory}/storage",
+                    VEL_TEST_LEASE=str(lease),
+                    VEL_TEST_RUNS_PER_WORKER="8",
+                    ANTHROPIC_API_KEY="test-key",
+                    **where,
+                )
+            )
+        make_agent(
+            user,
+            provider="anthropic",
+            model="claude-sonnet-5-5",
+            sandbox=True,
+            interrupt_on=ASKS,
+        )
+        storm = Storm(directory, clusters["a"], server, watchers, user, seed)
+        stack.enter_context(people(storm, approver, canceller))
+        yield SeveralHosts(storm, clusters, hosts, lease, network)

@@ -1,0 +1,99 @@
+"""Hosts that die, come back, are cut off or drained while both have runs under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from agents.models import Run, RunEvent, ToolCall, WorkerHost
+from agents.services.hosts import host_states, set_draining
+from tests.chaos.several_hosts import SeveralHosts, two_hosts
+from tests.chaos.storm import leftover_sandboxes
+from tests.chaos.test_worker_death import any_seed
+from tests.support import network
+from tests.support.runs import wait_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.timeout(300),
+]
+
+LEASE = 6.0
+
+
+def die(running: SeveralHosts) -> None:
+    """As when the plug of a machine is pulled; then it comes back with its old files."""
+    running.wait_until_both_drive()
+    running.storm.wait_for_progress()
+    running.storm.pause()
+    running.clusters["a"].kill_tree()
+    print(f"{running.let_die('a')} threads moved")
+    running.clusters["a"].start()
+
+
+def test_all_runs_end_right_when_a_host_dies_and_comes_back(directory: Path) -> None:
+    with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
+        running.storm.start_runs(8)
+        die(running)
+        running.storm.wait_for_all()
+        running.check()
+        print(running.storm.summary())
+        assert WorkerHost.objects.get(pk="a").incarnation == 2
+
+
+@pytest.mark.storm
+@pytest.mark.timeout(1800)
+def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> None:
+    with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
+        running.storm.start_runs(50)
+        die(running)
+        running.storm.wait_for_all()
+        running.check()
+        print(running.storm.summary())
+
+
+def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path) -> None:
+    with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
+        running.storm.start_runs(6)
+        running.wait_until_both_drive()
+        running.storm.wait_for_progress()
+        set_draining("a", True)
+        wait_until(lambda: not running.held_by("a"), "its threads to leave")
+        assert {row.name: row.state for row in host_states()}["a"] == "drained"
+        assert running.clusters["a"].terminate()
+        running.storm.wait_for_all()
+        running.check()
+        # Each step came to its end before its run left.
+        assert not ToolCall.objects.filter(status="interrupted").exists()
+        assert not RunEvent.objects.filter(type="run.resumed", data__contains="lost").exists()
+
+
+def test_a_host_that_is_cut_off_doubles_nothing(directory: Path) -> None:
+    if connection.vendor == "postgresql" and (reason := network.missing()):
+        pytest.skip(reason)
+    with two_hosts(directory, seed=any_seed(), lease=LEASE, cut=True) as running:
+        running.storm.start_runs(8)
+        running.wait_until_both_drive()
+        running.storm.wait_for_progress()
+        assert running.network is not None
+        mine = set(running.storm.names)
+        held = set(running.held_by("a"))
+        running.network.unplug()
+        running.let_die("a")
+        # It has been silent for a lease: by now it has stopped what it had begun.
+        runs = Run.objects.filter(thread__in=held, pk__in=mine).values_list("pk", flat=True)
+        assert sandboxes_of(running, set(runs)) == []
+        running.network.plug()
+        running.storm.wait_for_all()
+        wait_until(lambda: WorkerHost.objects.get(pk="a").dead_at is None, "the return of the host")
+        running.check()
+        print(running.storm.summary())
+
+
+def sandboxes_of(running: SeveralHosts, run_ids: set[str]) -> list[str]:
+    """Those of the runs that nobody has taken over yet."""
+    taken = Run.objects.filter(pk__in=run_ids).exclude(thread__host="")
+    return leftover_sandboxes(run_ids - set(taken.values_list("pk", flat=True)))

@@ -1,0 +1,60 @@
+"""Several hosts in one process: the settings of one after the other, with its own directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import storages
+from django.test import override_settings
+
+from agents.models import Thread, WorkerHost
+from agents.models.database_clock import database_now
+
+LEASE = 20.0
+
+
+class Hosts:
+    """Hosts below `directory`, with a storage in common there, or the one of `backend`."""
+
+    def __init__(self, directory: Path, backend: dict[str, Any] | None = None) -> None:
+        self.directory = directory
+        where = {"location": str(directory / "storage")}
+        local = "django.core.files.storage.FileSystemStorage"
+        self.storage = backend or {"BACKEND": local, "OPTIONS": where}
+
+    def data(self, name: str) -> Path:
+        return self.directory / name
+
+    @contextmanager
+    def on(self, name: str, **more: Any) -> Iterator[Path]:
+        """Everything happens on this host. Yields its data directory."""
+        directory = self.data(name)
+        directory.mkdir(mode=0o711, exist_ok=True)
+        vel = {
+            **settings.VEL,
+            "HOST": name,
+            "DATA_DIR": directory,
+            "HOST_BEAT_SECONDS": 0.1,
+            "LEASE_SECONDS": LEASE,
+            "HEARTBEAT_SECONDS": LEASE / 6,
+            **more,
+        }
+        stores = {**settings.STORAGES, "vel": self.storage}
+        with override_settings(VEL=vel, STORAGES=stores):
+            yield directory
+
+    def workspace(self, name: str, thread: Thread, area: str = "workspace") -> Path:
+        return self.data(name) / "workspaces" / thread.pk / area
+
+
+def make_silent(name: str, seconds: float = 1_000.0) -> None:
+    """As if the host had given no sign of life for so long."""
+    WorkerHost.objects.filter(name=name).update(seen_at=database_now() - seconds)
+
+
+def stored() -> Any:
+    return storages["vel"]

@@ -1,0 +1,119 @@
+"""A network namespace with one cable to this machine, which a test can unplug. For root only.
+
+with Network("a") as network, network.forward(port_or_socket) as port:
+    Cluster(..., prefix=network.inside)   # reaches this machine as network.address:port
+    network.unplug()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+NUMBERS = iter(range(1, 200))
+
+
+def missing() -> str:
+    """Why there can be no namespace here; empty if there can."""
+    if os.geteuid() != 0:
+        return "only root makes network namespaces"
+    if shutil.which("ip") is None:
+        return "the command ip is not installed: apt-get install iproute2"
+    trial = f"vel-{os.getpid()}-try"
+    if subprocess.run(["ip", "netns", "add", trial], capture_output=True, check=False).returncode:
+        return "this container may not make network namespaces"
+    _ip("netns", "del", trial)
+    return ""
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+class Network:
+    """A context manager. What has been started inside must be gone before its end."""
+
+    def __init__(self) -> None:
+        number = next(NUMBERS)
+        self.name = f"vel-{os.getpid()}-{number}"
+        # At most 15 characters.
+        self._outer, self._inner = (f"v{end}{os.getpid()}x{number}" for end in "oi")
+        base = f"10.213.{os.getpid() % 250}"
+        self.address = f"{base}.{4 * number % 252 + 1}"
+        """This machine, as the inside sees it."""
+        self._there = f"{base}.{4 * number % 252 + 2}"
+        self.inside = ["ip", "netns", "exec", self.name]
+
+    def __enter__(self) -> Network:
+        _ip("netns", "add", self.name)
+        try:
+            _ip("link", "add", self._outer, "type", "veth", "peer", "name", self._inner,
+                "netns", self.name)  # fmt: skip
+            _ip("addr", "add", f"{self.address}/30", "dev", self._outer)
+            _ip("link", "set", self._outer, "up")
+            _ip("-n", self.name, "addr", "add", f"{self._there}/30", "dev", self._inner)
+            _ip("-n", self.name, "link", "set", "lo", "up")
+            _ip("-n", self.name, "link", "set", self._inner, "up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _ip("netns", "del", self.name)  # the cable goes with it
+
+    def unplug(self) -> None:
+        """Nothing passes, and nobody is told."""
+        _ip("link", "set", self._outer, "down")
+
+    def plug(self) -> None:
+        _ip("link", "set", self._outer, "up")
+
+    @contextmanager
+    def forward(self, target: int | str) -> Iterator[int]:
+        """A port on `address` that leads to a port of the loopback, or to a Unix socket."""
+        ready: list[int] = []
+        ends: list[Callable[[], object]] = []
+        begun = threading.Event()
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            try:
+                while data := await source.read(65_536):
+                    sink.write(data)
+                    await sink.drain()
+            except OSError:
+                pass  # either end is gone: so is the other
+            finally:
+                sink.close()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if isinstance(target, int):
+                far = await asyncio.open_connection("127.0.0.1", target)
+            else:
+                far = await asyncio.open_unix_connection(target)
+            await asyncio.gather(pump(reader, far[1]), pump(far[0], writer))
+
+        async def main() -> None:
+            server = await asyncio.start_server(serve, self.address, 0)
+            ready.append(server.sockets[0].getsockname()[1])
+            ended = asyncio.Event()
+            ends.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
+            begun.set()
+            await ended.wait()
+            server.close()
+            # What is still connected is cut off: `asyncio.run` cancels it.
+
+        thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+        thread.start()
+        assert begun.wait(10)
+        try:
+            yield ready[0]
+        finally:
+            ends[0]()
+            thread.join(10)
