@@ -73,9 +73,9 @@ class SeveralHosts:
 
 @contextmanager
 def two_hosts(
-    directory: Path, *, seed: int, lease: float, cut: bool = False
+    directory: Path, *, seed: int, lease: float, at_once: int = 4, cut: bool = False
 ) -> Iterator[SeveralHosts]:
-    """`cut`: the host `a` is in a network namespace that can be unplugged."""
+    """`at_once`: runs that a host drives. `cut`: the host `a` has a network that is unplugged."""
     if connection.vendor != "postgresql":
         pytest.skip("several hosts need PostgreSQL: `make test-postgres` runs these")
     print(f"seed {seed}")
@@ -112,7 +112,7 @@ def two_hosts(
                     VEL_HOST=name,
                     VEL_STORAGE_URL=f"file://{directory}/storage",
                     VEL_TEST_LEASE=str(lease),
-                    VEL_TEST_RUNS_PER_WORKER="8",
+                    VEL_TEST_RUNS_PER_WORKER=str(at_once),
                     ANTHROPIC_API_KEY="test-key",
                     **where,
                 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from agents.models import Run, RunEvent, ToolCall, WorkerHost
+from agents.models import Run, RunClock, RunEvent, ToolCall, WorkerHost
 from agents.services.hosts import host_states, set_draining
 from tests.chaos.several_hosts import SeveralHosts, two_hosts
 from tests.chaos.storm import leftover_sandboxes
@@ -27,8 +27,9 @@ LEASE = 6.0
 def die(running: SeveralHosts) -> None:
     """As when the plug of a machine is pulled; then it comes back with its old files."""
     running.wait_until_both_drive()
-    running.storm.wait_for_progress()
-    running.storm.pause()
+    far = RunClock.objects.filter(run__thread__host="a", run__status="running", turn__gte=2)
+    wait_until(far.exists, "a run on the host a that is in the middle of its work")
+    running.storm.pause(0.0, 0.3)
     running.clusters["a"].kill_tree()
     print(f"{running.let_die('a')} threads moved")
     running.clusters["a"].start()
@@ -47,12 +48,15 @@ def test_all_runs_end_right_when_a_host_dies_and_comes_back(directory: Path) -> 
 @pytest.mark.storm
 @pytest.mark.timeout(1800)
 def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> None:
-    with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
+    with two_hosts(directory, seed=any_seed(), lease=LEASE, at_once=25) as running:
         running.storm.start_runs(50)
         die(running)
         running.storm.wait_for_all()
         running.check()
         print(running.storm.summary())
+        lost = RunEvent.objects.filter(type="run.resumed", data__contains="its worker was lost")
+        print(f"{lost.count()} times a run was taken from the dead host")
+        assert lost.exists()
 
 
 def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path) -> None:

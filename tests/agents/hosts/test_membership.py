@@ -84,16 +84,17 @@ def test_who_was_declared_dead_claims_and_pins_nothing(hosts: Hosts, ada: User) 
 def test_a_thread_has_one_host_whoever_is_faster(hosts: Hosts, ada: User) -> None:
     members = [join(hosts, "a"), join(hosts, "b")]
     for _ in range(10):
-        run = new_run(hosts, ada)
-        [winner] = race(run, members)
+        run, below = new_run(hosts, ada), new_run(hosts, ada)
+        Thread.objects.filter(pk=below.thread_id).update(root=run.thread)
+        [winner] = race([run, below], members)
         assert Thread.objects.get(pk=run.thread_id).host == winner
 
 
-def race(run: Run, members: list[Member]) -> list[str]:
-    """Let all claim the run in one moment; who has it."""
+def race(runs: list[Run], members: list[Member]) -> list[str]:
+    """Let each claim a run of one family in one moment; who has one."""
     barrier, won = threading.Barrier(len(members)), list[str]()
 
-    def compete(member: Member) -> None:
+    def compete(run: Run, member: Member) -> None:
         barrier.wait()
         try:
             if claim(run, member):
@@ -101,7 +102,9 @@ def race(run: Run, members: list[Member]) -> list[str]:
         finally:
             connection.close()
 
-    racers = [threading.Thread(target=compete, args=(member,)) for member in members]
+    racers = [
+        threading.Thread(target=compete, args=pair) for pair in zip(runs, members, strict=True)
+    ]
     for racer in racers:
         racer.start()
     for racer in racers:
