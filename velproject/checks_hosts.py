@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 
 from agents.conf import vel_settings
 
@@ -17,7 +18,10 @@ _LOCAL = "django.core.files.storage.FileSystemStorage"
 @register(Tags.compatibility)
 def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A named host has a database that others reach, and a storage for what it must not lose."""
-    vel = vel_settings()
+    try:
+        vel = vel_settings()
+    except ImproperlyConfigured:
+        return []  # said by the check of the settings
     found: list[CheckMessage] = []
     if not vel.HOST:
         if vel.SHARED_WORKSPACES or vel.HOST_DEAD_AFTER:

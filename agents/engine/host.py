@@ -22,7 +22,6 @@ from typing import TypeVar
 from django.db import DatabaseError, connection
 
 from agents.conf import vel_settings
-from agents.engine.beat import Beat
 from agents.engine.courier import Courier
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher, DeltaStream
@@ -32,22 +31,18 @@ from agents.engine.finish import fail_run
 from agents.engine.handle import RunHandle
 from agents.engine.heartbeat import Heartbeat
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, orphaned_runs, writer_of
-from agents.engine.lifecycle import EndTeller
+from agents.engine.lease import hand_back, writer_of
 from agents.engine.membership import Membership
 from agents.engine.pruner import Pruner
-from agents.engine.watching import count_found, flush_spans
+from agents.engine.sweeper import Sweeper
+from agents.engine.watching import flush_spans
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
-from agents.services.approval_expiry import expire_approval
-from agents.services.budget_answers import wake_for_window
 from agents.services.host_membership import HostRefused, refuse_nameless
 from agents.services.model_servers import settings_of
-from agents.services.notifications import due_targets
 from agents.services.placement import Member
-from agents.services.schedule_firing import fire_due
-from agents.services.wake import drive_here, wake_due
+from agents.services.wake import drive_here
 
 logger = logging.getLogger(__name__)
 
@@ -55,10 +50,6 @@ T = TypeVar("T")
 
 TOOL_THREADS = 64
 """Blocking tool calls that run at once in a process; more wait for a thread."""
-QUEUE_SWEEP_SECONDS = 1.0
-SWEEP_SHARE = 4
-"""One look fills the fourth part of the room at most, so that several processes share what waits.
-Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
 
 
 def own_executor() -> str:
@@ -95,7 +86,6 @@ class Host:
         self.membership: Membership | None = None
         self._refusal: HostRefused | None = None
         self._draining = False
-        self._turned_away = False
         self._grace = 10.0
         # Not a daemon: the process lives until its runs have been handed back.
         self._thread = threading.Thread(target=self._run, name="vel-engine")
@@ -118,7 +108,7 @@ class Host:
     def submit(self, run_id: str) -> None:
         """Drive a run if it is to be had. Returns at once."""
         if not self._stopped.is_set():
-            self._loop.call_soon_threadsafe(self._take, run_id)
+            self._loop.call_soon_threadsafe(self.take, run_id)
 
     def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Run a function of rows in a transaction, after what was asked for before it."""
@@ -205,14 +195,11 @@ class Host:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._drain = asyncio.Event()
-        self._look = asyncio.Event()
         self.database = Database(self._loop)
         self._flusher = DeltaFlusher(self._loop, self.database, self._lost)
         self.heartbeat = Heartbeat(self._loop)
         self.heartbeat.start()
-        ends = EndTeller(self.database)
-        self._beat = Beat(self.database, self.name, self.capacity, lambda: len(self._tasks))
-        sweeper = self._loop.create_task(self._sweep(ends))
+        self._sweeper = Sweeper(self)
         await self._find_its_host()
         self._ready.set()
         try:
@@ -221,14 +208,11 @@ class Host:
             self._draining = True
             self.courier.close()
             self.pruner.close()
-            sweeper.cancel()
+            self._sweeper.begin_to_close()
             await self._hand_all_back()
-            await asyncio.gather(sweeper, return_exceptions=True)
+            await self._sweeper.close()
             if self.membership is not None:
                 await self.membership.close()
-            await ends.close()
-            if self.executor == POOL:
-                await self._beat.close()
             for provider in self._providers.values():
                 await provider.close()
             self._stopped.set()
@@ -261,12 +245,13 @@ class Host:
             except TimeoutError:
                 continue
 
-    def _take(self, run_id: str) -> None:
-        if self._draining or not self._may_claim():
+    def take(self, run_id: str) -> None:
+        """Drive a run if there is room."""
+        if self._draining or not self.may_claim():
             return
         if run_id in self._tasks or len(self._tasks) >= self.capacity:
             # A run that is woken in the moment of its parking is still in `_tasks`.
-            self._turned_away = True
+            self._sweeper.turn_away()
             return
         handle = self._handles[run_id] = RunHandle(run_id)
         task = self._tasks[run_id] = self._loop.create_task(
@@ -274,7 +259,7 @@ class Host:
         )
         task.add_done_callback(lambda _: self._let_go(run_id))
 
-    def _may_claim(self) -> bool:
+    def may_claim(self) -> bool:
         """Whether the host, if it is one of several, lives and is not drained."""
         if self.membership is None:
             return self._refusal is None
@@ -287,7 +272,8 @@ class Host:
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
-    async def _look_after_host(self) -> None:
+    async def look_after_membership(self) -> None:
+        """Say that the host lives, and learn whether it is drained or was declared dead."""
         if self.membership is None:
             return
         await self.membership.look(self._stop_all)
@@ -300,8 +286,8 @@ class Host:
         handle = self._handles.pop(run_id)
         del self._tasks[run_id]
         self.heartbeat.forget(handle)
-        if self._turned_away and handle.fence:  # it was driven here, so there is room now
-            self._look.set()
+        if handle.fence:  # it was driven here, so there is room now
+            self._sweeper.has_room()
 
     def _lost(self, writer: Writer) -> None:
         handle = self._handles.get(writer.run_id)
@@ -319,72 +305,3 @@ class Host:
             handle.stop(StopReason.DRAIN)
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
-
-    async def _sweep(self, ends: EndTeller) -> None:
-        """Find runs that nobody drives: queued ones every second, lost ones by their lease.
-
-        A process that was full looks as soon as it has room: its tasks went without a run.
-        """
-        while True:
-            try:
-                async with asyncio.timeout(QUEUE_SWEEP_SECONDS):
-                    await self._look.wait()
-            except TimeoutError:
-                pass  # the usual look
-            self._look.clear()
-            await self._look_after_host()
-            if self.executor == POOL:
-                await self._beat.look()
-            await self._expire()
-            await self._wake()
-            await self._notify()
-            ends.look()
-            if self.executor == POOL:
-                self.pruner.look()
-            room = self.capacity - len(self._tasks)
-            if room <= 0 or not self._may_claim():
-                continue
-            share = -(-room // SWEEP_SHARE)
-            try:
-                found = await self.database.run(orphaned_runs, self.executor, share, self.member)
-                self._turned_away = self._turned_away and len(found) == share
-                count_found(len(found))
-                for run_id in found:
-                    self._take(run_id)
-            except DatabaseError as error:
-                logger.warning("looking for runs failed: %s", error)
-                self.database_failed(error)
-
-    async def _expire(self) -> None:
-        """Reject what has waited for a person beyond its time, each in its own transaction."""
-        try:
-            while await self.database.run(expire_approval):
-                pass
-        except DatabaseError as error:
-            logger.warning("looking for requests that have expired failed: %s", error)
-            self.database_failed(error)
-
-    async def _wake(self) -> None:
-        """Let parked runs go on whose time has come."""
-        try:
-            for wake in (wake_due, wake_for_window):
-                while await self.database.run(wake):
-                    pass
-        except DatabaseError as error:
-            logger.warning("looking for runs to wake failed: %s", error)
-            self.database_failed(error)
-
-    async def _notify(self) -> None:
-        """Let schedules begin their runs, and let what is due be sent.
-
-        A host of one command does neither: it ends with its run.
-        """
-        if self.executor != POOL:
-            return
-        try:
-            while await self.database.run(fire_due):
-                pass
-            self.courier.send_to(await self.database.run(due_targets))
-        except DatabaseError as error:
-            logger.warning("looking for what is due failed: %s", error)
-            self.database_failed(error)

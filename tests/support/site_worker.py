@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agents.engine import host
+from agents.engine import host, sweeper
 from tests.support.site import ROOT, Site
 
 _WORKER = "import django; django.setup(); from tests.support.site_worker import main; main()"
@@ -16,7 +16,7 @@ LOOK_SECONDS = 0.05
 
 
 def main() -> None:
-    host.QUEUE_SWEEP_SECONDS = LOOK_SECONDS
+    sweeper.QUEUE_SWEEP_SECONDS = LOOK_SECONDS
     worker = host.Host()
     worker.start()
     print("ready", flush=True)

@@ -49,7 +49,7 @@ def test_hooks_are_told_of_each_point_outside_of_transactions(tmp_path: Path) ->
     with registered(hooks=("Watch",)):
         run = drive_to_end(play(tmp_path, [LOOK, DONE]))
     assert run.status == "completed"
-    usage = ["cache_read", "cache_write", "input", "output"]
+    usage = ["cache_read", "cache_write", "input", "output", "reasoning"]
     assert seen == [
         ("run_started", run.id, False),
         ("before_model_call", 1),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.engine import host as engine_host
+from agents.engine import sweeper
 from agents.engine.journal_rows import Writer
 from agents.models import POOL, RunClock
 from tests.support.runs import (
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_full_process_takes_the_next_run_as_soon_as_it_has_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine_host, "QUEUE_SWEEP_SECONDS", 3600)
+    monkeypatch.setattr(sweeper, "QUEUE_SWEEP_SECONDS", 3600)
     user = make_user()
     make_agent(user)
     runs = [start_run(user) for _ in range(4)]

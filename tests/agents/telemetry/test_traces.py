@@ -84,8 +84,8 @@ def write(path: str, content: str = "x") -> dict[str, Any]:
 
 _WORKER = """
 import django; django.setup()
-from agents.engine import host
-host.QUEUE_SWEEP_SECONDS = 0.05
+from agents.engine import host, sweeper
+sweeper.QUEUE_SWEEP_SECONDS = 0.05
 host.Host().start()
 """
 
