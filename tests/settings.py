@@ -15,10 +15,16 @@ def _remove(directory: Path, maker: int) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-# The first process makes the directory; its pytest workers and what tests start inherit it.
+# The first process makes a directory, and each of its pytest workers one in it, so that a test may
+# look whether anything was left. What tests start inherits theirs.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 if "VEL_DATA_DIR" not in os.environ:
     os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(prefix="vel-tests-", dir="/var/tmp")
+    os.environ["VEL_TEST_DATA_OF"] = _worker
     atexit.register(_remove, Path(os.environ["VEL_DATA_DIR"]), os.getpid())
+elif os.environ.get("VEL_TEST_DATA_OF", _worker) != _worker:
+    os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(dir=os.environ["VEL_DATA_DIR"])
+    os.environ["VEL_TEST_DATA_OF"] = _worker
 _data = Path(os.environ["VEL_DATA_DIR"])
 _data.chmod(0o711)
 os.environ.setdefault(
@@ -48,6 +54,7 @@ for _name in (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ):
     os.environ.pop(_name, None)
+os.environ["VEL_SCRIPTS_DIR"] = "/"  # scripts lie where a test puts them
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")
 
 from velproject.settings import *  # noqa: E402, F403
@@ -60,7 +67,6 @@ VEL = {
     "API_USER_REQUESTS": 0,
     "API_TOKEN_REQUESTS": 0,
     "API_FAILED_SIGN_INS": 0,
-    "SCRIPTS_DIR": "/",
 }
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
 from agents.mcp.definitions import read_listing
-from agents.models import AuditEntry, Door, McpServer, Run, Schedule
+from agents.models import AuditEntry, Door, McpServer, Run, Schedule, Thread
 from agents.services.credentials import save_slack_token
 from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import store_listing
@@ -235,6 +235,11 @@ def _delete_schedule(world: World) -> Sent:
     return _schedule(world), None, "schedule.deleted"
 
 
+def _erase_thread(world: World) -> Sent:
+    thread = Thread.objects.create(owner=world.root, agent=world.agent)
+    return {"thread_id": thread.pk}, None, "thread.erased"
+
+
 def _run_schedule(world: World) -> Sent:
     return _schedule(world), {}, "schedule.run"
 
@@ -289,6 +294,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("hooks", "post"): _make_hook,
     ("hook", "patch"): _change_hook,
     ("hook", "delete"): _delete_hook,
+    ("thread", "delete"): _erase_thread,
     ("hook-rotate", "post"): _rotate_hook,
 }
 ELSEWHERE = {

@@ -63,6 +63,8 @@ def test_a_message_becomes_a_queued_run() -> None:
         "cost": "0.000000",
         "output": None,
         "structured_output": None,
+        "source": "api",
+        "started_by": {"kind": "person", "id": None, "name": None},
     }
     assert (run.owner, run.source) == (ann, "api")
     assert run.messages.get().text == "Write a poem"

@@ -26,7 +26,10 @@ NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time z
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    with reachable_directory() as directory, override_settings(VEL={"DATA_DIR": directory}):
+    with (
+        reachable_directory() as directory,
+        override_settings(VEL={"DATA_DIR": directory, "SCRIPTS_DIR": Path("/")}),
+    ):
         yield directory
 
 

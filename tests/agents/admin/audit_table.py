@@ -1,0 +1,262 @@
+"""What can be done in the admin, and the entry of the audit log that each must leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+
+from agents.models import (
+    Agent,
+    Budget,
+    DatabaseConnection,
+    Hook,
+    McpServer,
+    NotificationTarget,
+    Schedule,
+    Thread,
+)
+from agents.secret_text import SecretText
+from agents.services.mcp_servers import save_server
+from agents.services.tokens import create_token
+from agents.states import RunStatus
+from tests.agents.admin import rows
+from tests.agents.admin.pages import act
+from tests.agents.admin.test_agents import form
+from tests.agents.admin.test_mcp_servers import form as server_form
+from tests.agents.admin.test_triggers import typed
+from tests.agents.api.hook_rows import make_hook
+from tests.agents.services.schedule_rows import make_schedule
+
+SECRET = "postgresql://me:hunter2@192.0.2.1/x"
+TARGET = {"kind": "webhook", "address": "https://example.org/hook/s3cret", "is_active": "on"}
+BUDGET = {"period": "day", "max_tokens": 5}
+OTHERS = {
+    "django_q.Schedule": "django-q2's own",
+    "django_q.Success": "django-q2's own",
+    "django_q.Failure": "django-q2's own",
+    "django_q.OrmQ": "django-q2's own",
+    "agents.Credential add": "tests/agents/slack",
+    "agents.Credential delete": "tests/agents/slack",
+    "agents.Agent export_selected": "changes nothing",
+    "agents.ApprovalRequest approve_selected": "the service of the API, tested there",
+    "agents.ApprovalRequest reject_selected": "the service of the API, tested there",
+    "agents.DatabaseConnection test_selected": "changes nothing",
+    "agents.ApprovalGrant revoke_selected": "the service of the API, tested there",
+    "agents.NotificationTarget send_test_message": "changes nothing",
+    "agents.Notification try_again": "sends once more what was to be sent",
+}
+
+
+def _add(model: str, **data: Any) -> Any:
+    return lambda client: client.post(reverse(f"admin:{model}_add"), data)
+
+
+def _change(row: Any, **data: Any) -> Any:
+    def send(client: Client) -> Any:
+        made = row()
+        label = made._meta.label_lower.replace(".", "_")
+        return client.post(reverse(f"admin:{label}_change", args=[made.pk]), data)
+
+    return send
+
+
+def _add_for_agent(model: str, **data: Any) -> Any:
+    return lambda client: _add(model, agent=rows.agent().pk, **data)(client)
+
+
+def _change_of_agent(row: Any, **data: Any) -> Any:
+    """Of a row whose agent has to be sent with the other fields."""
+
+    def send(client: Client) -> Any:
+        made = row()
+        return _change(lambda: made, agent=made.agent_id, **data)(client)
+
+    return send
+
+
+def _delete(row: Any) -> Any:
+    def send(client: Client) -> Any:
+        made = row()
+        label = made._meta.label_lower.replace(".", "_")
+        return client.post(reverse(f"admin:{label}_delete", args=[made.pk]), {"post": "yes"})
+
+    return send
+
+
+def _act(action: str, row: Any, **more: Any) -> Any:
+    return lambda client: act(client, action, row(), **more)
+
+
+def _agent() -> Agent:
+    return rows.agent("helper", name="Helper")
+
+
+def _inactive() -> Agent:
+    return rows.agent("helper", name="Helper", is_active=False)
+
+
+def _budget() -> Budget:
+    return Budget.objects.create(agent=rows.agent(), period="day", max_tokens=9)
+
+
+def _database() -> DatabaseConnection:
+    return DatabaseConnection.objects.create(name="shop", url=SecretText.seal(SECRET))
+
+
+def _target() -> NotificationTarget:
+    return NotificationTarget.objects.create(kind="webhook", address=TARGET["address"], secret="x")
+
+
+def _failed() -> Any:
+    return rows.put(rows.run(rows.user()), RunStatus.FAILED)
+
+
+def _schedule(**fields: Any) -> Schedule:
+    return make_schedule(rows.user(), agent=rows.agent(), **fields)
+
+
+def _hook(**fields: Any) -> Hook:
+    return make_hook(rows.user(), agent=rows.agent(), **fields)[0]
+
+
+def _owned_by_root(model: str, **data: Any) -> Any:
+    """Superusers say whose it is."""
+
+    def send(client: Client) -> Any:
+        owner = User.objects.get(username="root").pk
+        return _add_for_agent(model, owner=owner, **data)(client)
+
+    return send
+
+
+def _server() -> McpServer:
+    return save_server(McpServer(slug="git", command="mcp-server-git"), by=rows.superuser("eve"))
+
+
+def _ended_thread() -> Thread:
+    return rows.put(rows.run(rows.user()), RunStatus.COMPLETED).thread
+
+
+def user_form(**more: Any) -> dict[str, Any]:
+    joined = {"date_joined_0": "2026-01-01", "date_joined_1": "00:00:00"}
+    return {"username": "ada", "is_active": "on", **joined, **more}
+
+
+HOOK = {
+    "name": "Issues",
+    "message": "{{ body.a }}",
+    "signing": "standard",
+    "thread_policy": "new",
+    "per_minute": "5",
+    "is_enabled": "on",
+}
+
+DATABASE = {
+    "name": "shop",
+    "new_url": SECRET,
+    "statement_seconds": 30,
+    "max_rows": 10,
+    "max_bytes": 10_000,
+    "hidden_columns": "",
+}
+
+DONE: dict[str, tuple[Any, str]] = {
+    "agents.Agent add": (_add("agents_agent", **form()), "agent.created"),
+    "agents.Agent change": (_change(_agent, **form(max_turns=3)), "agent.changed"),
+    "agents.Agent delete": (_delete(_agent), "agent.deleted"),
+    "agents.Agent duplicate_selected": (_act("duplicate_selected", _agent), "agent.created"),
+    "agents.Agent activate_selected": (
+        _act("activate_selected", _inactive, confirmed="activate_selected"),
+        "agent.changed",
+    ),
+    "agents.Agent deactivate_selected": (
+        _act("deactivate_selected", _agent, confirmed="deactivate_selected"),
+        "agent.changed",
+    ),
+    "agents.Budget add": (_add_for_agent("agents_budget", **BUDGET), "budget.created"),
+    "agents.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
+    "agents.Budget delete": (_delete(_budget), "budget.removed"),
+    "agents.DatabaseConnection add": (
+        _add("agents_databaseconnection", **DATABASE),
+        "database.created",
+    ),
+    "agents.DatabaseConnection change": (_change(_database, **DATABASE), "database.changed"),
+    "agents.DatabaseConnection delete": (_delete(_database), "database.removed"),
+    "agents.NotificationTarget add": (
+        _add("agents_notificationtarget", **TARGET),
+        "notification_target.created",
+    ),
+    "agents.NotificationTarget change": (
+        _change(_target, **{**TARGET, "is_active": ""}),
+        "notification_target.changed",
+    ),
+    "agents.NotificationTarget delete": (_delete(_target), "notification_target.removed"),
+    "agents.NotificationTarget make_new_secret": (
+        _act("make_new_secret", _target),
+        "notification_target.secret_renewed",
+    ),
+    "agents.Run cancel_selected": (
+        _act("cancel_selected", lambda: rows.run(rows.user()), confirmed="cancel_selected"),
+        "run.cancelled",
+    ),
+    "agents.Run resume_selected": (_act("resume_selected", _failed), "run.resumed"),
+    "agents.Schedule add": (_owned_by_root("agents_schedule", **typed()), "schedule.created"),
+    "agents.Schedule change": (
+        _change_of_agent(_schedule, **typed(cron="0 7 * * *")),
+        "schedule.changed",
+    ),
+    "agents.Schedule delete": (_delete(_schedule), "schedule.deleted"),
+    "agents.Schedule pause": (_act("pause", _schedule), "schedule.changed"),
+    "agents.Schedule go_on": (
+        _act("go_on", lambda: _schedule(is_enabled=False)),
+        "schedule.changed",
+    ),
+    "agents.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
+    "agents.Hook add": (_owned_by_root("agents_hook", **HOOK), "hook.created"),
+    "agents.Hook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
+    "agents.Hook delete": (_delete(_hook), "hook.deleted"),
+    "agents.Hook pause": (_act("pause", _hook), "hook.changed"),
+    "agents.Hook go_on": (_act("go_on", lambda: _hook(is_enabled=False)), "hook.changed"),
+    "agents.Hook new_secret": (_act("new_secret", _hook), "hook.rotated"),
+    "agents.McpServer add": (_add("agents_mcpserver", **server_form()), "mcp_server.created"),
+    "agents.McpServer change": (
+        _change(_server, **server_form(call_seconds="31")),
+        "mcp_server.changed",
+    ),
+    "agents.McpServer delete": (_delete(_server), "mcp_server.removed"),
+    "agents.Thread erase_selected": (
+        _act("erase_selected", _ended_thread, confirmed="erase_selected"),
+        "thread.erased",
+    ),
+    "agents.ApiToken add": (
+        lambda client: _add("agents_apitoken", user=rows.user().pk, scopes=["read"], days=1)(
+            client
+        ),
+        "token.created",
+    ),
+    "agents.ApiToken revoke_selected": (
+        _act("revoke_selected", lambda: create_token(rows.user())[0]),
+        "token.revoked",
+    ),
+    "auth.User add": (
+        _add(
+            "auth_user",
+            username="ada",
+            usable_password="true",
+            password1="a long enough one",
+            password2="a long enough one",
+        ),
+        "user.created",
+    ),
+    "auth.User change": (_change(rows.user, **user_form(is_staff="on")), "user.changed"),
+    "auth.User delete": (_delete(rows.user), "user.deleted"),
+    "auth.Group add": (_add("auth_group", name="team"), "group.created"),
+    "auth.Group change": (
+        _change(lambda: Group.objects.create(name="team"), name="crew"),
+        "group.changed",
+    ),
+    "auth.Group delete": (_delete(lambda: Group.objects.create(name="team")), "group.deleted"),
+}
