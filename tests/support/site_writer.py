@@ -138,9 +138,21 @@ def make_hook(owner: str) -> str:
     agent = Agent.objects.get(slug=ASSISTANT)
     hook = Hook(owner=person, agent=agent, name="Issues", message="Look at {{ body.issue.title }}")
     create_hook(hook, by=person)
-    HookDelivery.objects.create(
-        hook=hook, key="msg_1", body_sha256="", size=2_000, outcome="refused", detail="No budget."
-    )
+    run = make_run(owner, "Look at Rain")
+    long = '{"loc": ["body", "issue"], "msg": "' + "too long " * 30 + "x" * 300 + '"}'
+    for number, (outcome, detail, of) in enumerate(
+        (("started", "", run), ("refused", "No budget.", None), ("refused", long, None))
+    ):
+        HookDelivery.objects.create(
+            hook=hook,
+            key=f"msg_{number}",
+            body_sha256="",
+            size=2_000,
+            outcome=outcome,
+            detail=detail,
+            repeats=number,
+            run_id=of,
+        )
     now = timezone.now()
     HookRefusal.objects.create(
         subject=hook.pk, day=now.date(), reason="signature", count=7, last_at=now
