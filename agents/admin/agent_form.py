@@ -18,7 +18,7 @@ from agents.admin.approval_fields import (
 from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
-from agents.models import Agent, CredentialProvider, DatabaseConnection
+from agents.models import Agent, DatabaseConnection
 from agents.providers.registry import PROVIDERS
 from agents.services.agent_rights import RESERVED_SLUGS
 from agents.services.agents import build_spec
@@ -41,7 +41,10 @@ class JsonText(forms.CharField):
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return value  # what was typed, shown again with its error
-        return "" if value == self.empty else json.dumps(value, ensure_ascii=False, indent=2)
+        # A new row's form has None here.
+        return (
+            "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)
+        )
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value) or ""
@@ -117,7 +120,9 @@ class AgentForm(forms.ModelForm):
     integrations = forms.MultipleChoiceField(
         required=False,
         choices=[
-            *CredentialProvider.choices,
+            ("slack", "Slack"),
+            ("gmail", "Gmail"),
+            ("calendar", "Google Calendar"),
             ("agents", "Vel: it builds agents, each approved first"),
         ],
         widget=forms.CheckboxSelectMultiple,

@@ -204,3 +204,9 @@ def test_a_server_that_agents_have_is_not_deleted(root: User, git: McpServer) ->
     client.post(delete, {"post": "yes"})
     assert not McpServer.objects.exists()
     assert AuditEntry.objects.filter(action="mcp_server.removed").exists()
+
+
+def test_fields_of_a_new_server_that_are_left_alone_are_empty(root: User) -> None:
+    shown = client_of(root).get(reverse(ADD)).context["adminform"].form
+    untouched = {name: shown[name].value() for name in ("arguments", "allowed_hosts")}
+    assert untouched == {"arguments": "", "allowed_hosts": ""}
