@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import ClassVar
 
 from agents.guards.builtin import mask_secrets
@@ -48,8 +49,13 @@ class LineFormatter(logging.Formatter):
             f"{record.name} {message}{fields}"
         )
         if record.exc_info:
-            line += "\n" + visible(self.formatException(record.exc_info))
+            # Indented: what somebody has put into an error's text is no record of its own.
+            line += "\n" + indent(visible(self.formatException(record.exc_info)), "  | ", _every)
         return line
+
+
+def _every(line: str) -> bool:
+    return True
 
 
 def _one_line(text: str) -> str:

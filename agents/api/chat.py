@@ -16,6 +16,7 @@ from agents.api.base import ApiView, person
 from agents.api.chat_acts import answer, chat_of, check_chat_id, own_runs, try_again
 from agents.api.chat_stream import chat_frames
 from agents.api.operations import Content, Header, operation
+from agents.api.permissions import require_scope
 from agents.api.serializers.chat import (
     Answers,
     ChatBody,
@@ -30,7 +31,7 @@ from agents.api.serializers.strict import read_body, read_query
 from agents.api.streaming import Access, Slot, event_stream, take_slot
 from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS, ui_message
 from agents.events.projections.ui_stream import VERSION_HEADER
-from agents.models import ApiToken, Run, TokenScope
+from agents.models import Run, TokenScope
 from agents.selectors.chats import (
     active_run,
     chat_thread,
@@ -40,7 +41,7 @@ from agents.selectors.chats import (
     within_reason,
 )
 from agents.selectors.visible import Person
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed
+from agents.services.errors import Conflict, InvalidRequest
 from agents.services.run_control import cancel_for
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
@@ -79,7 +80,7 @@ class Chat(ApiView):
         said = last_message(body["messages"])
         # What is done needs its own scope beside the one for reading what comes of it.
         needed = TokenScope.APPROVE if isinstance(said, Answers) else TokenScope.RUN
-        _require_scope(request, needed)
+        require_scope(request, needed, beside=TokenScope.READ)
         slot = take_slot(request)
         try:
             run, after = self._carry_out(person(request), agent, body, said, version)
@@ -224,15 +225,6 @@ def _response(
 
 def _may_read(run_id: str, user: Person) -> bool:
     return own_runs(user).filter(pk=run_id).exists()
-
-
-def _require_scope(request: Request, scope: TokenScope) -> None:
-    """Raise `NotAllowed` for a token without `scope`; a session has all."""
-    if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
-        raise NotAllowed(
-            f"This needs a token with the scope {scope.value!r} beside 'read'.",
-            code="insufficient_scope",
-        )
 
 
 def _version(request: Request, query: dict[str, Any]) -> int:

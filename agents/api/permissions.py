@@ -6,7 +6,8 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from agents.models import ApiToken
+from agents.models import ApiToken, TokenScope
+from agents.services.errors import NotAllowed
 
 SESSION_ONLY = "session"
 """In a view's `scopes`: no token does this, whatever its scopes. Making tokens is such."""
@@ -34,3 +35,12 @@ class HasScope(BasePermission):
             f"this one has {', '.join(has) or 'none'}: make another in your profile."
         )
         return needed in has
+
+
+def require_scope(request: Request, scope: TokenScope, *, beside: TokenScope) -> None:
+    """Raise `NotAllowed` for a token without `scope`, which the view needs beside its own."""
+    if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
+        raise NotAllowed(
+            f"This needs a token with the scope {scope.value!r} beside {beside.value!r}.",
+            code="insufficient_scope",
+        )

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from agents.api.base import ApiView, person
 from agents.api.operations import LOCATION, Page, operation
 from agents.api.pages import page_of
+from agents.api.permissions import require_scope
 from agents.api.serializers.schedules import (
     FiringShape,
     NewScheduleBody,
@@ -61,6 +62,7 @@ class Schedules(ApiView):
     )
     def post(self, request: Request) -> Response:
         user = person(request)
+        _must_run(request)
         schedule = _with(Schedule(owner_id=user.pk), read_body(NewScheduleBody, request), user)
         save_schedule(schedule, by=user)
         where = f"{request.path}/{schedule.pk}"
@@ -91,6 +93,8 @@ class OneSchedule(ApiView):
         user = person(request)
         schedule = _own(request, schedule_id)
         body = read_body(ScheduleBody, request)
+        if body != {"enabled": False}:
+            _must_run(request)
         if set(body) == {"enabled"}:  # also where its agent is not the person's any more
             return Response(
                 ScheduleShape(enable_schedule(schedule.pk, body["enabled"], by=user)).data
@@ -140,6 +144,11 @@ class Firings(ApiView):
             cursor=query.get("cursor"),
             limit=query["limit"],
         )
+
+
+def _must_run(request: Request) -> None:
+    """What a schedule says is run: a token that starts no runs has none start by themselves."""
+    require_scope(request, TokenScope.RUN, beside=TokenScope.MANAGE)
 
 
 def _own(request: Request, schedule_id: str) -> Schedule:

@@ -20,7 +20,7 @@ from agents.mcp.limits import MAX_STARTS, OPEN_SECONDS
 from agents.middleware.base import McpAnswer
 from agents.models import McpServer
 from agents.selectors.mcp_servers import server_of_run
-from agents.services.mcp_connections import connection_to, hide
+from agents.services.mcp_connections import connection_to, hide, without_telling
 from agents.services.mcp_servers import secrets_of
 from agents.services.mcp_tools import note_listing
 from agents.spec import McpToolSpec
@@ -129,7 +129,8 @@ class RunMcpServers:
         if not server.digests or connection.list_changed:
             listing = await self._over(connection, connection.listing(), OPEN_SECONDS + GRACE)
             server.digests = digests(listing)
-            await self._session.database.run(note_listing, row.pk, listing)
+            told = await self._in_thread(partial(without_telling, listing, row))
+            await self._session.database.run(note_listing, row.pk, told)
         if server.digests.get(tool.tool) != tool.digest:
             raise McpError(
                 f"{tool.name} was not called: the server describes it otherwise than what was "

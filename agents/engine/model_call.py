@@ -8,6 +8,7 @@ from typing import Protocol
 
 from agents.conf import vel_settings
 from agents.engine.handle import RunHandle
+from agents.engine.reply_limits import ReplyLimits, check_reply
 from agents.events.append import EventDraft
 from agents.providers.base import (
     Conversation,
@@ -91,8 +92,11 @@ async def _attempt(
 ) -> Reply:
     events = provider.stream(conversation)
     calls: dict[int, str] = {}
+    limits = ReplyLimits()
     try:
         async for event in events:
+            if not isinstance(event, Reply):
+                limits.count(event)
             if isinstance(event, PartDelta):
                 if event.kind == "tool_input":
                     stream.add("tool.input.delta", ("call_id", calls[event.index]), event.text)
@@ -109,6 +113,7 @@ async def _attempt(
                 else:
                     stream.put((f"{event.kind}.started", {"part_id": part_id(turn, event.index)}))
             else:
+                check_reply(event)
                 return event
     finally:
         # A cancelled call must not leave the connection to the garbage collector.

@@ -14,6 +14,7 @@ from agents.spec import AgentSpec
 OUTPUT_SHARE = 4
 """A reply may take the fourth part of a window at most, whatever the agent says."""
 MIN_WINDOW = 1_000
+MOST_TOKENS = 1_000_000_000
 BYTES_PER_TOKEN = 3
 EVICT_SHARE = 10
 """One result may take the tenth part of what a conversation may fill."""
@@ -22,9 +23,9 @@ WHOLE_SHARE = 4
 MIN_RESULT_BYTES = 1_000
 
 _MAXIMUM = (
-    re.compile(r"> (\d+)"),
-    re.compile(r"tokens allowed \(?(\d+)"),
-    re.compile(r"context (?:length|window|size|limit)\D{0,30}?(\d{3,})", re.IGNORECASE),
+    re.compile(r"> (\d{1,12})(?!\d)"),
+    re.compile(r"tokens allowed \(?(\d{1,12})(?!\d)"),
+    re.compile(r"context (?:length|window|size|limit)\D{0,30}?(\d{3,12})(?!\d)", re.IGNORECASE),
 )
 """As in `prompt is too long: 208310 tokens > 200000 maximum`.
 
@@ -77,11 +78,16 @@ async def window_of(provider: Provider, spec: AgentSpec) -> Window:
     if limits.context_window is None:
         limits = await provider.limits(spec.model)
     told = _told.get(provider, {}).get(spec.model)
-    size = told or limits.context_window or vel_settings().CONTEXT_WINDOW
+    size = told or _believed(limits.context_window) or vel_settings().CONTEXT_WINDOW
     output = min(spec.max_output_tokens, max(1, size // OUTPUT_SHARE))
-    if limits.max_output is not None:
-        output = min(output, limits.max_output)
+    if (longest := _believed(limits.max_output)) is not None:
+        output = min(output, longest)
     return Window(size, output, compact_at(spec.model))
+
+
+def _believed(tokens: object) -> int | None:
+    """What a server tells of itself, if that can be."""
+    return tokens if type(tokens) is int and 0 < tokens <= MOST_TOKENS else None
 
 
 def note_overflow(provider: Provider, model: str, error: ProviderError) -> None:

@@ -29,6 +29,7 @@ from agents.providers.prices import is_known, known_limits
 from agents.providers.transport import (
     CONNECT_TIMEOUT,
     NO_KEY,
+    bounded,
     drain,
     no_end,
     same_host,
@@ -206,7 +207,7 @@ class AnthropicProvider:
                 timeout=timeout,
                 max_retries=0,
                 http_client=anthropic.DefaultAsyncHttpxClient(
-                    timeout=timeout, follow_redirects=False
+                    timeout=timeout, follow_redirects=False, event_hooks={"response": [bounded]}
                 ),
             )
         return client

@@ -45,6 +45,11 @@ def malformed(reason: str) -> ProviderError:
     )
 
 
+def endless(reason: str) -> ProviderError:
+    """An answer that is larger than any can be: asking again would bring the same."""
+    return ProviderError(f"the model's server cannot be used: {reason}", code="malformed_stream")
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds; from `retry-after-ms` or `retry-after`, which may be a date."""
     try:
@@ -56,5 +61,5 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         if wish.replace(".", "", 1).isdigit():
             return float(wish)
         return max(0.0, parsedate_to_datetime(wish).timestamp() - time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

@@ -10,7 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agents.providers.errors import malformed
+from agents.providers.errors import endless, malformed
+
+MAX_EVENT_BYTES = 16 * 1024**2
+"""One event. Some servers repeat the whole reply in the last one."""
+MAX_STREAM_BYTES = 256 * 1024**2
+"""All events of a reply. The longest ones take some tens of megabytes, most of it names."""
 
 
 class EventDecoder:
@@ -20,7 +25,8 @@ class EventDecoder:
     """
 
     def __init__(self, end: bytes | None = None) -> None:
-        self._rest = b""
+        self._rest = bytearray()
+        self._received = 0
         self._end = end
         self.ended = False
         """Whether `end` has come."""
@@ -28,12 +34,21 @@ class EventDecoder:
     def decode(self, chunk: bytes) -> Iterator[dict[str, Any]]:
         """The JSON objects of all events that are complete by now.
 
-        Raises `ProviderError` (malformed_stream) for an event that is not JSON.
+        Raises `ProviderError` (malformed_stream) for an event that is not JSON, and for one or a
+        stream that does not end.
         """
+        seen = max(0, len(self._rest) - 3)
         self._rest += chunk
-        if b"\r" in self._rest:
-            self._rest = self._rest.replace(b"\r\n", b"\n")
-        *complete, self._rest = self._rest.split(b"\n\n")
+        self._received += len(chunk)
+        if self._received > MAX_STREAM_BYTES:
+            raise endless(f"it sent over {MAX_STREAM_BYTES:,} bytes for one reply")
+        # Only what is new is looked at: an event may come in very many chunks.
+        if self._rest.find(b"\n\n", seen) < 0 and self._rest.find(b"\n\r\n", seen) < 0:
+            if len(self._rest) > MAX_EVENT_BYTES:
+                raise endless(f"one event has over {MAX_EVENT_BYTES:,} bytes")
+            return
+        *complete, rest = bytes(self._rest).replace(b"\r\n", b"\n").split(b"\n\n")
+        self._rest = bytearray(rest)
         for event in complete:
             data = b"\n".join(line[5:] for line in event.split(b"\n") if line.startswith(b"data:"))
             if not data:

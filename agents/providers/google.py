@@ -30,6 +30,7 @@ from agents.providers.transport import (
     CONNECT_TIMEOUT,
     DRAIN_TIMEOUT,
     NO_KEY,
+    bounded,
     no_end,
     same_host,
     transport_error,
@@ -173,7 +174,7 @@ class GoogleProvider:
             timeout = httpx2.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
             # A redirect is not followed: the key goes where the operator has said, or nowhere.
             client = self._clients[loop] = httpx2.AsyncClient(
-                timeout=timeout, follow_redirects=False
+                timeout=timeout, follow_redirects=False, event_hooks={"response": [bounded]}
             )
         return client
 

@@ -33,6 +33,7 @@ from agents.providers.prices import is_known, known_limits
 from agents.providers.transport import (
     CONNECT_TIMEOUT,
     NO_KEY,
+    bounded,
     drain,
     host_of,
     no_end,
@@ -192,7 +193,9 @@ class OpenAIProvider:
                 base_url=self.base_url,
                 timeout=timeout,
                 max_retries=0,
-                http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False),
+                http_client=openai.DefaultAsyncHttpxClient(
+                    timeout=timeout, follow_redirects=False, event_hooks={"response": [bounded]}
+                ),
             )
         return client
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from agents.providers.base import ProviderError
@@ -16,9 +16,40 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 10.0
 DRAIN_TIMEOUT = 2.0
 """Seconds in which a server has to end a response after its last event."""
+MAX_BODY_BYTES = 4 * 1024**2
+"""Of an answer that is no stream: an error, or what a server tells of its models."""
+MAX_PACKED_BYTES = 256 * 1024
+"""Of such an answer that is compressed: a thousand times as much may come out of it."""
 
 NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
+
+
+async def bounded(response: httpx2.Response) -> None:
+    """For the `event_hooks` of a client: no answer fills the memory. Of streams of events
+    `EventDecoder` counts the bytes itself, as they are read."""
+    import httpx2  # noqa: PLC0415 -- loaded with the SDKs
+
+    kind = response.headers.get("content-type", "")
+    if response.status_code == 200 and kind.startswith("text/event-stream"):
+        return
+    is_packed = response.headers.get("content-encoding", "identity") != "identity"
+    limit = MAX_PACKED_BYTES if is_packed else MAX_BODY_BYTES
+    inner = cast("httpx2.AsyncByteStream", response.stream)
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = limit
+            async for part in inner:
+                left -= len(part)
+                if left < 0:
+                    raise httpx2.RemoteProtocolError(f"an answer of over {limit:,} bytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    response.stream = Bounded()
 
 
 def same_host(base_url: str, other: str) -> bool:

@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from agents.models import DeliveryOutcome, Hook, HookDelivery, Run, Thread, ThreadPolicy
 from agents.selectors.visible import threads_for
-from agents.services.errors import Conflict, NotFound, ServiceError
+from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
 from agents.services.hooks import locked_hook
 from agents.services.request_rates import wait_for
 from agents.services.runs import RunRequest, create_run
 from agents.services.trigger_rights import check_can_start
 from agents.triggers.signatures import TOLERANCE
-from agents.triggers.template import clock_values, filled_from_outside
+from agents.triggers.template import BadTemplate, clock_values, filled_from_outside
 
 KEPT_DELIVERIES = 10_000
 """Of one hook; with them goes the memory of what was sent before."""
@@ -39,6 +39,15 @@ class Delivered:
     wait: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What the agent is told, made of a hook's name and template."""
+
+    made_of: tuple[str, str]
+    text: str
+    problem: str = ""
+
+
 def deliver(hook: Hook, key: str, body: bytes, content: Any) -> Delivered:
     """Start a run with `content` (JSON, or a text), or find the one that was started before.
 
@@ -47,13 +56,18 @@ def deliver(hook: Hook, key: str, body: bytes, content: Any) -> Delivered:
     """
     digest = hashlib.sha256(body).hexdigest()
     known = HookDelivery.objects.filter(hook=hook, key=key, outcome=DeliveryOutcome.STARTED)
-    if not known.exists() and (wait := wait_for(f"hook:{hook.pk}", hook.per_minute)):
+    if known.exists():
+        return _deliver(hook.pk, key, digest, len(body), content, None)
+    if wait := wait_for(f"hook:{hook.pk}", hook.per_minute):
         return Delivered(None, wait=wait)
-    return _deliver(hook.pk, key, digest, len(body), content)
+    # Before the lock: a large request keeps nobody else from writing.
+    return _deliver(hook.pk, key, digest, len(body), content, _message(hook, content))
 
 
 @transaction.atomic
-def _deliver(hook_id: str, key: str, digest: str, size: int, content: Any) -> Delivered:
+def _deliver(
+    hook_id: str, key: str, digest: str, size: int, content: Any, message: _Message | None
+) -> Delivered:
     # Locked: of two requests with one key the second finds the row of the first.
     hook = locked_hook(hook_id)
     row = HookDelivery.objects.filter(hook=hook, key=key).first()
@@ -68,7 +82,7 @@ def _deliver(hook_id: str, key: str, digest: str, size: int, content: Any) -> De
         row.repeats += 1
     try:
         with transaction.atomic():
-            row.run = _start(hook, content)
+            row.run = _start(hook, content, message)
     except ServiceError as error:
         row.outcome, row.reason = DeliveryOutcome.REFUSED, error.code[:50]
         row.detail = error.message
@@ -81,17 +95,29 @@ def _deliver(hook_id: str, key: str, digest: str, size: int, content: Any) -> De
     return Delivered(row.run_id)
 
 
-def _start(hook: Hook, content: Any) -> Run:
+def _message(hook: Hook, content: Any) -> _Message:
+    values = {**clock_values(timezone.now()), "hook": hook.name}
+    try:
+        text = filled_from_outside(hook.message, values, content, hook=hook.name)
+    except BadTemplate as problem:
+        return _Message((hook.name, hook.message), "", str(problem))
+    return _Message((hook.name, hook.message), text)
+
+
+def _start(hook: Hook, content: Any, message: _Message | None) -> Run:
     if not hook.is_enabled:
         raise NotFound("It was paused in this moment.", code="paused")
     check_can_start(hook, hook_id=hook.pk)
-    values = {**clock_values(timezone.now()), "hook": hook.name}
+    if message is None or message.made_of != (hook.name, hook.message):
+        message = _message(hook, content)  # it was changed in this moment
+    if message.problem:
+        raise InvalidRequest(message.problem, code="message_too_long")
     goes_on = hook.thread_policy == ThreadPolicy.ONE
     mine = threads_for(hook.owner).filter(pk=hook.thread_id, agent=hook.agent_id)
     thread = hook.thread_id if goes_on and mine.exists() else None
     request = RunRequest(
         agent=hook.agent.slug,
-        message=filled_from_outside(hook.message, values, content, hook=hook.name),
+        message=message.text,
         thread=thread,
         queue=goes_on,
         source="hook",

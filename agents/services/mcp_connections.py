@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from functools import partial
@@ -10,6 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from agents.conf import vel_settings
 from agents.mcp.connection import Connection
+from agents.mcp.definitions import Definition, Listing
 from agents.mcp.errors import McpError
 from agents.mcp.http import HttpTarget, HttpTransport
 from agents.mcp.limits import SERVER_SECONDS
@@ -90,7 +92,7 @@ def fetch_tools(server_id: str, *, by: Person) -> McpServer:
         if connection is not None:
             connection.close()
             connection.join()
-    return store_listing(row.pk, listing, by=by)
+    return store_listing(row.pk, without_telling(listing, row), by=by)
 
 
 @sensitive_variables()
@@ -101,6 +103,26 @@ def without_secrets(server: McpServer, text: str) -> str:
     except SecretUnreadable:
         return text
     return hide(text, tuple(secrets.values()))
+
+
+@sensitive_variables()
+def without_telling(listing: Listing, server: McpServer) -> Listing:
+    """`listing` without tools that repeat a secret of the server's: lists are kept and shown."""
+
+    def tells(tool: Definition) -> bool:
+        text = json.dumps(tool.as_json(), ensure_ascii=False)
+        return without_secrets(server, text) != text
+
+    kept = tuple(tool for tool in listing.tools if not tells(tool))
+    refused = [
+        *listing.refused,
+        *(
+            (tool.name, "it repeats a secret of the server")
+            for tool in listing.tools
+            if tells(tool)
+        ),
+    ]
+    return Listing(kept, tuple((without_secrets(server, name), why) for name, why in refused))
 
 
 @sensitive_variables()

@@ -43,6 +43,8 @@ _TOLD = (
     "call_seconds",
 )
 """Fields that the audit log names. Never the secrets."""
+_GETS_SECRETS = ("transport", "url", "command", "arguments", "toolbox", "network", "allowed_hosts")
+"""What decides who gets to see the secrets."""
 _WORDS = Wording("the MCP server", "MCP servers are reached", "one", "VEL_MCP_PRIVATE_HOSTS")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _HEADER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
@@ -90,6 +92,8 @@ def check_server(server: McpServer, secrets: Mapping[str, str] | None) -> None:
             raise _invalid("command", "A server over HTTP has a URL and no program.")
     if secrets is not None:
         _check_secrets(server, secrets)
+    elif (stored := McpServer.objects.filter(pk=server.pk).first()) is not None:
+        _check_keeps_secrets(stored, server)
 
 
 @sensitive_variables("secrets")
@@ -107,9 +111,8 @@ def save_server(
     stored = McpServer.objects.select_for_update().filter(pk=server.pk).first()
     if stored is not None and stored.slug != server.slug:
         raise _invalid("slug", "The slug stays: agents know the server by it.")
-    is_other = stored is not None and stored.transport != server.transport
-    if is_other and server.secret_names and secrets is None:
-        raise _invalid("secrets", "Enter the secrets again for the other transport.")
+    if stored is not None and secrets is None:
+        _check_keeps_secrets(stored, server)
     if secrets is not None:
         server.secret_names = sorted(secrets)
         server.secrets = SecretText.seal(json.dumps(dict(secrets))) if secrets else SecretText("")
@@ -197,6 +200,15 @@ def _check_secrets(server: McpServer, secrets: Mapping[str, str]) -> None:
         if not _is_text(value):
             raise _invalid("secrets", f"The value of {shown} holds a NUL or half a character.")
         names.add(name.lower() if is_http else name)
+
+
+def _check_keeps_secrets(stored: McpServer, server: McpServer) -> None:
+    """Stored secrets go where they were meant to go: who does not know them must not learn them by
+    sending them to a server or a program of theirs."""
+    changed = [name for name in _GETS_SECRETS if getattr(stored, name) != getattr(server, name)]
+    if changed and stored.secret_names:
+        what = changed[0].replace("_", " ")
+        raise _invalid("secrets", f"Enter the secrets again: the {what} is another.")
 
 
 def _is_text(text: str) -> bool:

@@ -110,4 +110,6 @@ def network_of(meta: Mapping[str, Any]) -> str:
         address = ipaddress.ip_address(client_address(peer, forwarded))
     except ValueError:
         return "unknown"
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped  # of a socket for both: else all of IPv4 were one network
     return str(ipaddress.ip_network((address, 32 if address.version == 4 else 64), strict=False))

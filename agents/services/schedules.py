@@ -20,6 +20,9 @@ MOST_SCHEDULES = 100
 """That one person may have."""
 MESSAGE_CHARACTERS = 100_000
 
+_FIRST_YEAR, _LAST_YEAR = 2000, 9000
+"""At the calendar's ends there are times that no page can show in the reader's zone."""
+
 FIELDS = (
     "name",
     "agent_id",
@@ -110,6 +113,8 @@ def check_schedule(schedule: Schedule) -> Times:
         raise InvalidRequest("message: Leave the NUL character out.")
     if schedule.thread_policy not in ThreadPolicy.values or schedule.overlap not in Overlap.values:
         raise InvalidRequest("Choose one of the values that there are.")
+    if schedule.ends_at is not None and not _FIRST_YEAR <= schedule.ends_at.year <= _LAST_YEAR:
+        raise InvalidRequest(f"ends_at: A time from {_FIRST_YEAR} to {_LAST_YEAR}, or none.")
     try:
         check_template(schedule.message, "schedule")
         return times_of(schedule.cron, schedule.interval_seconds, schedule.time_zone)

@@ -19,13 +19,17 @@ from agents.hidden_text import visible
 CLOCK_NAMES = ("date", "time", "weekday")
 VALUE_CHARACTERS = 50_000
 """Of one value; of a longer one the beginning is taken, and it says so."""
+MOST_VALUES = 100
+"""Places for values from outside in one message."""
+LONGEST = 1_000_000
+"""Characters of all of them together: whoever repeats a large one a thousand times gets none."""
 _FORM = re.compile(r"\{\{\s{0,20}([^{}]{1,300}?)\s{0,20}\}\}")
 _PATH = re.compile(r"body(\.[A-Za-z0-9_-]{1,64}){0,16}")
 MISSING = "(not given)"
 
 
 class BadTemplate(ValueError):
-    """The template names something that there is not. The text says what to do."""
+    """The template names something that there is not, or too much. The text says what to do."""
 
 
 def check_template(template: str, *names: str, body: bool = False) -> None:
@@ -39,6 +43,13 @@ def check_template(template: str, *names: str, body: bool = False) -> None:
 
     if "{{" in _FORM.sub(lambda found: known(found[1]), template):
         raise BadTemplate("message: Write a variable as {{ name }}, closed on the same line.")
+    if len(_places(template)) > MOST_VALUES:
+        raise BadTemplate(f"message: At most {MOST_VALUES} values of the request.")
+
+
+def _places(template: str) -> list[str]:
+    """The paths into the request, as often as they are named."""
+    return [found[1] for found in _FORM.finditer(template) if _PATH.fullmatch(found[1])]
 
 
 def clock_values(moment: datetime) -> dict[str, str]:
@@ -63,10 +74,22 @@ def filled_from_outside(
     hook: str,
     new_mark: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> str:
-    """A checked template with what came in `body`, JSON or a text, marked as data."""
-    material = "\n".join(
-        as_text(body, found[1]) for found in _FORM.finditer(template) if _PATH.fullmatch(found[1])
-    )
+    """A checked template with what came in `body`, JSON or a text, marked as data.
+
+    Raises `BadTemplate` where that is more than `MOST_VALUES` or `LONGEST`.
+    """
+    places = _places(template)
+    if len(places) > MOST_VALUES:
+        raise BadTemplate(f"The message has more than {MOST_VALUES} values of the request.")
+    texts: dict[str, str] = {}
+    length = 0
+    for path in places:
+        if path not in texts:
+            texts[path] = as_text(body, path)
+        length += len(texts[path])
+        if length > LONGEST:
+            raise BadTemplate(f"The values of the request have over {LONGEST:,} characters.")
+    material = "\n".join(texts.values())
     mark = new_mark()
     while mark in material:
         mark = new_mark()
@@ -75,7 +98,7 @@ def filled_from_outside(
         name = found[1]
         if not _PATH.fullmatch(name):
             return values[name]
-        return f"<data-{mark}>{as_text(body, name)}</data-{mark}>"
+        return f"<data-{mark}>{texts[name]}</data-{mark}>"
 
     text = _FORM.sub(value, template)
     note = (

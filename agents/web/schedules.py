@@ -121,7 +121,10 @@ def _moment(text: str) -> datetime | None:
         found = None
     if found is None:
         raise InvalidRequest("Write the end as a date and a time.")
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    try:
+        return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    except OverflowError:
+        raise InvalidRequest("Write the end as a date and a time.") from None
 
 
 def _list(request: PersonRequest) -> dict[str, Any]:

@@ -61,3 +61,8 @@ def test_the_audit_log_has_it(settings: Any) -> None:
         assert post(client, "/api/v1/agents/import", {"yaml": yaml}, **sent).status_code == 200
     found = AuditEntry.objects.filter(action="agent.created").order_by("id")
     assert list(found.values_list("address", flat=True)) == ["127.0.0.1", "192.0.2.9"]
+
+
+def test_ipv4_at_a_socket_for_both_is_a_network_of_its_own() -> None:
+    """Else one stranger's failures would count for everybody."""
+    assert network_of({"REMOTE_ADDR": "::ffff:192.0.2.7"}) == "192.0.2.7/32"

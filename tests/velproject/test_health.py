@@ -141,7 +141,9 @@ def test_a_database_that_hangs_is_not_ready() -> None:
     assert [(each.name, each.ok) for each in checks] == [("look", False)]
 
 
-def test_balancers_are_answered_before_django_and_by_any_name() -> None:
+def test_balancers_are_answered_before_django_and_by_any_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     worker_lives()
 
     async def django(scope: Any, receive: Any, send: Any) -> None:
@@ -164,6 +166,10 @@ def test_balancers_are_answered_before_django_and_by_any_name() -> None:
         start, body = await ask("/readyz", host)
         assert (start["status"], json.loads(body["body"])) == (200, {"status": "ok"})
         assert (await ask("/readyz", host, method="HEAD"))[1]["body"] == b""
+        monkeypatch.setattr(health, "readiness", Readiness(lambda: [Check("disk", False, KEY)]))
+        start, body = await ask("/readyz", host)
+        assert (start["status"], json.loads(body["body"])) == (503, {"status": "failing"})
+        assert (await ask("/healthz", host))[0]["status"] == 200
         for others in (
             ask("/readyz", host, (b"cookie", b"sessionid=x")),
             ask("/healthz", host, method="POST"),

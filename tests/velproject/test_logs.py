@@ -98,6 +98,18 @@ def test_any_text_is_one_line(message: str, name: str, value: float) -> None:
     assert len(text.splitlines()) == 1
 
 
+def test_an_errors_text_makes_no_record_of_its_own() -> None:
+    forged = "2026-01-31T12:00:00 WARNING agents.services.audit erased by ada"
+    try:
+        raise ValueError(f"no\n{forged}\r\n{forged}\x85{forged}\u2028{forged}")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "it failed", None, sys.exc_info())
+    first, *rest = LineFormatter().format(record).splitlines()
+    assert first.endswith("ERROR x it failed")
+    assert len(rest) > 3
+    assert all(line.startswith("  | ") for line in rest)
+
+
 def test_keys_are_masked_and_long_texts_cut(log: tuple[logging.Logger, io.StringIO]) -> None:
     logger, stream = log
     logger.info("sent %s", KEY, extra={"header": f"Bearer {KEY}"})

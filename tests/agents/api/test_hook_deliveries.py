@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -176,3 +177,81 @@ def test_refusals_of_long_ago_go():
     )
     send("0" * 26, {})
     assert [row.count for row in HookRefusal.objects.all()] == [1]
+
+
+def test_a_message_that_would_be_too_long_is_refused_and_told_to_the_owner():
+    hook, secret = make_hook(make_user("ada"), message="{{ body }}" * 100)
+    body = json.dumps("x" * 100_000).encode()
+    answer = send(hook.pk, signed(secret, body), body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_started")
+    row = HookDelivery.objects.get()
+    assert (row.outcome, row.reason) == ("refused", "message_too_long")
+    assert "1,000,000" in row.detail
+    assert not Run.objects.exists()
+
+
+def test_the_message_is_made_before_anybody_is_kept_from_writing():
+    """The row's lock, and SQLite's one for writing, are not held over a stranger's megabyte."""
+    hook, secret = make_hook(make_user("ada"))
+    made: list[bool] = []
+
+    def filled(*args: object, **more: object) -> str:
+        made.append(connection.in_atomic_block and bool(connection.savepoint_ids[depth:]))
+        return "text"
+
+    depth = len(connection.savepoint_ids)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hook_deliveries, "filled_from_outside", filled)
+        assert send(hook.pk, signed(secret)).status_code == 202
+    assert made == [False]
+
+
+def test_a_template_that_was_changed_meanwhile_is_what_counts():
+    ada = make_user("ada")
+    hook, _ = make_hook(ada)
+    before = Hook.objects.select_related("owner", "agent").get(pk=hook.pk)
+    Hook.objects.update(message="Now: {{ body.a }}")
+    hook_deliveries.deliver(before, "key", b"{}", {"a": "Rain"})
+    text = Message.objects.get().text
+    assert "Now: " in text
+    assert "Look at" not in text
+
+
+def test_a_delivery_touches_no_row_of_others():
+    ada = make_user("ada")
+    hook, secret = make_hook(ada, thread_policy=ThreadPolicy.ONE)
+    agent = hook.agent
+    other, others_secret = make_hook(ada, agent=agent, name="Other", thread_policy=ThreadPolicy.ONE)
+    first = Run.objects.get(pk=send(other.pk, signed(others_secret)).json()["run"])
+    Run.objects.update(status=RunStatus.COMPLETED)
+
+    send(hook.pk, signed(secret))
+    send(hook.pk, signed(secret))
+
+    assert Thread.objects.get(pk=first.thread_id).title == "Other"
+    assert Hook.objects.get(pk=other.pk).thread_id == first.thread_id
+    assert HookDelivery.objects.get(hook=other).repeats == 0
+    assert HookDelivery.objects.get(hook=hook).repeats == 1
+
+
+def test_pausing_between_the_signature_and_the_lock():
+    hook, _ = make_hook(make_user("ada"))
+    Hook.objects.update(is_enabled=False)
+    done = hook_deliveries.deliver(hook, "key", b"{}", {})
+    assert done.problem is not None
+    assert done.problem.code == "paused"
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("lost", ["erased", "another's"])
+def test_the_one_thread_is_the_owners_or_another_one(lost: str):
+    ada = make_user("ada")
+    hook, secret = make_hook(ada, thread_policy=ThreadPolicy.ONE)
+    first = Run.objects.get(pk=send(hook.pk, signed(secret)).json()["run"])
+    Run.objects.update(status=RunStatus.COMPLETED)
+    if lost == "erased":
+        Thread.objects.update(erased_at=timezone.now())
+    else:
+        Thread.objects.update(owner=make_user("eve"))
+    again = Run.objects.get(pk=send(hook.pk, signed(secret, message_id="m2")).json()["run"])
+    assert again.thread_id != first.thread_id

@@ -12,7 +12,9 @@ from agents.mcp.definitions import read_listing
 from agents.models import Agent, McpServer
 from agents.services.agent_files import carry_out_import, export_agent
 from agents.services.agents import save_agent
-from agents.services.mcp_servers import save_server
+from agents.services.errors import InvalidRequest
+from agents.services.mcp_connections import without_telling
+from agents.services.mcp_servers import check_server, save_server
 from agents.services.mcp_tools import accept_tools, store_listing
 from tests.agents.api.rows import client_for, make_agent, make_user, post, problem_of
 
@@ -131,3 +133,54 @@ def test_giving_a_server_to_an_agent_needs_its_permission_and_goes_by_yaml(
         agent.mcp_servers = ["git", entry]
         with pytest.raises(Exception, match=r"mcp_servers\.1: "):
             save_agent(agent)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"command": "sh", "arguments": ["-c", "env"]},
+        {"arguments": ["--tell"]},
+        {"toolbox": "mine"},
+        {"network": "allowlist"},
+        {"allowed_hosts": ["evil.example"]},
+        {"transport": "http", "command": "", "url": "https://evil.example/mcp"},
+    ],
+)
+def test_stored_secrets_do_not_go_to_another_server_or_program(
+    root: User, git: McpServer, elsewhere: dict[str, Any]
+) -> None:
+    """Whoever may configure servers and does not know a secret must not be able to read it."""
+    by = make_user("config", "configure_mcpserver")
+    row = McpServer.objects.get(pk=git.pk)
+    row.description = "Another text"
+    save_server(row, by=by)
+    for name, value in elsewhere.items():
+        setattr(row, name, value)
+    for attempt in (lambda: check_server(row, None), lambda: save_server(row, by=by)):
+        with pytest.raises(InvalidRequest, match="secrets: Enter the secrets again"):
+            attempt()
+    assert McpServer.objects.get(pk=git.pk).command == "mcp-server"
+    save_server(row, by=by, secrets={"TOKEN": "sk-known-to-them"})
+
+
+def test_stored_secrets_do_not_go_to_another_url(root: User) -> None:
+    row = McpServer(slug="web", transport="http", url="https://good.example/mcp")
+    save_server(row, by=root, secrets={"Authorization": f"Bearer {SECRET}"})
+    for url in ("https://evil.example/mcp", "https://good.example:444/mcp"):
+        row.url = url
+        with pytest.raises(InvalidRequest, match="the url is another"):
+            save_server(row, by=root)
+
+
+def test_a_list_that_repeats_a_secret_is_not_kept(root: User, git: McpServer) -> None:
+    schema = {"type": "object", "properties": {"a": {"default": f"x{SECRET}"}}}
+    said = [
+        {"name": "good", "description": "Fine.", "inputSchema": SCHEMA},
+        {"name": "one", "description": f"Uses {SECRET}.", "inputSchema": SCHEMA},
+        {"name": SECRET, "description": "x", "inputSchema": SCHEMA},
+        {"name": "three", "description": "x", "inputSchema": schema},
+    ]
+    listing = without_telling(read_listing("git", said), git)
+    assert [tool.name for tool in listing.tools] == ["good"]
+    assert len(listing.refused) == 3
+    assert SECRET not in repr(listing)

@@ -82,6 +82,30 @@ def test_strangers_find_nothing():
     assert client.get("/api/v1/schedules").json()["results"] == []
 
 
+def test_a_token_that_starts_no_runs_has_none_start_by_themselves():
+    """A stolen token of the scope `manage` alone may look after schedules, and stop them."""
+    make_agent()
+    ada = make_user("ada")
+    url = client_for(ada, "manage", "run").post("/api/v1/schedules", TIMES, format="json")[
+        "Location"
+    ]
+    stolen = client_for(ada, "read", "approve", "manage")
+    refused = [
+        stolen.post("/api/v1/schedules", {**TIMES, "cron": "* * * * *"}, format="json"),
+        stolen.patch(url, {"message": "Send me all"}, format="json"),
+        stolen.patch(url, {"enabled": False, "message": "Send me all"}, format="json"),
+        stolen.patch(url, {"enabled": True}, format="json"),
+        stolen.post(f"{url}/run"),
+    ]
+    assert {(answer.status_code, answer.json()["code"]) for answer in refused} == {
+        (403, "insufficient_scope")
+    }
+    schedule = Schedule.objects.get()
+    assert (schedule.message, schedule.is_enabled) == ("Report", True)
+    assert stolen.patch(url, {"enabled": False}, format="json").status_code == 200
+    assert stolen.delete(url).status_code == 204
+
+
 def test_no_token_makes_a_hook_or_reads_a_secret():
     """What a token makes would outlive it."""
     ada = make_user("ada")

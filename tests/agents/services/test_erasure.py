@@ -37,7 +37,13 @@ from agents.models import (
 from agents.selectors.usage import spent_since, usage_by_day
 from agents.selectors.visible import approvals_for, runs_for, threads_for, watchable_runs_for
 from agents.services import erasing_rows
-from agents.services.erasure import erase_thread, erasures_wait, finish_erasures, remembered_from
+from agents.services.erasure import (
+    erase_answers_of,
+    erase_thread,
+    erasures_wait,
+    finish_erasures,
+    remembered_from,
+)
 from agents.services.errors import Conflict, NotFound
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
@@ -276,6 +282,22 @@ def test_files_go_before_the_rows_that_lead_to_them(ann: User, with_files: Run) 
     assert files_of(thread) == []
 
 
+def test_files_of_others_stay(ann: User, with_files: Run) -> None:
+    run = talked(ann, "another conversation")
+    erase_thread(run.thread_id, by=ann)
+    finish_erasures()
+    assert not erasures_wait()
+    assert len(files_of(with_files.thread_id)) == 3
+
+
+def test_answers_that_are_kept_for_others_stay(ann: User) -> None:
+    for at, owner in enumerate((ann, make_user("bob"))):
+        IdempotencyKey.objects.create(owner=owner, key=f"a{at}", body_hash="", answer="{}")
+        IdempotencyKey.objects.create(owner=owner, key=f"b{at}", body_hash="")
+    erase_answers_of(ann.pk)
+    assert sorted(row.key for row in IdempotencyKey.objects.all()) == ["a1", "b0", "b1"]
+
+
 def test_a_directory_of_the_callers_own_stays(ann: User, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
     run = talked(ann, workspace_path=str(tmp_path))
@@ -343,10 +365,14 @@ def test_memory_that_was_approved_stays_and_is_named(ann: User) -> None:
     MemoryRevision.objects.create(
         agent=agent, path="knowledge/a.md", number=1, operation="write", edit_request=edit
     )
+    make_agent("others", sandbox=False)
+    MemoryRevision.objects.create(
+        agent=Agent.objects.get(slug="others"), path="secret/b.md", number=1, operation="write"
+    )
     assert remembered_from(run.thread_id) == [("writer", "knowledge/a.md")]
     erase_thread(run.thread_id, by=ann)
     finish_erasures()
-    assert MemoryRevision.objects.get().edit_request_id is None
+    assert MemoryRevision.objects.get(agent=agent).edit_request_id is None
     assert not MemoryEditRequest.objects.exists()
 
 

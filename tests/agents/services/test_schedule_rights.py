@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -114,3 +114,34 @@ def test_an_agent_of_others_is_none():
 def test_what_is_refused(fields: dict[str, Any]):
     with pytest.raises(InvalidRequest):
         make_schedule(make_user("ada"), **fields)
+
+
+def test_the_very_agent_counts_and_not_any():
+    """Whoever has one agent has no schedule for another's."""
+    ada, eve = make_user("ada"), make_user("eve")
+    mine = make_agent("mine", owner=ada, everyone=False)
+    private = make_agent("private", owner=eve, everyone=False)
+    with pytest.raises(NotFound):
+        make_schedule(ada, agent=private)
+
+    schedule = make_schedule(ada, agent=mine)
+    Schedule.objects.update(agent=private)
+    make_due(schedule)
+    assert fire_all() == 1
+    assert last(schedule).reason == "agent_lost"
+    with pytest.raises((NotAllowed, NotFound)):
+        fire_now(schedule.pk, by=ada)
+
+
+def test_a_superuser_mends_anothers_schedule():
+    schedule = make_schedule(make_user("ada"))
+    schedule.message = "Report again"
+    save_schedule(schedule, by=make_user("root", superuser=True))
+    assert Schedule.objects.get().message == "Report again"
+
+
+@pytest.mark.parametrize("year", [1, 1999, 9001, 9999])
+def test_an_end_that_no_page_could_show(year: int):
+    """At the calendar's ends a time overflows in the reader's zone: a page that fails for all."""
+    with pytest.raises(InvalidRequest, match="ends_at"):
+        make_schedule(make_user("ada"), ends_at=datetime(year, 12, 31, 23, 59, tzinfo=UTC))

@@ -156,3 +156,27 @@ def test_what_a_request_is_known_by():
 def test_what_is_no_secret(signing: str, secret: str):
     with pytest.raises(ValueError, match=r"secret|Secret"):
         key_of(signing, secret)
+
+
+def test_what_a_sender_of_the_standard_did_not_mean():
+    """An entry of another version is not ours to judge, even with the very bytes."""
+    secret, body, at = new_secret(), b"{}", NOW
+    made = sign_standard(secret, "m", at, body)
+    key = key_of("standard", secret)
+    for other in ("v1a,", "v2,", "", "v1,v1,"):
+        signature = made.replace("v1,", other)
+        headers = {"webhook-id": "m", "webhook-timestamp": str(at), "webhook-signature": signature}
+        assert not is_genuine(read_signed("standard", headers, body), body, [key], at), signature
+
+
+@pytest.mark.parametrize("header", ["sha1=", "v0=", ""])
+def test_a_digest_without_its_name(header: str):
+    body, secret = b"{}", "a secret of sixteen"
+    mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    signed = read_signed("github", {"x-hub-signature-256": f"{header}{mac}"}, body)
+    assert not is_genuine(signed, body, [secret.encode()], 0)
+
+
+def test_a_time_of_stripe_that_is_none():
+    for at in ("", "-1", "1e9", "9" * 5_000):
+        assert read_signed("stripe", {"stripe-signature": f"t={at},v1={'0' * 64}"}, b"") is None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.triggers.template import (
+    LONGEST,
     MISSING,
+    MOST_VALUES,
     VALUE_CHARACTERS,
     BadTemplate,
     as_text,
@@ -98,3 +100,17 @@ def test_nobody_closes_the_marks_from_outside():
 def test_marks_are_never_the_same():
     texts = {filled_from_outside("{{ body }}", {}, "x", hook="H") for _ in range(50)}
     assert len(texts) == 50
+
+
+def test_a_large_request_is_not_repeated_without_end():
+    """One request of a megabyte and a template of 11,000 places took minutes and a gigabyte."""
+    many = "{{body}} " * (MOST_VALUES + 1)
+    with pytest.raises(BadTemplate, match="At most"):
+        check_template(many, "hook", body=True)
+    check_template("{{ body }}" * MOST_VALUES + "{{ date }}" * 1_000, "hook", body=True)
+    with pytest.raises(BadTemplate, match="more than"):  # one that was stored before
+        filled_from_outside(many, {}, "x", hook="h")
+    large = "x" * 2 * VALUE_CHARACTERS
+    with pytest.raises(BadTemplate, match="over"):
+        filled_from_outside("{{ body }}" * (LONGEST // VALUE_CHARACTERS + 1), {}, large, hook="h")
+    assert len(filled_from_outside("{{ body }}" * 9, {}, large, hook="h")) < 10 * VALUE_CHARACTERS

@@ -121,3 +121,12 @@ def test_the_history_by_what_began_a_run():
     assert found("person") == {by_person}
     assert found("schedule") == set()
     assert found("") == found("nonsense") == {by_hook, by_person}
+
+
+@pytest.mark.parametrize("end", ["0001-01-01T00:00+23:59", "9999-12-31T23:59-23:59", "x"])
+def test_an_end_beyond_the_calendar(end: str):
+    make_agent()
+    client = signed_in("ada")
+    client.raise_request_exception = False
+    assert client.post("/schedules/", {**SCHEDULE, "ends_at": end}).status_code == 400
+    assert not Schedule.objects.exists()

@@ -1,0 +1,228 @@
+"""Model servers that mean harm: what they send is bounded, whoever's protocol it is."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, cast
+
+import pytest
+
+from agents.engine.reply_limits import MOST_CHARACTERS, MOST_PARTS, ReplyLimits, check_reply
+from agents.engine.window import MIN_WINDOW, note_overflow, window_of
+from agents.providers.anthropic_stream import ReplyBuilder
+from agents.providers.base import (
+    ModelLimits,
+    PartDelta,
+    PartStarted,
+    PromptHead,
+    Provider,
+    ProviderError,
+    Reply,
+    Usage,
+)
+from agents.providers.errors import retry_after
+from agents.providers.event_stream import MAX_EVENT_BYTES, MAX_STREAM_BYTES, EventDecoder
+from agents.providers.registry import ProviderSettings, get_provider
+from agents.providers.transport import MAX_BODY_BYTES
+from agents.spec import AgentSpec
+
+HEADERS = "HTTP/1.1 {} x\r\nContent-Type: {}\r\nConnection: close\r\n{}\r\n"
+PART = b"data: " + b"x" * 65_530
+
+
+@contextmanager
+def serving(write: Callable[[Any], int]) -> Iterator[tuple[str, list[int]]]:
+    """A server that reads a request and lets `write` answer; its URL, and what was taken of it."""
+    taken: list[int] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline() not in (b"\r\n", b""):
+                pass
+            with suppress(OSError):
+                taken.append(write(self.wfile))
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        allow_reuse_address = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", taken
+        finally:
+            server.shutdown()
+
+
+def pours(status: int, kind: str, part: bytes, extra: str = "") -> Callable[[Any], int]:
+    """Writes until nobody takes any more."""
+
+    def write(to: Any) -> int:
+        to.write(HEADERS.format(status, kind, extra).encode())
+        for _ in range(2 * MAX_STREAM_BYTES // len(part)):
+            to.write(part)
+        raise AssertionError("all of it was taken")
+
+    return write
+
+
+def ask(provider_name: str, url: str) -> ProviderError:
+    """How asking it for a reply fails."""
+
+    async def talk() -> ProviderError:
+        provider = get_provider(
+            provider_name, ProviderSettings(api_key="k", base_url=url, stall_timeout=20)
+        )
+        conversation = provider.conversation(PromptHead(model="m", system="s", max_tokens=10))
+        conversation.append("user", '[{"type":"text","text":"hi"}]')
+        try:
+            with pytest.raises(ProviderError) as caught:
+                async for _ in provider.stream(conversation):
+                    pass
+        finally:
+            await provider.close()
+        return caught.value
+
+    return asyncio.run(talk())
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "openai-responses", "google"])
+def test_an_event_without_end(name: str) -> None:
+    with serving(pours(200, "text/event-stream", PART)) as (url, _):
+        error = ask(name, url)
+    assert (error.code, error.retryable) == ("malformed_stream", False)
+    assert f"{MAX_EVENT_BYTES:,}" in error.message
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "google"])
+def test_an_error_without_end(name: str) -> None:
+    with serving(pours(500, "application/json", b"x" * 65_536)) as (url, _):
+        error = ask(name, url)
+    assert error.code in ("connection", "server_error")
+    assert len(error.message) < 5_000
+
+
+def test_an_error_that_unpacks_to_gigabytes() -> None:
+    packed = gzip.compress(b"x" * 100_000_000) * 10
+    assert len(packed) < MAX_BODY_BYTES
+
+    def write(to: Any) -> int:
+        to.write(HEADERS.format(500, "application/json", "Content-Encoding: gzip\r\n").encode())
+        to.write(packed)
+        return len(packed)
+
+    with serving(write) as (url, _):
+        error = ask("openai-chat", url)
+    assert error.code == "connection"
+
+
+def test_a_list_of_models_without_end() -> None:
+    async def limits(url: str) -> ModelLimits:
+        provider = get_provider("openai-chat", ProviderSettings(api_key="k", base_url=url))
+        try:
+            return await provider.limits("m")
+        finally:
+            await provider.close()
+
+    with serving(pours(200, "application/json", b"[" * 65_536)) as (url, _):
+        assert asyncio.run(limits(url)) == ModelLimits(None, None)
+
+
+def test_small_events_without_end_and_at_no_cost() -> None:
+    decoder, event = EventDecoder(), b'data: {"a": 1}\n\n' * 4_096
+    list(decoder.decode(event))
+    decoder._received = MAX_STREAM_BYTES - 1  # as if it had come: reading all takes a minute
+    with pytest.raises(ProviderError, match="for one reply"):
+        list(decoder.decode(event))
+    # An event in very many pieces is not read anew with each of them.
+    decoder = EventDecoder()
+    for _ in range(200_000):
+        assert list(decoder.decode(b"data: xxxxxxxxxxxx\n")) == []
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n"])
+def test_events_that_are_cut_anywhere(end: bytes) -> None:
+    decoder, found = EventDecoder(), []
+    for byte in (b'data: {"a": 1}' + end) * 3:
+        found += list(decoder.decode(bytes([byte])))
+    assert found == [{"a": 1}] * 3
+
+
+def test_more_than_a_reply_can_be() -> None:
+    limits = ReplyLimits()
+    for index in range(MOST_PARTS):
+        limits.count(PartStarted(index, "tool_input", str(index), "x"))
+    with pytest.raises(ProviderError, match="parts"):
+        limits.count(PartStarted(MOST_PARTS, "text"))
+    limits = ReplyLimits()
+    limits.count(PartDelta(0, "text", "x" * MOST_CHARACTERS))
+    with pytest.raises(ProviderError, match="characters"):
+        limits.count(PartDelta(0, "text", "x"))
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [{"output_tokens": -5_000_000}, {"input_tokens": 10**30}, {"output_tokens": "7"}],
+    ids=str,
+)
+def test_figures_that_would_give_a_budget_back(figures: dict[str, Any]) -> None:
+    builder = ReplyBuilder()
+    for event in (
+        {"type": "message_start", "message": {"model": "m", "usage": figures}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ):
+        builder.add(event)
+    assert builder.reply is not None
+    with pytest.raises(ProviderError, match="figures"):
+        check_reply(builder.reply)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [("m" * 201, "end_turn"), ("m\x00", "end_turn"), ("m", "r" * 51), (7, "end_turn")],
+)
+def test_names_that_no_row_takes(model: Any, reason: str) -> None:
+    with pytest.raises(ProviderError, match="no name"):
+        check_reply(Reply([], reason, Usage(), model))
+
+
+class Told:
+    """A provider that says of itself what it likes."""
+
+    def __init__(self, said: ModelLimits) -> None:
+        self._said = said
+
+    async def limits(self, model: str) -> ModelLimits:
+        return self._said
+
+
+def told(said: Any) -> Provider:
+    return cast("Provider", Told(ModelLimits(said, said)))
+
+
+@pytest.mark.parametrize("said", [10**400, -1, "many", 0, True])
+def test_a_window_that_cannot_be(said: Any) -> None:
+    spec = AgentSpec(slug="a", name="A", provider="anthropic", model="nobody-knows")
+    usual = asyncio.run(window_of(told(None), spec))
+    assert asyncio.run(window_of(told(said), spec)) == usual
+
+
+def test_numbers_in_errors_that_are_none() -> None:
+    provider = told(None)
+    spec = AgentSpec(slug="a", name="A", provider="anthropic", model="nobody-knows")
+    usual = asyncio.run(window_of(provider, spec))
+    for words in ("tokens > " + "9" * 5_000, f"context length is {'1' * 5_000}"):
+        note_overflow(provider, spec.model, ProviderError(words, code="context_window"))
+    assert asyncio.run(window_of(provider, spec)) == usual
+    note_overflow(provider, spec.model, ProviderError(f"9 > {MIN_WINDOW}", code="context_window"))
+    assert asyncio.run(window_of(provider, spec)).size == MIN_WINDOW
+    for date in ("Mon, 01 Jan 0001 00:00:00 -0000", "Fri, 31 Dec 9999 23:59:59 -2359", "inf"):
+        assert (retry_after({"retry-after": date}) or 0) >= 0
+    assert json.dumps(retry_after({"retry-after-ms": "nan"})) == "0.0"
