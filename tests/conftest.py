@@ -12,7 +12,7 @@ from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
 from agents.conf import vel_settings
-from tests.support import mariadb, migrated, postgres
+from tests.support import flush, mariadb, migrated, postgres
 
 REQUIRED = os.environ.get("CI") == "true"
 """In CI nothing that a marker needs may be missing."""
@@ -28,6 +28,7 @@ settings.register_profile("test", settings.get_profile("storm"), derandomize=Tru
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("storm" if config.option.markexpr == "storm" else "test")
+    flush.install()
 
 
 def _missing(marker: str) -> str:
