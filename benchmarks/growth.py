@@ -62,8 +62,7 @@ def measure(options: Options) -> Report:
         rows,
         [
             f"Medians of {TIMES}, of Vel's own process. A run has {TURNS} tool turns. All rows are "
-            "one person's, a run a minute back from now; the usage page adds up the replies of "
-            f"its 30 days. At the end: {sizes}."
+            f"one person's, a run a minute back from now. At the end: {sizes}."
         ],
         {name: {str(level): part for level, part in by.items()} for name, by in found.items()},
     )

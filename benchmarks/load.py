@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -64,11 +65,11 @@ def measure(options: Options) -> Report:
     found: dict[str, dict[str, Any]] = {}
     with ExitStack() as stack:
         url = stack.enter_context(fake_model())
-        found[VEL] = _vel(options, scale, url)
+        found[VEL] = _told(VEL, _vel(options, scale, url))
         if binaries() is not None:
             with postgres_server() as database_url:
-                found[VEL_POSTGRES] = _vel(options, scale, url, database_url)
-        found[BARE] = _loop(sys.executable, "bare_loop.py", url, scale)
+                found[VEL_POSTGRES] = _told(VEL_POSTGRES, _vel(options, scale, url, database_url))
+        found[BARE] = _told(BARE, _loop(sys.executable, "bare_loop.py", url, scale))
         for name, module, place in (
             (DEEPAGENTS, "deepagents", True),
             (PYDANTIC_AI, "pydantic-ai-slim", False),
@@ -82,7 +83,7 @@ def measure(options: Options) -> Report:
                 continue
             file = f"{name.replace('-', '_')}_loop.py"
             title = f"{name} {peer_version(module)}"
-            found[title] = _loop(python, file, url, scale, in_directory=place)
+            found[title] = _told(title, _loop(python, file, url, scale, in_directory=place))
     notes.insert(
         0,
         f"{scale.runs} runs of {TURNS} tool turns, {scale.at_once} at once; the model waits "
@@ -99,6 +100,12 @@ def measure(options: Options) -> Report:
         notes,
         found,
     )  # fmt: skip
+
+
+def _told(name: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """A sign of life, and what is known should a later harness fail."""
+    print(f"{name}: {json.dumps(figures)}", file=sys.stderr, flush=True)
+    return figures
 
 
 def _vel(options: Options, scale: Scale, url: str, database_url: str = "") -> dict[str, Any]:
@@ -167,11 +174,11 @@ def _wait(site: Harness, pid: int, ids: list[str]) -> int:
     deadline = time.monotonic() + RUN_SECONDS
     while time.monotonic() < deadline:
         peak = max(peak, _memory(pid))
-        counts = site.call("ended", ids=ids)
-        if sum(counts.get(end, 0) for end in ("completed", "failed", "cancelled")) == len(ids):
+        still_open = site.call("open", ids=ids[:1])
+        if not still_open:
             return peak
         time.sleep(LOOK_SECONDS)
-    raise HarnessFailed(f"after {RUN_SECONDS} s the runs are {counts}")
+    raise HarnessFailed(f"after {RUN_SECONDS} s these runs have not ended: {still_open}")
 
 
 def _memory(pid: int) -> int:

@@ -24,6 +24,7 @@ from agents.states import RunStatus
 Due = frozenset[tuple[str, str]]
 """What waits to be taken: ("task" or "run", id)."""
 
+LONGEST_PATIENCE = 300.0
 MOST = 200
 """Rows looked at: of more, some would have been taken."""
 
@@ -39,8 +40,8 @@ def due_work() -> Due:
     keys = [settings.Q_CLUSTER["name"], *([queue_of(name)] if name else [])]
     tasks = OrmQ.objects.filter(
         key__in=keys, lock__lte=timezone.now() - timedelta(seconds=1)
-    ).values_list("pk", flat=True)[:MOST]
-    due = {("task", str(pk)) for pk in tasks}
+    ).order_by("lock", "pk")
+    due = {("task", str(pk)) for pk in tasks.values_list("pk", flat=True)[:MOST]}
     clocks = RunClock.objects.filter(run__executor=POOL, run__status=RunStatus.RUNNING)
     queued = Run.objects.filter(executor=POOL, status=RunStatus.QUEUED)
     if vel_settings().pins_threads:
@@ -53,7 +54,8 @@ def due_work() -> Due:
     room = settings.WORKERS * vel_settings().RUNS_PER_WORKER
     driven = clocks.extra(where=[f"lease_until > {now_sql()}"])  # noqa: S610 - a constant
     if driven.count() < room:
-        due |= {("run", pk) for pk in queued.values_list("pk", flat=True)[:MOST]}
+        oldest = queued.order_by("created_at")  # as they are taken
+        due |= {("run", pk) for pk in oldest.values_list("pk", flat=True)[:MOST]}
     return frozenset(due)
 
 
@@ -69,11 +71,13 @@ class StallWatch:
     """Decides from looks at the due work whether it has stalled.
 
     Stalled means: for `patience` seconds there was due work, and none of what was due at the
-    beginning has been taken. A long queue that moves is no stall.
+    beginning has been taken. A long queue that moves is no stall. What was restarted gets twice as
+    long each time, until something is taken: on a machine that is too busy to start workers within
+    the patience, each restart would be undone by the next.
     """
 
     def __init__(self, patience: float = 20.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience = patience
+        self._patience = self._usual = patience
         self._clock = clock
         self._first: Due = frozenset()
         self._since = 0.0
@@ -81,10 +85,13 @@ class StallWatch:
     def looks_stalled(self, due: Due) -> bool:
         """Take one look. After True the watch begins anew."""
         now = self._clock()
+        if not self._first <= due or not due:
+            self._patience = self._usual
         if not self._first or not self._first <= due:
             self._first, self._since = due, now
             return False
         if now - self._since < self._patience:
             return False
-        self._first = frozenset()
+        self._patience = min(2 * self._patience, LONGEST_PATIENCE)
+        self._since = now
         return True

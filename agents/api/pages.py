@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -17,6 +17,8 @@ from rest_framework.response import Response
 
 from agents.events.append import dump
 from agents.services.errors import InvalidRequest
+
+LOOKED_THROUGH = 5_000
 
 Row = TypeVar("Row", bound=Model)
 
@@ -29,30 +31,54 @@ def page_of(
     limit: int,
     cursor: str | None = None,
     descending: bool = False,
+    among: QuerySet[Row] | None = None,
 ) -> Response:
     """`{results, next_cursor}`: the `limit` rows after `cursor`, ordered by the column `by`.
 
     `by` is never null; what is equal in it is ordered by the primary key. `next_cursor` is null on
-    the last page. Raises `InvalidRequest` for a cursor that is none of this list in this order.
+    the last page. `among` is the list that `rows` were filtered from: a page then looks through
+    `LOOKED_THROUGH` of it at most, and may show fewer than `limit` though there is a next one.
+    Raises `InvalidRequest` for a cursor that is none of this list in this order.
     """
     order = f"{'-' if descending else ''}{by}"
-    ordered = rows.order_by(*dict.fromkeys([order, "-pk" if descending else "pk"]))
+    ways = tuple(dict.fromkeys([order, "-pk" if descending else "pk"]))
+    ordered = rows.order_by(*ways)
+    last = None
     if cursor is not None:
-        value, key = read_cursor(cursor, order, 2)
-        after = "lt" if descending else "gt"
-        place = Q(**{f"{by}__{after}": value}) | Q(**{by: value, f"pk__{after}": key})
-        if by in ("pk", rows.model._meta.pk.name):
-            place = Q(**{f"pk__{after}": key})
-        try:
-            ordered = ordered.filter(place)
-        except (ValueError, TypeError, ValidationError):
-            raise bad_cursor() from None
-    found = list(ordered[: limit + 1])
-    page = found[:limit]
+        ordered = _beyond(ordered, by, read_cursor(cursor, order, 2), descending)
+    if among is not None:
+        among = among.order_by(*ways)
+        if cursor is not None:
+            among = _beyond(among, by, read_cursor(cursor, order, 2), descending)
+        places = among.values_list(by, "pk")[LOOKED_THROUGH - 1 : LOOKED_THROUGH + 1]
+        found = list(places)
+        last = found[0] if len(found) == 2 else None
+    if last is not None:
+        ordered = _beyond(ordered, by, last, not descending, itself=True)
+    page = list(ordered[: limit + 1])
     next_cursor = None
-    if len(found) > limit:
+    if len(page) > limit:
+        page.pop()
         next_cursor = write_cursor(order, getattr(page[-1], by), page[-1].pk)
+    elif last is not None:
+        next_cursor = write_cursor(order, *last)
     return Response({"results": [show(row) for row in page], "next_cursor": next_cursor})
+
+
+def _beyond(
+    rows: QuerySet[Row], by: str, place: Sequence[Any], descending: bool, *, itself: bool = False
+) -> QuerySet[Row]:
+    """Rows after a place in their order. Raises `InvalidRequest` where it can be none."""
+    value, key = place
+    after = "lt" if descending else "gt"
+    last = f"pk__{after}e" if itself else f"pk__{after}"
+    beyond = Q(**{f"{by}__{after}": value}) | Q(**{by: value, last: key})
+    if by in ("pk", rows.model._meta.pk.name):
+        beyond = Q(**{last: key})
+    try:
+        return rows.filter(beyond)
+    except (ValueError, TypeError, ValidationError):
+        raise bad_cursor() from None
 
 
 def ordered_page(
@@ -60,6 +86,7 @@ def ordered_page(
     show: Callable[[Row], Any],
     query: Mapping[str, Any],
     columns: Mapping[str, str],
+    among: QuerySet[Row] | None = None,
 ) -> Response:
     """`page_of` for a query with `ordering`; `columns` are the columns of the names it may have."""
     name = query["ordering"].removeprefix("-")
@@ -70,6 +97,7 @@ def ordered_page(
         descending=query["ordering"].startswith("-"),
         cursor=query.get("cursor"),
         limit=query["limit"],
+        among=among,
     )
 
 

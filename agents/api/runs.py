@@ -51,19 +51,20 @@ class Runs(UploadsView):
             runs = runs_for(user).filter(parent=query["parent"])
         else:
             runs = runs_for(user).filter(owner=user.pk, parent=None)
+        runs = runs.filter(**created_between(query))
+        for name in ("thread", "schedule", "hook"):
+            if name in query:
+                runs = runs.filter(**{name: query[name]})
+        # What has an index is above.
+        among = runs if {"status", "agent", "started_by"} & set(query) else None
         if "status" in query:
             runs = runs.filter(status=query["status"])
         if "agent" in query:
             runs = runs.filter(agent_version__agent__slug=query["agent"])
-        if "thread" in query:
-            runs = runs.filter(thread=query["thread"])
         if "started_by" in query:
             runs = runs.filter(of_starter(query["started_by"]))
-        for trigger in ("schedule", "hook"):
-            if trigger in query:
-                runs = runs.filter(**{trigger: query[trigger]})
-        runs = with_run_columns(runs.filter(**created_between(query)))
-        return ordered_page(runs, RunShape().to_representation, query, RUN_ORDER)
+        show = RunShape().to_representation
+        return ordered_page(with_run_columns(runs), show, query, RUN_ORDER, among)
 
     @operation(
         "create_run",

@@ -37,15 +37,18 @@ class Threads(ApiView):
     @operation("list_threads", "List your threads", query=ThreadListQuery, answer=Page(ThreadShape))
     def get(self, request: Request) -> Response:
         query = read_query(ThreadListQuery, request)
-        threads = with_thread_columns(threads_for(person(request)))
-        threads = threads.filter(**created_between(query))
+        threads = threads_for(person(request)).filter(**created_between(query))
         if "agent" in query:
             threads = threads.filter(agent__slug=query["agent"])
         if "key" in query:
             threads = threads.filter(key=query["key"])
+        among = None
+        shown = with_thread_columns(threads)
         if "status" in query:
-            threads = threads.filter(Q(("last_status", query["status"])))
-        return ordered_page(threads, ThreadShape().to_representation, query, THREAD_ORDER)
+            among = threads
+            shown = shown.filter(Q(("last_status", query["status"])))
+        show = ThreadShape().to_representation
+        return ordered_page(shown, show, query, THREAD_ORDER, among)
 
 
 class OneThread(ApiView):

@@ -18,6 +18,7 @@ from agents.services.approval_expiry import expire_approval
 from agents.services.budget_answers import wake_for_window
 from agents.services.notifications import due_targets
 from agents.services.schedule_firing import fire_due
+from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ QUEUE_SWEEP_SECONDS = 1.0
 SWEEP_SHARE = 4
 """One look fills the fourth part of the room at most, so that several processes share what waits.
 Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
+
+COUNTED_PARTS = 4
+"""Transactions of one look that count what ended runs have used."""
 
 
 class Sweeper:
@@ -87,6 +91,8 @@ class Sweeper:
             if self._is_of_pool:
                 self._host.pruner.look()
             await self._find_runs()
+            if self._is_of_pool:
+                await self._count_use()
 
     async def _until_none(self, take_one: Callable[[], object], what: str) -> None:
         """Do what is due one by one, each in a transaction of its own."""
@@ -101,6 +107,15 @@ class Sweeper:
             self._host.courier.send_to(await self._host.database.run(due_targets))
         except DatabaseError as error:
             self._failed("notifications", error)
+
+    async def _count_use(self) -> None:
+        """Not until none is left: after an upgrade these are all the runs that ever were."""
+        try:
+            for _ in range(COUNTED_PARTS):
+                if not await self._host.database.run(count_ended_runs):
+                    break
+        except DatabaseError as error:
+            self._failed("runs to count", error)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""

@@ -141,6 +141,13 @@ class Run(models.Model):
         editable=False,
         help_text=_("Its thread is on its way out."),
     )
+    uncounted_from = models.PositiveIntegerField(
+        null=True,
+        default=1,
+        db_default=1,
+        editable=False,
+        help_text=_("Replies from this turn on are not in the totals of use. Null: all are."),
+    )
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
     error_message = models.TextField(blank=True)
@@ -177,10 +184,17 @@ class Run(models.Model):
             ),
             models.Index(fields=["hook"], condition=Q(hook__isnull=False), name="run_hook"),
             models.Index(fields=["ended_at"], name="run_ended_at"),
+            # Open runs, and those that have ended in the last seconds.
+            models.Index(
+                fields=["owner", "uncounted_from"],
+                condition=Q(uncounted_from__isnull=False),
+                name="run_uncounted",
+            ),
             # A person's list, the newest first, ends with its page and not with their first run.
             # The pages are ordered by the time, the API by ids.
             models.Index(fields=["owner", "created_at", "id"], name="run_of_owner"),
             models.Index(fields=["owner", "id"], name="run_id_of_owner"),
+            models.Index(fields=["owner", "ended_at"], name="run_ended_of_owner"),
         ]
         permissions = [("view_all_runs", _("Can see the runs of all users"))]
 

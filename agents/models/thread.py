@@ -39,6 +39,7 @@ class Thread(models.Model):
         null=True,
         blank=True,
         related_name="family",
+        db_index=False,
         help_text=_("The thread whose shared files a subagent's has. Null: a person's own."),
     )
     forked_from = models.ForeignKey(
@@ -121,6 +122,9 @@ class Thread(models.Model):
         ]
         indexes = [
             models.Index(fields=["owner", "id"], name="thread_of_owner"),
+            models.Index(fields=["owner", "agent", "id"], name="thread_agent_of_owner"),
+            models.Index(fields=["owner", "title", "id"], name="thread_title_of_owner"),
+            models.Index(fields=["root", "id"], name="thread_of_root"),
             models.Index(
                 fields=["erased_at"], condition=Q(erased_at__isnull=False), name="thread_erased"
             ),

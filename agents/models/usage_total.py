@@ -1,4 +1,4 @@
-"""What was used by replies whose rows are gone."""
+"""What was used, summed up: by replies of runs that have ended, also of those that are gone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ in all of them."""
 
 
 class UsageTotal(models.Model):
-    """Removed replies of one agent, user and model in one quarter of an hour.
+    """Replies of one agent, user and model in one quarter of an hour.
 
-    Each reply counts once: by its own row while there is one, then here.
+    Each reply counts once: by its own row as long as `Run.uncounted_from` says so, then here.
     """
 
     start = models.DateTimeField(help_text=_("Of the quarter of an hour, UTC."))
@@ -41,6 +41,7 @@ class UsageTotal(models.Model):
                 fields=["start", "owner", "agent", "model"], name="usage_total_once"
             ),
         ]
+        indexes = [models.Index(fields=["owner", "start"], name="usage_total_of_owner")]
 
     def __str__(self) -> str:
         return f"{self.agent_slug} {self.model} {self.start:%Y-%m-%d %H:%M}"

@@ -37,7 +37,7 @@ def attention_for(person: Person) -> Attention:
     return Attention(
         requests=list(requests[:SHOWN]),
         failed=list(_failed(runs)[:SHOWN]),
-        active=list(runs.filter(status__in=ACTIVE_RUNS)[:SHOWN]),
+        active=list(_active(runs)[:SHOWN]),
     )
 
 
@@ -49,6 +49,11 @@ def own_runs(person: Person) -> QuerySet[Run]:
         .select_related("thread__agent")
         .order_by("-created_at", "-pk")
     )
+
+
+def _active(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """All open runs are uncounted: that leads to the index which has only these."""
+    return runs.filter(status__in=ACTIVE_RUNS, uncounted_from__gte=1)
 
 
 def _failed(runs: QuerySet[Run]) -> QuerySet[Run]:

@@ -16,7 +16,7 @@ from django.db import connection, models, transaction
 from django.db.models import CASCADE, SET_NULL
 
 from agents.models import Message, RunEvent, Thread
-from agents.services.usage_totals import add_to_totals
+from agents.services.usage_totals import count_runs_of
 from memory.models import MemoryEditRequest
 
 BATCH = 500
@@ -84,7 +84,7 @@ def _relations(model: type[models.Model]) -> list[models.ForeignObjectRel]:
 def _delete_batch(model: type[models.Model], keys: Sequence[Any]) -> int:
     rows = model._base_manager.filter(pk__in=keys)
     if model is Message:
-        add_to_totals(keys)
+        count_runs_of(keys)
     return _raw_delete(rows)
 
 

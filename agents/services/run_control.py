@@ -18,6 +18,7 @@ from agents.services.delegation import child_ended
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.reservations import release
 from agents.services.run_ends import note_end
+from agents.services.usage_totals import count_again
 from agents.services.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import (
     ACTIVE_RUNS,
@@ -203,6 +204,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""
         run.ended_at = None
+        count_again(run)
         # Whoever cancelled it meant what it did before it failed.
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
         append_events(run.id, [("run.resumed", {"reason": "resumed by a person"})])

@@ -1,4 +1,5 @@
-"""Keeping what was used when the replies themselves go."""
+"""Summing up what was used, when runs have ended: so that pages that show it read few rows, and
+so that it stays known when the replies themselves go."""
 
 from __future__ import annotations
 
@@ -6,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.db import connection
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import F, Max, QuerySet
 
-from agents.models import QUARTER_SECONDS, Message, MessageRole, UsageTotal
+from agents.models import QUARTER_SECONDS, Message, MessageRole, Run, UsageTotal
+
+TOGETHER = 25
+"""Runs that one transaction counts: others wait for it."""
 
 _KEY = ("start", "owner_id", "agent_id", "model")
 _SUMS = ("calls", "tokens", "microusd", "unpriced")
@@ -24,18 +28,47 @@ class _Sum:
     unpriced: int = 0
 
 
-def add_to_totals(keys: Sequence[int]) -> None:
-    """Count these messages, which the same transaction deletes, in the totals of their quarters.
+def count_ended_runs() -> int:
+    """Count the replies of some runs that have ended; how many runs, 0 when none is left.
 
-    Their rows are locked first: of two that delete the same ones only one finds them there.
+    In a transaction of its own. What others are just counting is left to them.
     """
-    there = Message.objects.select_for_update().filter(pk__in=keys).order_by("pk")
+    ended = Run.every.filter(ended_at__isnull=False, uncounted_from__isnull=False)
+    with transaction.atomic():
+        locked = ended.select_for_update(skip_locked=True, no_key=True, of=("self",))
+        # The order of the index that has only these.
+        waiting = locked.order_by("owner_id", "uncounted_from")
+        return _count(waiting.values_list("pk", flat=True)[:TOGETHER])
+
+
+def count_runs_of(messages: Sequence[int]) -> None:
+    """Count the runs of these messages, which the same transaction deletes, if they are not."""
+    runs = Message.objects.filter(pk__in=messages).order_by().values("run")
+    there = Run.every.filter(pk__in=runs, uncounted_from__isnull=False)
+    _count(there.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
+
+
+def count_again(run: Run) -> None:
+    """An ended run goes on: of what is counted already, nothing is counted a second time.
+
+    The caller holds the run's lock, and saves it.
+    """
+    if run.uncounted_from is None:
+        replies = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
+        run.uncounted_from = (replies.aggregate(last=Max("turn"))["last"] or 0) + 1
+
+
+def _count(locked: QuerySet[Run, str]) -> int:
+    """Of two that count the same run, the second finds its lock taken, or the run counted."""
+    runs = list(locked)
+    if not runs:
+        return 0
     replies = Message.objects.filter(
-        pk__in=list(there.values_list("pk", flat=True)),
+        run__in=runs,
         role=MessageRole.ASSISTANT,
-        turn__gt=0,
+        turn__gte=F("run__uncounted_from"),
         run__is_copy=False,
-    )
+    ).order_by()
     rows = replies.values_list(
         "created_at",
         "run__owner_id",
@@ -54,6 +87,8 @@ def add_to_totals(keys: Sequence[int]) -> None:
         found.unpriced += cost is None
     for key in sorted(sums):
         _add(key, sums[key])
+    Run.every.filter(pk__in=runs).update(uncounted_from=None)
+    return len(runs)
 
 
 def _quarter(moment: datetime) -> datetime:

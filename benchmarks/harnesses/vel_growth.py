@@ -34,18 +34,51 @@ from agents.models import (  # noqa: E402
     ToolCall,
 )
 from agents.providers.anthropic import preload  # noqa: E402
+from agents.selectors.metrics import gauges  # noqa: E402
 from agents.services.approval_expiry import expire_approval  # noqa: E402
 from agents.services.budget_answers import wake_for_window  # noqa: E402
 from agents.services.erasure import erasures_wait  # noqa: E402
 from agents.services.notifications import due_targets  # noqa: E402
 from agents.services.run_ends import take_ended_run  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402
+from agents.services.usage_totals import count_ended_runs  # noqa: E402
 from agents.services.wake import wake_due  # noqa: E402
 
 setup_test_environment()
 
 PART = 5_000
-PAGES = ("/", "/runs/", "/approvals/", "/usage/", "/api/v1/runs", "/api/v1/threads")
+PAGES = (
+    "/",
+    "/runs/",
+    "/runs/?status=failed",
+    "/runs/?q=nosuchword",
+    "/runs/?after={old}",
+    "/approvals/",
+    "/approvals/?tab=decided",
+    "/usage/",
+    "/api/v1/runs",
+    "/api/v1/runs?status=failed",
+    "/api/v1/runs?agent=asker",
+    "/api/v1/runs?created_before=2000-01-01T00:00:00Z",
+    "/api/v1/threads",
+    "/api/v1/threads?agent=asker",
+    "/api/v1/threads?status=failed",
+    "/api/v1/threads?ordering=title",
+    "/api/v1/approvals?status=decided",
+    "/api/v1/usage",
+    "/api/v1/audit",
+    "/admin/",
+    "/admin/agents/run/",
+    "/admin/agents/run/?status=failed",
+    "/admin/agents/run/?q=nobody",
+    "/admin/agents/thread/",
+    "/admin/agents/approvalrequest/",
+    "/admin/agents/approvalrequest/?status=decided",
+    "/admin/agents/notification/",
+    "/admin/agents/auditentry/",
+    "/admin/status/",
+)
+"""What people, programs and monitors look at; `{old}` is one of the oldest runs."""
 COPIED: tuple[type[Model], ...] = (Thread, Run, RunClock, Message, ToolCall, RunEvent, Epoch)
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT {0} UNION ALL SELECT i + 1 FROM n WHERE i < {1})"
 _DIALECT = {
@@ -66,7 +99,7 @@ class Growth:
         self._host.start()
         self._rows = 0
 
-    def fill(self, runs: int, message: str) -> dict[str, int]:
+    def fill(self, runs: int, message: str) -> dict[str, float]:
         """Copy a run that was driven until there are so many. Returns rows and bytes."""
         run = self._drive(message)
         while self._rows < runs:
@@ -75,12 +108,16 @@ class Growth:
                 for model in COPIED:
                     cursor.execute(self._copying(model, run, self._rows + 1, until))
             self._rows = until
+        began = time.monotonic()
+        while count_ended_runs():
+            pass  # as workers do within seconds
+        counting = time.monotonic() - began
         with connection.cursor() as cursor:
             # As autovacuum does; SQLite goes without.
             if connection.vendor == "postgresql":
                 cursor.execute("ANALYZE")
         rows = sum(model._base_manager.count() for model in COPIED)
-        return {"rows": rows, "bytes": database_bytes()}
+        return {"rows": rows, "bytes": database_bytes(), "counting_s": counting}
 
     def _copying(self, model: type[Model], run: Run, first: int, last: int) -> str:
         name, moment = _DIALECT[connection.vendor]
@@ -114,7 +151,9 @@ class Growth:
         client = Client()
         client.force_login(self._owner)
         for path in PAGES:
-            found[path] = _measured(lambda path=path: _get(client, path), times)
+            asked = path.format(old=f"0{100:025d}")
+            found[path] = _measured(lambda asked=asked: _get(client, asked), times)
+        found["metrics"] = _measured(lambda: list(gauges()), times)
         return found
 
     def _drive(self, message: str) -> Run:
@@ -122,10 +161,12 @@ class Growth:
         run = create_run(request, owner=self._owner).run
         write_notes(run.thread_id)
         deadline = time.monotonic() + 60
-        while not Run.objects.filter(pk=run.pk, ended_at__isnull=False).exists():
+        while not (ended := Run.objects.filter(pk=run.pk, ended_at__isnull=False).first()):
             if time.monotonic() > deadline:
                 raise TimeoutError("the run does not end")
             time.sleep(0.02)
+        if ended.status != "completed":
+            raise RuntimeError(f"the run is {ended.status}: {ended.error_message}")
         while self._host.running:
             time.sleep(0.005)
         return run
@@ -142,6 +183,7 @@ def _look() -> None:
         with transaction.atomic():
             look()
     erasures_wait()
+    count_ended_runs()
 
 
 def _get(client: Client, path: str) -> None:

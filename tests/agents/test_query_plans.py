@@ -21,6 +21,7 @@ from agents.services.chores import take_chore
 from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
 from agents.services.notifications import due_targets
 from agents.services.run_ends import take_ended_run
+from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
 from tests.agents.api.rows import client_for
 from tests.support.plans import read_whole, statements
@@ -105,6 +106,7 @@ def test_what_every_worker_looks_for_each_second(ada: User) -> None:
                 look()
         erasures_wait()
         take_chore("prune", 60)
+        count_ended_runs()
 
     assert whole_reads(work) == {}
 

@@ -12,6 +12,9 @@ from django.db.backends.utils import CursorWrapper
 
 Statement = tuple[str, Any]
 
+PARTIAL_INDEXES = {"run_uncounted"}
+"""They hold few rows, whatever the table holds: to read all of one is not to read the table."""
+
 _SCAN = re.compile(r'SCAN "?(\w+)"?')
 _ALIASES = re.compile(r'"?(\w+)"? (?:AS )?"?([A-Za-z]\w*)"?')
 
@@ -51,8 +54,9 @@ def read_whole(statement: Statement) -> set[str]:
     found = set()
     for line in plan.splitlines():
         scanned = _SCAN.search(line)
-        if scanned is not None and not (stops and "USING" in line):
-            found.add(_table_of(scanned[1], sql))
+        if scanned is None or (stops and "USING" in line) or line.split()[-1] in PARTIAL_INDEXES:
+            continue
+        found.add(_table_of(scanned[1], sql))
     return found
 
 

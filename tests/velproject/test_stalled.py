@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 
 import pytest
@@ -55,14 +56,24 @@ def test_more_work_behind_work_that_nobody_takes_is_still_a_stall() -> None:
     assert looks((0, {1}), (10, {1, 2}), (20, {1, 2, 3})) == [False, False, True]
 
 
-def test_after_a_stall_the_watch_begins_anew() -> None:
-    assert looks((0, {1}), (20, {1}), (25, {1}), (40, {1}), (45, {1})) == [
-        False,
-        True,
-        False,
-        False,
-        True,
+def test_what_was_restarted_gets_twice_as_long_until_something_is_taken() -> None:
+    said = looks((0, {1}), (20, {1}), (41, {1}), (59, {1}), (60, {1}), (139, {1}), (140, {1}))
+    assert said == [False, True, False, False, True, False, True]
+    taken = ((50, {2}), (69, {2}), (70, {2}))
+    assert looks((0, {1}), (20, {1}), *taken) == [False, True, False, False, True]
+
+
+def test_its_patience_has_an_end() -> None:
+    stalls = [
+        now
+        for now, stalled in zip(
+            range(2000), looks(*((now, {1}) for now in range(2000))), strict=True
+        )
+        if stalled
     ]
+    assert [later - earlier for earlier, later in itertools.pairwise(stalls)] == [
+        40, 80, 160, 300, 300, 300, 300, 300
+    ]  # fmt: skip
 
 
 def queued_run() -> Run:

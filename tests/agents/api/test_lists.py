@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from agents.models import Run, Thread
+from agents.states import RunStatus
 from tests.agents.api.rows import (
     answer_run,
     ask_approval,
@@ -171,3 +172,25 @@ def test_threads_by_agent_key_and_status(ann: User) -> None:
         (thread,) = client.get(f"/api/v1/threads?{query}").json()["results"]
         assert thread["id"] == mine.thread_id
     assert client.get("/api/v1/threads?status=asleep").status_code == 400
+
+
+def test_a_filter_looks_through_a_part_of_the_list_on_each_page(
+    ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.api.pages.LOOKED_THROUGH", 3)
+    made = [make_run(ann) for _ in range(10)]
+    failed = [made[0], made[5], made[6], made[9]]
+    Run.objects.filter(pk__in=[run.pk for run in failed]).update(status=RunStatus.FAILED)
+    client = client_for(ann)
+    for path, ids in (
+        ("runs", [run.pk for run in failed]),
+        ("threads", [run.thread_id for run in failed]),
+    ):
+        found = pages(client, f"{path}?status=failed&ordering=created_at", limit=9)
+        assert (names(found), [len(page) for page in found]) == (ids, [1, 1, 1, 1])
+        found = pages(client, f"{path}?status=failed", limit=9)
+        assert (names(found), [len(page) for page in found]) == (ids[::-1], [1, 2, 0, 1])
+        # With less than that on a page, what was looked through is shown before more is looked at.
+        assert names(pages(client, f"{path}?status=failed", limit=1)) == ids[::-1]
+    # An index leads to these: all are on one page.
+    assert names(pages(client, f"runs?thread={made[0].thread_id}", limit=9)[:1]) == [made[0].pk]

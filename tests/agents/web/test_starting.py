@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth import get_user_model
 
@@ -85,7 +87,8 @@ def test_the_history_holds_the_own_runs_by_status(sign_in: SignIn) -> None:
     assert shown("?status=completed") == {done}
     assert shown("?status=failed") == set()
     assert shown("?status=nonsense") == {done, waiting}
-    assert shown("?page=99") == {done, waiting}
+    assert shown("?after=nonsense%00") == {done, waiting}
+    assert shown("?after=0") == set()
 
 
 def test_a_long_history_has_pages(sign_in: SignIn) -> None:
@@ -94,8 +97,12 @@ def test_a_long_history_has_pages(sign_in: SignIn) -> None:
     for _ in range(30):
         site_writer.make_run("olga")
 
-    assert f"/runs/{first}/" not in olga.get("/runs/").content.decode()
-    assert f"/runs/{first}/" in olga.get("/runs/?page=2").content.decode()
+    page = olga.get("/runs/").content.decode()
+    assert f"/runs/{first}/" not in page
+    [older] = re.findall(r'rel="next" href="([^"]+)"', page)
+    page = olga.get(f"/runs/{older}").content.decode()
+    assert f"/runs/{first}/" in page
+    assert 'rel="next"' not in page
 
 
 @pytest.mark.bubblewrap

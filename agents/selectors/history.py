@@ -1,0 +1,97 @@
+"""All runs of a person, page by page, at a cost that does not grow with how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from agents.events.append import dump
+from agents.models import Agent, Message, Run, Thread
+from agents.selectors.attention import own_runs
+from agents.selectors.starters import of_starter
+from agents.selectors.visible import Person
+
+RUNS_A_PAGE = 30
+LOOKED_THROUGH = 5_000
+SEARCHED_THROUGH = 500
+"""Runs that one page looks through for those that fit: with words, their messages are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """`words` of a message or a title, `status`, `agent` (a slug), `starter`; "" for any."""
+
+    words: str = ""
+    status: str = ""
+    agent: str = ""
+    starter: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.status or self.agent or self.starter)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """`next_after`: older ones follow this run; "" on the last page.
+
+    `looked_back_to`: there may be more that fit, but this page looked no further than that.
+    """
+
+    runs: list[Run]
+    next_after: str
+    looked_back_to: datetime | None
+
+
+def history_page(person: Person, wanted: HistoryFilter, after: str = "") -> HistoryPage:
+    """The newest first, those that are older than the run `after`."""
+    # Ids begin with the time.
+    runs = own_runs(person).order_by("-pk")
+    if after:
+        runs = runs.filter(pk__lt=after)
+    last = _last_looked_at(runs, wanted) if wanted else None
+    fitting = _narrowed(runs, wanted, person, "" if last is None else last.pk)
+    found = list(fitting[: RUNS_A_PAGE + 1])
+    if len(found) > RUNS_A_PAGE:
+        found.pop()
+        return HistoryPage(found, found[-1].pk, None)
+    if last is None:
+        return HistoryPage(found, "", None)
+    return HistoryPage(found, last.pk, last.created_at)
+
+
+def _last_looked_at(runs: QuerySet[Run], wanted: HistoryFilter) -> Run | None:
+    """None where all of them are few enough."""
+    most = SEARCHED_THROUGH if wanted.words else LOOKED_THROUGH
+    ends = runs.select_related(None).only("pk", "created_at")[most - 1 : most + 1]
+    found = list(ends)
+    return found[0] if len(found) == 2 else None
+
+
+def _narrowed(
+    runs: QuerySet[Run], wanted: HistoryFilter, person: Person, oldest: str
+) -> QuerySet[Run]:
+    if oldest:
+        runs = runs.filter(pk__gte=oldest)
+    if wanted.status:
+        runs = runs.filter(status=wanted.status)
+    if wanted.agent:
+        runs = runs.filter(thread__agent__slug=wanted.agent)
+    if wanted.starter:
+        runs = runs.filter(of_starter(wanted.starter))
+    if wanted.words:
+        # Messages are kept as JSON: what is looked for is spelled as it would be there.
+        spelled = dump(wanted.words)[1:-1]
+        looked_at = runs.order_by().values("pk")
+        said = Message.objects.filter(run__in=looked_at, content__icontains=spelled)
+        in_title = Q(thread__title__icontains=wanted.words)
+        runs = runs.filter(in_title | Q(pk__in=said.order_by().values("run")))
+    return runs
+
+
+def agents_of_threads(person: Person) -> list[tuple[str, str]]:
+    """(slug, name) of the agents that `person` has talked with, by name: one look for each."""
+    talked_with = Thread.objects.filter(owner=person.pk, agent=OuterRef("pk"))
+    agents = Agent.objects.filter(Exists(talked_with)).order_by("name")
+    return list(agents.values_list("slug", "name"))
