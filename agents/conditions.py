@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from agents.call_patterns import commands, hosts, paths
+from agents.call_patterns import commands, hosts, paths, recipients
 from agents.call_patterns.fields import any_values, holds_command, whole_values
 from agents.events.append import dump
 from agents.spec import CallCondition
@@ -34,7 +34,8 @@ def holds(
     least = condition.larger_than
     if least is not None and len(dump(tool_input).encode()) <= least:
         return False
-    if (condition.command, condition.path, condition.host) == (None, None, None):
+    parts = (condition.command, condition.path, condition.host, condition.recipient)
+    if all(part is None for part in parts):
         return True
     if permits:
         return _permits(condition, tool, tool_input, sandbox, reads)
@@ -59,7 +60,9 @@ def _permits(
     path = condition.path
     if path is not None and not paths.permits(path, tool, tool_input, sandbox=sandbox):
         return False
-    return condition.host is None or hosts.permits(condition.host, tool_input)
+    if condition.host is not None and not hosts.permits(condition.host, tool_input):
+        return False
+    return condition.recipient is None or recipients.permits(condition.recipient, tool_input)
 
 
 def _occurs(condition: CallCondition, tool: str, tool_input: Any, sandbox: bool) -> bool:
@@ -70,7 +73,9 @@ def _occurs(condition: CallCondition, tool: str, tool_input: Any, sandbox: bool)
     path = condition.path
     if path is not None and not paths.occurs(path, tool, tool_input, sandbox=sandbox):
         return False
-    return condition.host is None or hosts.occurs(condition.host, tool_input)
+    if condition.host is not None and not hosts.occurs(condition.host, tool_input):
+        return False
+    return condition.recipient is None or recipients.occurs(condition.recipient, tool_input)
 
 
 def sha256_of(tool_input: Any) -> str:
@@ -84,6 +89,7 @@ def problem_of(condition: CallCondition) -> tuple[str, str] | None:
         ("command", condition.command, commands.check_expression),
         ("path", condition.path, paths.check_pattern),
         ("host", condition.host, hosts.check_pattern),
+        ("recipient", condition.recipient, recipients.check_pattern),
     ):
         try:
             if value is not None:

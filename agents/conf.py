@@ -108,6 +108,18 @@ class VelSettings:
     """Encrypt what `agents.secret_text` stores: the first writes, all read. Empty: SECRET_KEY."""
     SLACK_URL: str = "https://slack.com/api/"
     """Where Slack's Web API is."""
+    GMAIL_URL: str = "https://gmail.googleapis.com/"
+    """Where the Gmail API is: before `gmail/v1/`."""
+    CALENDAR_URL: str = "https://www.googleapis.com/calendar/v3/"
+    """Where the Google Calendar API is."""
+    GOOGLE_TOKEN_URL: str = "https://oauth2.googleapis.com/token"  # noqa: S105  # an address
+    """Where access tokens for both are asked for."""
+    GOOGLE_AUTH_URL: str = "https://accounts.google.com/o/oauth2/v2/auth"
+    """Where people consent to what agents may do in their name."""
+    GOOGLE_CLIENT_ID: str = ""
+    """The OAuth client with which people connect Google by consent. Empty: they paste a key."""
+    GOOGLE_CLIENT_SECRET: str = field(default="", repr=False)
+    """Of that client."""
     TRUSTED_PROXIES: int = 0
     """Proxies in front of the web servers, each of which appends to X-Forwarded-For."""
     SIGN_INS: int = 10

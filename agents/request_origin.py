@@ -41,7 +41,7 @@ def _origin(request: HttpRequest) -> Origin:
     # REST framework puts the user of a token, and the token, here as well.
     token = getattr(request, "auth", None)
     return Origin(
-        door={"admin": Door.ADMIN, "api": Door.API}.get(place, Door.WEB),
+        door={"admin": Door.ADMIN, "api": Door.API, "mcp": Door.MCP}.get(place, Door.WEB),
         address=client_address(
             str(request.META.get("REMOTE_ADDR", "")),
             str(request.META.get("HTTP_X_FORWARDED_FOR", "")),

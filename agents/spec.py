@@ -15,6 +15,7 @@ from pydantic import (
 
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
+Integration = Literal["slack", "gmail", "calendar", "agents"]
 ALL_TOOLS = "*"
 """Among an agent's tools: all of its profile, beside those that are named."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
@@ -35,9 +36,9 @@ class InterruptRule(BaseModel):
 class CallCondition(BaseModel):
     """What a call must be for a rule or a grant to fit: all that is given holds.
 
-    `command` is a regular expression (RE2), `path` and `host` are patterns with `*`, `larger_than`
-    counts bytes of the input, `input_sha256` names one input exactly. How each is read is in
-    `agents.conditions`.
+    `command` is a regular expression (RE2), `path`, `host` and `recipient` are patterns with `*`,
+    `larger_than` counts bytes of the input, `input_sha256` names one input exactly. How each is
+    read is in `agents.conditions`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,6 +48,15 @@ class CallCondition(BaseModel):
     host: str | None = Field(default=None, min_length=1, max_length=253)
     larger_than: int | None = Field(default=None, ge=0)
     input_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    recipient: str | None = Field(default=None, min_length=3, max_length=320)
+
+    @model_serializer(mode="wrap")
+    def _without_later_default(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As of `AgentSpec`: a stored version of an earlier release has no recipient."""
+        fields: dict[str, Any] = dump(self)
+        if self.recipient is None:
+            fields.pop("recipient", None)
+        return fields
 
 
 class PolicyRule(BaseModel):
@@ -165,7 +175,7 @@ class AgentSpec(BaseModel):
     """What each of `databases` is, as postgresql; empty where that is not known."""
     writable_databases: tuple[str, ...] = ()
     """Those of `databases` to which it may ask to write."""
-    integrations: tuple[Literal["slack", "agents"], ...] = ()
+    integrations: tuple[Integration, ...] = ()
     """Other services that it acts in, by the credential of who runs it."""
     mcp_tools: tuple[McpToolSpec, ...] = ()
     """Of MCP servers. Whether it still has them is asked anew at each call."""

@@ -163,6 +163,14 @@ VEL = {
     "FALLBACK_WITHOUT_KEY": env.boolean("VEL_FALLBACK_WITHOUT_KEY"),
     "FORK_BYTES": env.integer("VEL_FORK_BYTES", 10 * 1024**3),
     "SLACK_URL": env.text("VEL_SLACK_URL", "https://slack.com/api/"),
+    "GMAIL_URL": env.text("VEL_GMAIL_URL", "https://gmail.googleapis.com/"),
+    "CALENDAR_URL": env.text("VEL_CALENDAR_URL", "https://www.googleapis.com/calendar/v3/"),
+    "GOOGLE_AUTH_URL": env.text(
+        "VEL_GOOGLE_AUTH_URL", "https://accounts.google.com/o/oauth2/v2/auth"
+    ),
+    "GOOGLE_CLIENT_ID": env.text("VEL_GOOGLE_CLIENT_ID"),
+    "GOOGLE_CLIENT_SECRET": env.text("VEL_GOOGLE_CLIENT_SECRET"),
+    "GOOGLE_TOKEN_URL": env.text("VEL_GOOGLE_TOKEN_URL", "https://oauth2.googleapis.com/token"),
     "TRUSTED_PROXIES": env.integer("VEL_TRUSTED_PROXIES", 0),
     "SIGN_INS": env.integer("VEL_SIGN_INS", 10),
     "API_USER_REQUESTS": env.integer("VEL_API_USER_REQUESTS", 1_200),

@@ -22,6 +22,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
     path("hooks/", include("agents.api.hook_urls")),
+    path("mcp", include("agents.mcp_server.urls")),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
     # The admin's pages name no icon, so browsers ask for this.

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "version", "created_at", "updated_at"}
+_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version"}
+_OWN_TO_A_ROW |= {"created_at", "updated_at"}
 _PARTS = {
     "sandbox": "sandbox",
     "approval": "interrupt_on",

@@ -135,7 +135,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
         ("Guards", {"fields": [*GUARD_FIELDS]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
-        ("Sharing", {"fields": ["owner", "everyone", "groups"]}),
+        ("Sharing", {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
     ]
 

@@ -8,7 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from agents.agent_files.reading import Path
-from agents.spec import MAX_FALLBACKS, FallbackModel, InterruptRule, PolicyRule, RetryRule
+from agents.spec import (
+    MAX_FALLBACKS,
+    FallbackModel,
+    Integration,
+    InterruptRule,
+    PolicyRule,
+    RetryRule,
+)
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
 Name = Annotated[str, Field(min_length=1, max_length=300)]
@@ -85,7 +92,7 @@ class AgentFile(_Part):
     toolbox: str = Field(default="", max_length=100)
     command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
     databases: list[Name] = []
-    integrations: list[Literal["slack", "agents"]] = []
+    integrations: list[Integration] = []
     mcp_servers: list[Name | McpServerFile] = []
     general_subagent: bool = True
     background_subagents: bool = False
@@ -99,6 +106,7 @@ class AgentFile(_Part):
     max_cost: Cost | None = None
     max_seconds: Count | None = None
     everyone: bool = False
+    mcp_tool: bool = False
     groups: list[Name] = []
 
 

@@ -17,6 +17,7 @@ from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.going_on import ForkRun, ResumeRun
+from agents.api.google_credentials import GoogleCredential, GoogleStatus
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.hooks import Deliveries, Hooks, OneHook, RotateHook
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
@@ -155,6 +156,8 @@ urlpatterns = [
     ),
     path("usage", Usage.as_view(), name="usage"),
     path("audit", Audit.as_view(), name="audit"),
+    path("credentials/google", GoogleCredential.as_view(), name="credential-google"),
+    path("credentials/google/status", GoogleStatus.as_view(), name="credential-google-status"),
     path("credentials/slack", SlackCredential.as_view(), name="credential-slack"),
     path("credentials/slack/status", SlackStatus.as_view(), name="credential-slack-status"),
     path("grants", Grants.as_view(), name="grants"),

@@ -17,10 +17,13 @@ PATH_FIELDS = (
     "cwd",
     "source",
     "destination",
+    "attachments",
 )
 """And names that end in `_path`, `_file`, `_dir` or `_directory`."""
 HOST_FIELDS = ("url", "urls", "uri", "host", "hosts", "hostname", "endpoint", "proxy", "webhook")
 """And names that end in `_url`, `_uri` or `_host`."""
+
+RECIPIENT_FIELDS = ("to", "cc", "bcc", "attendees", "recipients")
 
 
 def holds_command(name: str) -> bool:
@@ -33,6 +36,10 @@ def holds_path(name: str) -> bool:
 
 def holds_host(name: str) -> bool:
     return name in HOST_FIELDS or name.endswith(("_url", "_uri", "_host"))
+
+
+def holds_recipient(name: str) -> bool:
+    return name in RECIPIENT_FIELDS
 
 
 def whole_values(tool_input: Any, wanted: Callable[[str], bool]) -> list[str] | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
 from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult, error
-from agents.models import CredentialProvider, Effect
+from agents.models import Effect
 from agents.selectors.databases import shared_names
 from agents.services.databases import may_configure
 from agents.services.errors import Conflict, NotAllowed, ServiceError
-from agents.spec import AgentSpec
+from agents.spec import AgentSpec, Integration
 
 AGENTS = "agents"
 """The name of the integration."""
@@ -84,7 +84,7 @@ class BuilderMiddleware(Middleware):
                 ],
                 "tools": dict(self._known_tools()),
                 "databases": databases,
-                "integrations": [str(name) for name in CredentialProvider.values],
+                "integrations": [name for name in get_args(Integration) if name != AGENTS],
             }
         )
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool, wire_schema
 from agents.middleware.builder import BuilderMiddleware
+from agents.middleware.calendar import CalendarMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
 from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
+from agents.middleware.gmail import GmailMiddleware
 from agents.middleware.mcp import McpMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
@@ -24,7 +26,7 @@ from agents.middleware.transcript import TranscriptMiddleware
 from agents.models import Run
 from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block
-from agents.spec import ALL_TOOLS, AgentSpec
+from agents.spec import ALL_TOOLS, AgentSpec, Integration
 from agents.structured_output.wording import prompt_segment
 from agents.toolkits import bound
 from skills_app.pinned import PinnedSkill
@@ -35,6 +37,8 @@ MIDDLEWARE: tuple[Middleware, ...] = (
     ExecutionMiddleware(),
     DatabaseMiddleware(),
     SlackMiddleware(),
+    GmailMiddleware(),
+    CalendarMiddleware(),
     BuilderMiddleware(lambda: _known_tools()),
     McpMiddleware(),
     MemoryMiddleware(),
@@ -192,7 +196,7 @@ def built_in_tools() -> Mapping[str, str]:
             model="",
             profile=profile,
             databases=("any",),
-            integrations=("slack", "agents"),
+            integrations=get_args(Integration),
             background_subagents=True,
         )
         offered = build_toolset(spec, has_left_out=True).tools

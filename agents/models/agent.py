@@ -240,6 +240,14 @@ class Agent(models.Model):
     everyone = models.BooleanField(
         default=False, help_text=_("Every signed-in user may start runs with it.")
     )
+    mcp_tool = models.BooleanField(
+        _("MCP tool"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Whoever may use it may also call it as a tool, from an MCP client (docs/mcp.md)."
+        ),
+    )
     is_active = models.BooleanField(default=True)
     version = models.PositiveIntegerField(default=0, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -18,6 +18,7 @@ class Door(models.TextChoices):
     WEB = "web", _("web pages")
     API = "api", _("REST API")
     SOCKET = "socket", _("socket")
+    MCP = "mcp", _("MCP server")
     CLI = "cli", _("command line")
     CODE = "code", _("Python code, or a worker")
 

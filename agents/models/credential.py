@@ -12,6 +12,7 @@ from agents.secret_text import SecretTextField
 
 class CredentialProvider(models.TextChoices):
     SLACK = "slack", _("Slack")
+    GOOGLE = "google", _("Google")
 
 
 class Credential(models.Model):

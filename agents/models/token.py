@@ -12,6 +12,7 @@ class TokenScope(models.TextChoices):
     RUN = "run", _("start and cancel runs")
     APPROVE = "approve", _("decide approvals, revoke grants")
     MANAGE = "manage", _("change memory, skills, databases and credentials")
+    MCP = "mcp", _("use agents as MCP tools, and nothing else")
 
 
 class ApiToken(models.Model):

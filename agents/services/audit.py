@@ -65,6 +65,11 @@ def acting(find_origin: FindOrigin) -> Iterator[None]:
         _origin.reset(token)
 
 
+def present_origin() -> FindOrigin:
+    """What `acting` was told last: for tasks that begin without their maker's context."""
+    return _origin.get()
+
+
 def record(
     action: str,
     target: models.Model,

@@ -46,7 +46,7 @@ def save_slack_token(token: str, *, by: Person, shared: bool = False) -> Credent
     `ServiceUnreachable`; nothing is changed then.
     """
     if shared:
-        _must_share(by)
+        must_share(by)
     token = token.strip()
     if not _SLACK_TOKEN.fullmatch(token):
         raise InvalidRequest(
@@ -56,14 +56,14 @@ def save_slack_token(token: str, *, by: Person, shared: bool = False) -> Credent
         )
     sealed = SecretText.seal(token)
     account = _slack_account(sealed)
-    return _store(CredentialProvider.SLACK, sealed, account, by=by, shared=shared)
+    return store_credential(CredentialProvider.SLACK, sealed, account, by=by, shared=shared)
 
 
 @transaction.atomic
 def remove_credential(provider: str, *, by: Person, shared: bool = False) -> None:
     """Forget the own credential, or with `shared` everybody's. Raises `NotFound`."""
     if shared:
-        _must_share(by)
+        must_share(by)
     rows = Credential.objects.select_for_update()
     row = rows.filter(provider=provider, owner=None if shared else by.pk).first()
     if row is None:
@@ -81,15 +81,16 @@ def remove_any_credential(credential_id: str, *, by: Person) -> None:
     if row is None:
         raise NotFound("There is no such credential.")
     if row.owner_id is None:
-        _must_share(by)
+        must_share(by)
     record("credential.removed", row, by=by)
     row.delete()
 
 
 @transaction.atomic
-def _store(
+def store_credential(
     provider: CredentialProvider, secret: SecretText, account: str, *, by: Person, shared: bool
 ) -> Credential:
+    """Put what was checked in place of the one that is there."""
     row, _ = Credential.objects.update_or_create(
         provider=provider,
         owner_id=None if shared else by.pk,
@@ -122,6 +123,7 @@ def _check_scopes(account: SlackAccount) -> None:
         )
 
 
-def _must_share(by: Person) -> None:
+def must_share(by: Person) -> None:
+    """Raises `NotAllowed` if `by` may not."""
     if not may_share(by):
         raise NotAllowed(f"A credential for everybody needs the permission {SHARE}.")

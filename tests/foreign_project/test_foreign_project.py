@@ -175,6 +175,14 @@ def test_a_bad_token_is_counted_though_requests_are_transactions(world: World) -
     assert codes == {401, 429}
 
 
+def test_mcp_clients_are_answered_though_requests_are_transactions(world: World) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    assert Visitor(world.shop).ask("/vel/mcp", body, **accept)[0] == 401
+    status, text, _ = world.people["ada"].ask("/vel/mcp", body, **accept)
+    assert (status, '"vel_get_run"' in text) == (200, True)
+
+
 def test_the_pages_and_the_admin_work_below_their_prefixes(world: World) -> None:
     stranger = Visitor(world.shop)
     assert "/members/sign-in/?next=/vel/runs/" in stranger.ask("/vel/runs/")[2]["url"]

@@ -10,4 +10,5 @@ VEL = {
     "API_TOKEN_REQUESTS": NO_LIMIT,
     "API_FAILED_SIGN_INS": NO_LIMIT,
     "SLACK_URL": "http://127.0.0.1:9/",  # where nobody listens
+    "GOOGLE_TOKEN_URL": "http://127.0.0.1:9/",
 }

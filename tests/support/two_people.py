@@ -115,12 +115,13 @@ def _agent(made: Somebody, person: Any) -> None:
     database.url = SecretText.seal("sqlite:////nowhere/at/all.sqlite3")
     database.save()
     agent.databases.add(database)
-    Credential.objects.create(
-        provider=CredentialProvider.SLACK,
-        owner=person,
-        secret=SecretText.seal(f"xoxb-{made.mark}"),
-        account=made.mark,
-    )
+    for provider in CredentialProvider:
+        Credential.objects.create(
+            provider=provider,
+            owner=person,
+            secret=SecretText.seal(f"xoxb-{made.mark}"),
+            account=made.mark,
+        )
     made.ids |= {
         "agent_id": [agent.pk],
         "agent": [agent.slug],

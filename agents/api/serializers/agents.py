@@ -59,6 +59,7 @@ class AgentDetailShape(AgentShape):
     databases = serializers.SerializerMethodField()
     subagents = serializers.SerializerMethodField()
     output_schema = serializers.JSONField(allow_null=True)
+    mcp_tool = serializers.BooleanField(help_text="Whether MCP clients have it as a tool.")
     max_turns = serializers.IntegerField()
     max_tokens = serializers.IntegerField(allow_null=True)
     max_cost = serializers.DecimalField(

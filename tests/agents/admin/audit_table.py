@@ -38,7 +38,7 @@ OTHERS = {
     "django_q.Success": "django-q2's own",
     "django_q.Failure": "django-q2's own",
     "django_q.OrmQ": "django-q2's own",
-    "agents.Credential add": "tests/agents/slack",
+    "agents.Credential add": "tests/agents/slack and google_workspace",
     "agents.Credential delete": "tests/agents/slack",
     "agents.Agent export_selected": "changes nothing",
     "agents.ApprovalRequest approve_selected": "the service of the API, tested there",

@@ -6,6 +6,7 @@ add it to one of them with the change that brings it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from agents.api.urls import urlpatterns
 from agents.mcp.definitions import read_listing
 from agents.models import AuditEntry, Door, McpServer, Run, Schedule, Thread
 from agents.services.credentials import save_slack_token
+from agents.services.google_credentials import save_google_key
 from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import store_listing
 from agents.services.memory_changes import write_file
@@ -37,6 +39,7 @@ from tests.agents.api.rows import (
     make_run,
     make_user,
 )
+from tests.support.google_workspace_server import GoogleServer, authorized_user, google_server
 from tests.support.skill_zips import zipped
 from tests.support.skills import package, store_skill
 from tests.support.slack_server import TOKEN, SlackServer, slack_server
@@ -67,6 +70,13 @@ def _each_in_a_transaction() -> Iterator[None]:
     post_save.connect(check, sender=AuditEntry)
     yield
     post_save.disconnect(check, sender=AuditEntry)
+
+
+@pytest.fixture
+def google(settings: Any) -> Iterator[GoogleServer]:
+    with google_server() as server:
+        settings.VEL = {**settings.VEL, **server.settings}
+        yield server
 
 
 @pytest.fixture
@@ -210,6 +220,15 @@ def _accept_tools(world: World) -> Sent:
     return {"server_id": row.pk}, {"digest": row.found_digest, "tools": []}, "mcp_server.accepted"
 
 
+def _store_google_key(world: World) -> Sent:
+    return {}, {"key": json.loads(authorized_user())}, "credential.stored"
+
+
+def _forget_google_key(world: World) -> Sent:
+    save_google_key(authorized_user(), by=world.root)
+    return {}, None, "credential.removed"
+
+
 def _forget_credential(world: World) -> Sent:
     save_slack_token(TOKEN, by=world.root)
     return {}, None, "credential.removed"
@@ -284,6 +303,8 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("grant-revoke", "post"): _revoke_grant,
     ("tokens", "post"): _make_token,
     ("token", "delete"): _end_token,
+    ("credential-google", "post"): _store_google_key,
+    ("credential-google", "delete"): _forget_google_key,
     ("credential-slack", "post"): _store_credential,
     ("credential-slack", "delete"): _forget_credential,
     ("mcp-accept", "post"): _accept_tools,
@@ -318,7 +339,9 @@ def test_no_endpoint_is_forgotten():
 
 @pytest.mark.usefixtures("_each_in_a_transaction")
 @pytest.mark.parametrize("endpoint", sorted(SCENARIOS), ids=" ".join)
-def test_it_is_in_the_audit_log(endpoint: tuple[str, str], tmp_path: Path, slack: SlackServer):
+def test_it_is_in_the_audit_log(
+    endpoint: tuple[str, str], tmp_path: Path, slack: SlackServer, google: GoogleServer
+):
     world = World(tmp_path)
     name, method = endpoint
     path, body, action = SCENARIOS[endpoint](world)

@@ -1,0 +1,1 @@
+"""Gmail and Google Calendar, as far as agents use them. Everything here blocks."""

@@ -1,0 +1,53 @@
+"""What a credential may do: Google's scopes, and which of them are enough for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_AUTH = "https://www.googleapis.com/auth/"
+
+GMAIL_READ = f"{_AUTH}gmail.readonly"
+GMAIL_SEND = f"{_AUTH}gmail.send"
+GMAIL_COMPOSE = f"{_AUTH}gmail.compose"
+GMAIL_MODIFY = f"{_AUTH}gmail.modify"
+GMAIL_ALL = "https://mail.google.com/"
+CALENDAR_READ = f"{_AUTH}calendar.readonly"
+CALENDAR_EVENTS = f"{_AUTH}calendar.events"
+CALENDAR_ALL = f"{_AUTH}calendar"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One thing that a person can allow; `scope` is the narrowest that is enough."""
+
+    name: str
+    label: str
+    scope: str
+
+
+OFFERED = (
+    Access("gmail.readonly", "read mail", GMAIL_READ),
+    Access("gmail.send", "send mail", GMAIL_SEND),
+    Access("gmail.compose", "write drafts, and send mail", GMAIL_COMPOSE),
+    Access("gmail.modify", "change labels and trash, and all of the above", GMAIL_MODIFY),
+    Access("calendar.readonly", "read calendars", CALENDAR_READ),
+    Access("calendar.events", "change events", CALENDAR_EVENTS),
+)
+SCOPES = {access.name: access.scope for access in OFFERED}
+KNOWN = frozenset({*SCOPES.values(), GMAIL_ALL, CALENDAR_ALL})
+
+# Of each the narrowest comes first: it is what an error asks for.
+READ_MAIL = (GMAIL_READ, GMAIL_MODIFY, GMAIL_ALL)
+SEND_MAIL = (GMAIL_SEND, GMAIL_COMPOSE, GMAIL_MODIFY, GMAIL_ALL)
+WRITE_DRAFTS = (GMAIL_COMPOSE, GMAIL_MODIFY, GMAIL_ALL)
+CHANGE_MAIL = (GMAIL_MODIFY, GMAIL_ALL)
+READ_LABELS = (GMAIL_READ, GMAIL_MODIFY, GMAIL_ALL)
+PROFILE = (GMAIL_READ, GMAIL_COMPOSE, GMAIL_MODIFY, GMAIL_ALL)
+READ_CALENDARS = (CALENDAR_READ, CALENDAR_ALL)
+READ_EVENTS = (CALENDAR_READ, CALENDAR_EVENTS, CALENDAR_ALL)
+CHANGE_EVENTS = (CALENDAR_EVENTS, CALENDAR_ALL)
+
+
+def short(scopes: frozenset[str]) -> str:
+    """Scopes as people read them: gmail.readonly, calendar.events."""
+    return ", ".join(sorted(scope.removeprefix(_AUTH) for scope in scopes & KNOWN))

@@ -1,0 +1,125 @@
+"""Who calls: a person by an API token. Cookies do not count at this door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from channels.db import database_sync_to_async
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import connection
+from django.views.decorators.debug import sensitive_variables
+
+from agents.conf import vel_settings
+from agents.models import ApiToken, TokenScope
+from agents.services.errors import NotAllowed
+from agents.services.request_rates import network_of, wait_for
+from agents.services.tokens import authenticate_token
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+HOW_TO_SIGN_IN = (
+    "Send a token: `Authorization: Bearer vel_…`. `vel token create USER --scope mcp` makes one."
+)
+_KEYWORDS = ("bearer", "token")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A token in force and its user. `session` is what the client calls its own, or empty."""
+
+    user: AbstractBaseUser
+    token: ApiToken
+    secret: str = field(repr=False)
+    session: str = ""
+
+    @property
+    def may_read(self) -> bool:
+        return bool({TokenScope.MCP, TokenScope.READ} & set(self.token.scopes))
+
+    @property
+    def may_cancel(self) -> bool:
+        return bool({TokenScope.MCP, TokenScope.RUN} & set(self.token.scopes))
+
+    @property
+    def may_call(self) -> bool:
+        """A call starts a run and reads its answer."""
+        return self.may_cancel and self.may_read
+
+
+class Refused(Exception):
+    """A request that is not let in. `wait` is in seconds, for 429."""
+
+    def __init__(self, status: int, message: str, *, wait: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.wait = wait
+
+
+@sensitive_variables()
+def caller_of(meta: dict[str, Any], session: str) -> Caller:
+    """Whose request has these headers, which counts for the rates. Raises `Refused`.
+
+    The rates are those of the REST API: a person and a token have as many for both.
+    """
+    settings = vel_settings()
+    keyword, _, secret = str(meta.get("HTTP_AUTHORIZATION", "")).partition(" ")
+    secret = secret.strip()
+    if not secret or keyword.lower() not in _KEYWORDS:
+        raise Refused(401, HOW_TO_SIGN_IN)
+    token = authenticate_token(secret) if secret.isascii() else None
+    if token is None:
+        wait = wait_for(f"address:{network_of(meta)}", settings.API_FAILED_SIGN_INS)
+        if wait:
+            raise Refused(429, "Too many tokens from this address were none.", wait=wait)
+        raise Refused(401, "The token is unknown, expired or revoked: make a new one.")
+    if wait := wait_for(f"token:{token.pk}", settings.API_TOKEN_REQUESTS):
+        limit = settings.API_TOKEN_REQUESTS
+        raise Refused(429, f"A token may send {limit} requests a minute.", wait=wait)
+    if wait := wait_for(f"user:{token.user.pk}", settings.API_USER_REQUESTS):
+        limit = settings.API_USER_REQUESTS
+        raise Refused(429, f"A person may send {limit} requests a minute.", wait=wait)
+    caller = Caller(token.user, token, secret, session)
+    if not (caller.may_read or caller.may_cancel):
+        raise Refused(
+            403,
+            "This needs a token with the scope 'mcp', or with 'read' and 'run'; "
+            f"this one has {', '.join(token.scopes)}: make another in your profile.",
+        )
+    return caller
+
+
+@sensitive_variables()
+def check_still_good(caller: Caller) -> None:
+    """Raise `NotAllowed` once the token has ended, lost its scopes, or its user is inactive."""
+    token = authenticate_token(caller.secret)
+    if token is None or set(token.scopes) != set(caller.token.scopes):
+        raise NotAllowed("The token is not in force any more: make a new one.")
+
+
+async def in_database(
+    function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
+) -> Found:
+    """`function` on a thread that may use the database, whose connection is given back."""
+    work = partial(_done_with_connection, partial(function, *args, **kwargs))
+    found: Found = await database_sync_to_async(work)()
+    return found
+
+
+async def in_database_to_the_end(function: Callable[[], Found]) -> Found:
+    """The same on a thread that no request waits on: it is done also for a client that has gone."""
+    work = partial(_done_with_connection, function)
+    found: Found = await database_sync_to_async(work, thread_sensitive=False)()
+    return found
+
+
+def _done_with_connection(function: Callable[[], Found]) -> Found:
+    try:
+        return function()
+    finally:
+        if not connection.in_atomic_block:
+            connection.close()

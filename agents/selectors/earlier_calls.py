@@ -1,0 +1,28 @@
+"""What became of the calls before one that must not be made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Q
+
+from agents.models import Run, ToolCall
+from agents.states import ToolCallStatus
+
+UNKNOWN = "outcome_unknown"
+"""The code of a call of which nobody knows whether it was carried out."""
+
+
+def earlier_calls(run_id: str, call_id: str, tool: str) -> Iterator[ToolCall]:
+    """Calls of `tool` in the run's family of conversations that were or may have been made.
+
+    Newest first; the call itself is not among them.
+    """
+    root = Run.objects.filter(pk=run_id).values_list("thread__root_id", "thread_id").get()
+    family = Q(run__thread_id=root[0] or root[1]) | Q(run__thread__root_id=root[0] or root[1])
+    made = Q(
+        status__in=[ToolCallStatus.SUCCEEDED, ToolCallStatus.INTERRUPTED, ToolCallStatus.CANCELLED]
+    )
+    unsure = Q(status=ToolCallStatus.FAILED, code__in=[UNKNOWN, "timeout", "exception"])
+    calls = ToolCall.objects.filter(family, made | unsure, tool=tool, started_at__isnull=False)
+    return calls.exclude(run_id=run_id, call_id=call_id).order_by("-id")[:200].iterator()
