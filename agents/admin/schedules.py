@@ -131,7 +131,7 @@ class ScheduleAdmin(SealedAdmin):
 
     @admin.display(description="when")
     def when(self, row: Schedule) -> str:
-        return f"{row.cron} {row.time_zone}" if row.cron else f"every {row.interval_seconds} s"
+        return row.when
 
     @admin.display(description="status", ordering="is_enabled")
     def state(self, row: Schedule) -> SafeString:

@@ -92,6 +92,9 @@ class DeepAgentConfig:
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
+    fallbacks: list[Mapping[str, str]] = field(default_factory=list)
+    """`{"provider", "model"}` each: up to three that go on while its own model is down
+    (docs/fallbacks.md). Their keys are those of the environment."""
     user: Any = None
     """In whose name it works: a user of the project, or a user's name."""
 

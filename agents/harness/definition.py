@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +12,7 @@ from django.utils.text import slugify
 
 from agents.harness.config import COMMAND_SECONDS, DeepAgentConfig, SubagentConfig, function_names
 from agents.harness.errors import SetupError
-from agents.harness.models import ModelChoice, checked, choice_of
+from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
 from agents.middleware.custom.toolkit import Toolkit
 from agents.middleware.registry import built_in_tools, known_tool_names
 from agents.models import Agent, Subagent
@@ -31,6 +31,7 @@ class Definition:
 
     config: DeepAgentConfig
     choice: ModelChoice
+    fallbacks: Sequence[Mapping[str, str]]
     toolkit: Toolkit
     subagents: tuple[SubagentConfig, ...]
     interrupt_on: Mapping[str, Any]
@@ -53,6 +54,7 @@ class Definition:
         return cls(
             config=config,
             choice=checked(choice_of(config.model)),
+            fallbacks=checked_fallbacks(config.fallbacks),
             toolkit=toolkit,
             subagents=subagents,
             interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
@@ -84,6 +86,7 @@ class Definition:
         agent.system_prompt = config.system_prompt
         agent.provider, agent.model = self.choice.provider, self.choice.model
         agent.thinking, agent.effort = self.choice.thinking, self.choice.effort
+        agent.fallbacks = [dict(item) for item in self.fallbacks]
         if self.choice.max_tokens is not None:
             agent.max_output_tokens = self.choice.max_tokens
         agent.tools = self.tool_names()

@@ -100,6 +100,17 @@ class Schedule(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def when(self) -> str:
+        """Its times in words, as "30 8 * * mon-fri Europe/Vienna" or "every 1 h 30 min"."""
+        if self.interval_seconds is None:
+            return f"{self.cron} {self.time_zone}"
+        minutes, seconds = divmod(self.interval_seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        days, hours = divmod(hours, 24)
+        parts = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s"))
+        return "every " + " ".join(f"{count} {unit}" for count, unit in parts if count)
+
 
 class FiringOutcome(models.TextChoices):
     STARTED = "started", _("started")

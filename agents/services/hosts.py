@@ -36,7 +36,7 @@ class HostState:
 
 
 def host_states() -> list[HostState]:
-    """All hosts by name; state is alive, silent, draining, drained or dead."""
+    """All hosts by name."""
     now = database_now()
     held = dict(
         Thread.every.filter(root=None)
@@ -48,7 +48,7 @@ def host_states() -> list[HostState]:
     return [
         HostState(
             row.name,
-            _state(row, now, held.get(row.name, 0)),
+            state_of(row, now, held.get(row.name, 0)),
             max(0.0, now - row.seen_at),
             held.get(row.name, 0),
             row.shares_workspaces,
@@ -57,7 +57,8 @@ def host_states() -> list[HostState]:
     ]
 
 
-def _state(row: WorkerHost, now: float, threads: int) -> str:
+def state_of(row: WorkerHost, now: float, threads: int) -> str:
+    """alive, silent, draining, drained or dead; `now` is the database's."""
     if row.dead_at is not None:
         return "dead"
     if now - row.seen_at > SILENT_BEATS * vel_settings().HOST_BEAT_SECONDS:

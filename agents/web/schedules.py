@@ -96,7 +96,10 @@ def _typed(request: PersonRequest, into: Schedule) -> Schedule:
     into.agent = find_agent(given.get("agent", ""), request.user)
     into.message = request.POST.get("message", "").replace("\r\n", "\n")
     into.cron = given.get("cron", "")
-    into.interval_seconds = _minutes(given.get("every_minutes", ""))
+    minutes = _minutes(given.get("every_minutes", ""))
+    # The form shows whole minutes: seconds that were set over the API stay with them.
+    if minutes is None or minutes != _shown_minutes(into):
+        into.interval_seconds = None if minutes is None else minutes * 60
     into.time_zone = given.get("time_zone", "")
     into.thread_policy = given.get("thread_policy", "")
     into.overlap = given.get("overlap", "")
@@ -109,7 +112,11 @@ def _minutes(text: str) -> int | None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
         raise InvalidRequest("Write the minutes as a whole number.")
-    return int(text) * 60
+    return int(text)
+
+
+def _shown_minutes(schedule: Schedule) -> int | None:
+    return schedule.interval_seconds // 60 if schedule.interval_seconds else None
 
 
 def _moment(text: str) -> datetime | None:
@@ -134,7 +141,7 @@ def _list(request: PersonRequest) -> dict[str, Any]:
 
 def _one(request: PersonRequest, found: Schedule) -> dict[str, Any]:
     firings = list(found.firings.select_related("run")[:SHOWN_FIRINGS])
-    minutes = found.interval_seconds // 60 if found.interval_seconds else ""
+    minutes = _shown_minutes(found) or ""
     return {
         "schedule": found,
         "firings": firings,

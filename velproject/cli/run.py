@@ -21,7 +21,7 @@ TASK_BYTES = 10_000_000
 SCHEMA_BYTES = 1_000_000
 
 _OF_THE_AGENT = (
-    *("provider", "model", "no_sandbox", "toolbox", "approve"),
+    *("provider", "model", "fallback", "no_sandbox", "toolbox", "approve"),
     *("max_turns", "max_cost", "timeout"),
 )
 
@@ -99,11 +99,31 @@ def read_context(
     return found
 
 
+def read_fallbacks(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """PROVIDER:MODEL; which there may be is checked with the rest of the agent."""
+    found = []
+    for value in values:
+        provider, colon, model = value.partition(":")
+        if not colon or not provider or not model:
+            raise click.BadParameter(f"{value!r}: write PROVIDER:MODEL, as openai:gpt-6.2-sol.")
+        found.append((provider, model))
+    return tuple(found)
+
+
 @click.command(short_help="Give an agent a task (the same as `vel TASK`).")
 @click.argument("task", required=False)
 @click.option("--agent", metavar="SLUG", help="Use this agent of the database as its team made it.")
 @click.option("--model", metavar="NAME", help="The language model; else the provider's default.")
 @click.option("--provider", type=click.Choice(PROVIDERS), help="Who serves the model.")
+@click.option(
+    "--fallback",
+    metavar="PROVIDER:MODEL",
+    multiple=True,
+    callback=read_fallbacks,
+    help="Goes on while the model is down; repeat for up to three.",
+)
 @click.option(
     "--skills",
     metavar="DIR",

@@ -17,7 +17,9 @@ from agents.models import (
     NotificationTarget,
     Schedule,
     Thread,
+    WorkerHost,
 )
+from agents.models.database_clock import database_now
 from agents.secret_text import SecretText
 from agents.services.mcp_servers import save_server
 from agents.services.tokens import create_token
@@ -106,6 +108,25 @@ def _database() -> DatabaseConnection:
     return DatabaseConnection.objects.create(name="shop", url=SecretText.seal(SECRET))
 
 
+def _host(name: str = "one", **more: Any) -> WorkerHost:
+    now = database_now()
+    values = {"identity": name, "joined_at": now, "seen_at": now, **more}
+    return WorkerHost.objects.create(name=name, **values)
+
+
+def _draining() -> WorkerHost:
+    return _host(is_draining=True)
+
+
+def _silent() -> WorkerHost:
+    return _host(seen_at=database_now() - 1_000)
+
+
+def _drainable() -> WorkerHost:
+    _host("other")
+    return _host()
+
+
 def _target() -> NotificationTarget:
     return NotificationTarget.objects.create(kind="webhook", address=TARGET["address"], secret="x")
 
@@ -185,6 +206,10 @@ DONE: dict[str, tuple[Any, str]] = {
     ),
     "agents.DatabaseConnection change": (_change(_database, **DATABASE), "database.changed"),
     "agents.DatabaseConnection delete": (_delete(_database), "database.removed"),
+    "agents.WorkerHost drain": (_act("drain", _drainable), "host.drained"),
+    "agents.WorkerHost undrain": (_act("undrain", _draining), "host.undrained"),
+    "agents.WorkerHost declare_dead": (_act("declare_dead", _silent), "host.declared_dead"),
+    "agents.WorkerHost forget": (_act("forget", _silent), "host.forgotten"),
     "agents.NotificationTarget add": (
         _add("agents_notificationtarget", **TARGET),
         "notification_target.created",

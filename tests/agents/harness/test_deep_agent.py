@@ -389,3 +389,33 @@ def test_context_fills_the_prompt(make_agent: MakeAgent) -> None:
     asyncio.run(agent.run("Go", session_id="s", context={"customer": "Acme"}))
     epoch = Thread.objects.get().epochs.get()
     assert epoch.head["system"].startswith("You work for Acme.")
+
+
+def test_another_model_goes_on_while_its_own_is_down(
+    make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fallback = {"provider": "openai", "model": "gpt-6.2-sol"}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
+    agent = make_agent(["Hello."], fallbacks=[fallback])
+    assert asyncio.run(agent.run("hi")) == "Hello."
+    assert Agent.objects.get().fallbacks == [fallback]
+
+
+@pytest.mark.parametrize(
+    ("fallback", "problem"),
+    [
+        ({"provider": "openai", "model": "gpt-6.2-sol"}, "number 1: .*OPENAI_API_KEY"),
+        ({"provider": "openai", "model": ""}, "number 1: give"),
+        ({"provider": "openai", "model": "x", "api_key": "y"}, "number 1: give"),
+        ({"provider": "nobody", "model": "x"}, "nobody"),
+        ("gpt-6.2-sol", "number 1: give"),
+    ],
+)
+def test_a_fallback_that_cannot_be_asked_is_an_error_at_once(
+    make_agent: MakeAgent, fallback: Any, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    agent = make_agent(["Hello."], fallbacks=[fallback])
+    with pytest.raises(SetupError, match=problem):
+        asyncio.run(agent.run("hi"))
+    assert not Run.objects.exists()

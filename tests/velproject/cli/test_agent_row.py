@@ -16,7 +16,8 @@ from velproject.cli.errors import CliError
 
 def options(**given: object) -> AgentOptions:
     none: dict[str, object] = dict.fromkeys(AgentOptions.__annotations__)
-    return AgentOptions(**{**none, "provider": "scripted", "approve": (), "databases": (), **given})  # type: ignore[typeddict-item]
+    several = dict.fromkeys(("approve", "fallback", "databases"), ())
+    return AgentOptions(**{**none, **several, "provider": "scripted", **given})  # type: ignore[typeddict-item]
 
 
 def request(owner: User) -> RunRequest:
@@ -51,11 +52,18 @@ def test_of_starts_at_the_same_moment_each_pins_its_own_flags() -> None:
 @pytest.mark.django_db
 def test_flags_of_an_earlier_start_do_not_linger() -> None:
     owner = User.objects.create(username="ada")
-    start_run(request(owner), options(approve=("ls",), max_turns=3, no_sandbox=True), owner)
+    start_run(
+        request(owner),
+        options(approve=("ls",), fallback=(("openai", "gpt-6"),), no_sandbox=True),
+        owner,
+    )
+    assert Agent.objects.get().fallbacks == [{"provider": "openai", "model": "gpt-6"}]
+    start_run(request(owner), options(max_turns=3), owner)
     run = start_run(request(owner), options(), owner)
     spec = run.agent_version.spec
     assert spec["interrupt_on"] == {}
     assert spec["max_turns"] == 500
+    assert spec.get("fallbacks", []) == []
     assert spec["sandbox"] is True
 
 

@@ -24,6 +24,8 @@ class AgentOptions(TypedDict):
 
     provider: str | None
     model: str | None
+    fallback: tuple[tuple[str, str], ...]
+    """Providers and models."""
     no_sandbox: bool
     toolbox: str | None
     approve: tuple[str, ...]
@@ -65,6 +67,9 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     defaults = Agent()
     agent.provider = options["provider"] or ""
     agent.model = options["model"] or ""
+    agent.fallbacks = [
+        {"provider": provider, "model": model} for provider, model in options["fallback"]
+    ]
     agent.sandbox = not options["no_sandbox"]
     agent.toolbox = options["toolbox"] or ""
     agent.interrupt_on = dict.fromkeys(options["approve"], True)

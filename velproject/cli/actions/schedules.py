@@ -37,7 +37,7 @@ def list_schedules(*, as_json: bool) -> None:
                 row.id,
                 Text(one_line(row.name, 40)),
                 Text(one_line(row.agent.slug, 30)),
-                Text(when(row)),
+                Text(row.when),
                 next_time(row),
             )
             for row in rows
@@ -56,10 +56,6 @@ def enable(*, schedule_id: str, enabled: bool) -> None:
     found = by_id(schedules_for(user), schedule_id, "schedule")
     row = enable_schedule(found.pk, enabled, by=user)
     print(f"{row.id}: {next_time(row)}")
-
-
-def when(row: Schedule) -> str:
-    return f"{row.cron} {row.time_zone}" if row.cron else f"every {row.interval_seconds} s"
 
 
 def next_time(row: Schedule) -> str:
