@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,8 @@ def main() -> int:
     command = sys.argv[2:] if aside else sys.argv[1:]
     if aside and binaries() is None:
         return subprocess.run(command, check=False).returncode  # the tests say what is missing
+    # As Ctrl-C does: without it the server would outlive a job that was ended in time.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     name = "VEL_TEST_SERVER_URL" if aside else "VEL_TEST_DATABASE_URL"
     with postgres_server() as url:
         return subprocess.run(command, env={**os.environ, name: url}, check=False).returncode
