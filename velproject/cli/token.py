@@ -9,7 +9,7 @@ import click
 from velproject.cli.boot import perform
 from velproject.cli.options import json_option, persist_option
 
-SCOPES = ["read", "run", "approve", "manage"]
+SCOPES = ["read", "run", "approve", "manage", "mcp"]
 
 
 @click.group(short_help="Create, list and revoke API tokens.")

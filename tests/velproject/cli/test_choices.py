@@ -1,0 +1,15 @@
+"""The command line knows its choices without loading Django: they are all there are."""
+
+from __future__ import annotations
+
+from agents.models.token import TokenScope
+from agents.providers.registry import PROVIDERS
+from velproject.cli import run, token
+
+
+def test_every_scope_of_a_token_can_be_given() -> None:
+    assert TokenScope.values == token.SCOPES
+
+
+def test_every_provider_can_be_named() -> None:
+    assert set(run.PROVIDERS) == set(PROVIDERS)
