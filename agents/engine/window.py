@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from agents.conf import vel_settings
+from agents.engine.reply_limits import MOST_TOKENS
 from agents.providers.base import Provider, ProviderError
 from agents.providers.prices import compact_at, known_limits
 from agents.spec import AgentSpec
@@ -14,7 +15,6 @@ from agents.spec import AgentSpec
 OUTPUT_SHARE = 4
 """A reply may take the fourth part of a window at most, whatever the agent says."""
 MIN_WINDOW = 1_000
-MOST_TOKENS = 1_000_000_000
 BYTES_PER_TOKEN = 3
 EVICT_SHARE = 10
 """One result may take the tenth part of what a conversation may fill."""
