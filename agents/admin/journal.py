@@ -35,6 +35,11 @@ class FirstPages(Paginator):
         return rows.order_by().values("pk")[:MOST_COUNTED].count()
 
 
+def _takes_all(request: HttpRequest) -> bool:
+    """Whether the person chose "Select all", and not the rows that are ticked."""
+    return request.POST.get("select_across", "0") != "0"
+
+
 class SealedAdmin(admin.ModelAdmin):
     """No adding, changing or deleting, for anybody: what happens to rows are named actions."""
 
@@ -54,9 +59,23 @@ class SealedAdmin(admin.ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
 
+    def response_action(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], *more: Any, **named: Any
+    ) -> HttpResponse | None:
+        """An action on all of a list, unless that is more than the list's page could count."""
+        if _takes_all(request) and queryset.order_by().values("pk")[MOST_COUNTED:].exists():
+            text = (
+                f"More than {MOST_COUNTED:,} {self.opts.verbose_name_plural} are in this list, "
+                "which is as far as its page counts: filter for fewer, and do it again. "
+                "Nothing has been changed."
+            )
+            self.report(request, text, failed=True)
+            return None
+        return super().response_action(request, queryset, *more, **named)
+
     def chosen(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
         """The rows that were ticked, though the list's filter may hold for some no longer."""
-        if request.POST.get("select_across", "0") != "0":
+        if _takes_all(request):
             return queryset
         ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)
         return self.get_queryset(request).filter(pk__in=ticked)

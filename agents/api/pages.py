@@ -16,9 +16,8 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.response import Response
 
 from agents.events.append import dump
+from agents.selectors.history import LOOKED_THROUGH
 from agents.services.errors import InvalidRequest
-
-LOOKED_THROUGH = 5_000
 
 Row = TypeVar("Row", bound=Model)
 
@@ -43,13 +42,14 @@ def page_of(
     order = f"{'-' if descending else ''}{by}"
     ways = tuple(dict.fromkeys([order, "-pk" if descending else "pk"]))
     ordered = rows.order_by(*ways)
+    shown = None if cursor is None else read_cursor(cursor, order, 2)
     last = None
-    if cursor is not None:
-        ordered = _beyond(ordered, by, read_cursor(cursor, order, 2), descending)
+    if shown is not None:
+        ordered = _beyond(ordered, by, shown, descending)
     if among is not None:
         among = among.order_by(*ways)
-        if cursor is not None:
-            among = _beyond(among, by, read_cursor(cursor, order, 2), descending)
+        if shown is not None:
+            among = _beyond(among, by, shown, descending)
         places = among.values_list(by, "pk")[LOOKED_THROUGH - 1 : LOOKED_THROUGH + 1]
         found = list(places)
         last = found[0] if len(found) == 2 else None

@@ -13,7 +13,8 @@ from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
 from agents.events.append import append_events
-from agents.middleware.base import SubagentError, SubagentReport, TaskOrder, WaitForRuns
+from agents.middleware.base import WaitForRuns
+from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
 from agents.middleware.registry import known_tool_names
 from agents.models import Run, RunClock, ToolCall
 from agents.models.database_clock import DatabaseNow
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class CallSubagents:
-    """`agents.middleware.base.Subagents` for one call."""
+    """`agents.middleware.context.Subagents` for one call."""
 
     def __init__(self, session: Session, call: Call) -> None:
         self._session = session

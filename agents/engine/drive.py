@@ -9,55 +9,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
 
 from agents.engine.arrival import FilesNotRestored, settle_files
 from agents.engine.attachments import look_at_uploads
-from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.epoch import current_epoch, head_of
 from agents.engine.errors import FenceLost, Stopped, StopReason
-from agents.engine.fallback import output_format_of
-from agents.engine.final_output import FinalOutput, final_output
 from agents.engine.finish import cancel_driven_run, fail_run, stop_driving
 from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
-from agents.engine.history import (
-    history_since,
-    last_usage,
-    late_note,
-    latest_compaction,
-    open_turn,
-)
-from agents.engine.journal import check_fence
-from agents.engine.journal_rows import Call, Writer
+from agents.engine.journal_rows import Writer
 from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run
 from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
-from agents.engine.model_choice import provider_of, spec_in_force
+from agents.engine.loading import open_session
 from agents.engine.session import Session, run_marker
-from agents.engine.skill_session import RunSkills, skills_of
-from agents.engine.skill_sync import synced_sources
-from agents.engine.token_count import Meter, measured
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
-from agents.engine.window import Window, window_of
-from agents.engine.workspaces import ThreadFiles
-from agents.events.append import append_events
-from agents.middleware.registry import ToolkitMissing, toolset_of
-from agents.models import Run, RunEvent
-from agents.providers.base import PromptHead, Provider, ProviderError, Role
-from agents.services.budget_scope import Scope, open_budget
-from agents.services.skill_pins import pin_skills
+from agents.middleware.registry import ToolkitMissing
+from agents.providers.base import ProviderError
 from agents.services.stored_snapshots import StorageFailed
-from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
-from agents.spec import AgentSpec
 from sandbox.reaper import kill_marked
-from skills_app.services.sync import SourceRead
 
 if TYPE_CHECKING:
     from agents.engine.host import Host
@@ -154,7 +128,7 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
             return
         await settle_files(host, handle, writer, run)
         await look_at_uploads(host, handle, writer, run)
-        session = await _open_session(host, handle, claim, writer)
+        session = await open_session(host, handle, claim, writer)
         if session.hooks is not None and not session.turn:
             await tell(session, "run_started")
         with wall_seconds_left(session):
@@ -209,129 +183,3 @@ async def _stopped(
         await host.database.run(_fail, writer, "limit_seconds", message, session, spent, False)
     else:
         await host.database.run(stop_driving, writer, active)
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """What the rows say of a run. `last_step` is the last word about steps; "" for none."""
-
-    head: PromptHead
-    history: list[tuple[Role, str]]
-    meter: Meter
-    calls: list[Call]
-    last_step: str
-    skills: RunSkills
-    location: WorkspaceLocation
-    output: FinalOutput | None
-    budget: Scope | None
-    has_left_out: bool
-    late_note: str = ""
-
-
-def load_run(
-    writer: Writer,
-    run: Run,
-    spec: AgentSpec,
-    sources: Sequence[SourceRead],
-    output_format: str = "",
-    window: Window | None = None,
-) -> Loaded:
-    """Read a run, and settle what is settled at its beginning: skills, prompt, host account."""
-    if run.skill_set_id is None:
-        # Its row is written, and comes before its clock everywhere. One that was deleted has no
-        # fence, either.
-        list(Run.objects.select_for_update(no_key=True).filter(pk=run.pk).values_list("pk"))
-    check_fence(writer)
-    if run.skill_set_id is None:
-        append_events(run.pk, pin_skills(run, spec, sources))
-    skills = skills_of(run)
-    calls = open_turn(run)
-    epoch = current_epoch(
-        run, spec, skills, calls_open=bool(calls), output_format=output_format, window=window
-    )
-    output = final_output(run, spec, in_prompt="output_format" not in epoch.head)
-    if spec.sandbox:
-        assign_sandbox_uid(run.thread)
-    last = (
-        RunEvent.objects.filter(run=run, type__in=("step.started", "step.completed"))
-        .order_by("-seq")
-        .values_list("type", flat=True)
-        .first()
-    )
-    shorter = latest_compaction(run.thread_id)
-    history = list(history_since(shorter, run))
-    meter = measured(head_of(epoch), history, last=last_usage(run, epoch))
-    return Loaded(
-        head=head_of(epoch),
-        history=history,
-        meter=meter,
-        calls=calls,
-        last_step=last or "",
-        skills=skills,
-        location=run_location(run),
-        output=output,
-        budget=open_budget(run, spec),
-        has_left_out=shorter is not None,
-        late_note=late_note(run, calls),
-    )
-
-
-async def _load(
-    host: Host, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
-) -> Loaded:
-    sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
-    output_format = await output_format_of(provider, spec)
-    return await host.database.run(load_run, writer, run, spec, sources, output_format, window)
-
-
-async def _open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
-    run, clock = claim.run, claim.clock
-    spec = AgentSpec.model_validate(run.spec)
-    if spec.fallbacks:
-        spec = await host.database.run(spec_in_force, run, spec)
-    provider = provider_of(host.provider, spec)
-    with handle.interruptible():  # a server may be asked
-        window = await window_of(provider, spec)
-    loaded = await _load(host, writer, run, spec, provider, window)
-    conversation = await conversation_of(host.database, provider, run, loaded.head, loaded.history)
-    session = Session(
-        run=run,
-        spec=spec,
-        toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
-        writer=writer,
-        handle=handle,
-        database=host.database,
-        threads=host.threads,
-        provider=provider,
-        provider_named=host.provider,
-        head=loaded.head,
-        conversation=conversation,
-        window=window,
-        meter=loaded.meter,
-        stream=host.deltas(writer),
-        files=ThreadFiles(
-            loaded.location,
-            run.agent_version.agent_id,
-            spec,
-            loaded.skills,
-            writer,
-            host.database,
-            asyncio.get_running_loop(),
-        ),
-        skills=loaded.skills,
-        turn=clock.turn,
-        tokens=clock.total_tokens,
-        cost_microusd=clock.cost_microusd,
-        active_ms_before=clock.active_ms,
-        output=loaded.output,
-        budget=loaded.budget,
-    )
-    session.open_calls, session.late_note = loaded.calls, loaded.late_note
-    if loaded.last_step == "step.started":
-        session.stream.put(
-            (
-                "step.reset",
-                {"step": session.turn + 1, "reason": "the model call is made again"},
-            )
-        )
-    return session

@@ -18,7 +18,7 @@ from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.preview import preview
-from agents.middleware.base import Preview
+from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.policy import Verdict
 from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of

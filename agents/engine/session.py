@@ -26,7 +26,7 @@ from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import HookCall, chosen, hook_calls
-from agents.middleware.base import Preview
+from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
@@ -149,7 +149,7 @@ def run_marker(run_id: str) -> str:
 
 
 class CallContext:
-    """`agents.middleware.base.ToolContext` for one call."""
+    """`agents.middleware.context.ToolContext` for one call."""
 
     def __init__(self, session: Session, call: Call, deadline: float) -> None:
         self._session = session

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agents.conf import vel_settings
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Outcome, Writer
-from agents.middleware.base import ToolContext
+from agents.middleware.context import ToolContext
 from agents.models import Effect, SnapshotCause
 from agents.services.snapshots import (
     forget_old_snapshots,

@@ -20,7 +20,8 @@ from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.park import Question
 from agents.engine.session import Session
-from agents.middleware.base import Preview, Tool, ToolResult, error
+from agents.middleware.base import Tool, ToolResult, error
+from agents.middleware.context import Preview
 from agents.models import ApprovalRequest
 from agents.states import (
     APPROVAL_TRANSITIONS,

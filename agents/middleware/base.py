@@ -1,22 +1,19 @@
-"""What a capability is made of: tools, a segment of the prompt, and what a tool may use."""
+"""What a capability is made of: tools, what they give back, and a segment of the prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from agents.databases.target import DatabaseTarget
 from agents.events.append import EventDraft
+from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
-from agents.providers.base import Block
-from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
+from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
-from sandbox.backends.protocol import FileBackend
-from sandbox.base import BaseSandbox
 from skills_app.pinned import PinnedSkill
 
 Input = TypeVar("Input", bound=BaseModel)
@@ -40,45 +37,6 @@ class ToolResult:
     commit: Callable[[], None] | None = None
 
 
-class SkillsInUse(Protocol):
-    """The skills of a run, by name: those it has, and those that are loaded.
-
-    The two methods are for a result's `commit`, so that nothing is active that is not stored.
-    """
-
-    @property
-    def pinned(self) -> Mapping[str, PinnedSkill]: ...
-
-    @property
-    def active(self) -> Mapping[str, PinnedSkill]: ...
-
-    def activate(self, skills: Sequence[PinnedSkill]) -> None: ...
-
-    def deactivate(self, name: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class TaskOrder:
-    """One task for one subagent. `index` is its place among the tasks of its call."""
-
-    index: int
-    subagent: SubagentSpec
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class SubagentReport:
-    """A subagent's run as it is now. `text` is its answer, `error` why there is none."""
-
-    run_id: str
-    index: int
-    subagent: str
-    status: str
-    has_ended: bool
-    text: str = ""
-    error: str = ""
-
-
 @dataclass(slots=True)
 class WaitForRuns:
     """Instead of a result: the call goes on when these runs have ended, or after `seconds`.
@@ -91,109 +49,6 @@ class WaitForRuns:
     answer: Callable[[Sequence[SubagentReport]], ToolResult]
     seconds: float | None = None
     """From the beginning of the call."""
-
-
-class Subagents(Protocol):
-    """The runs that a run has delegated to. Each method raises `SubagentError` for the model."""
-
-    async def start(self, orders: Sequence[TaskOrder]) -> Sequence[str]:
-        """The ids of this call's runs, which are made the first time, in the order of `orders`."""
-
-    async def report(self, run_ids: Sequence[str]) -> Sequence[SubagentReport]:
-        """Of this run's own children only."""
-
-    async def cancel(self, run_id: str) -> SubagentReport:
-        """End a child and all below it; how it is afterwards."""
-
-
-class SubagentError(Exception):
-    """What was asked of subagents cannot be done. The message is for the model."""
-
-
-class McpServers(Protocol):
-    """The MCP servers of a run. Its connections live as long as a driver has the run."""
-
-    async def call(
-        self, tool: McpToolSpec, arguments: Mapping[str, Any], seconds: float
-    ) -> McpAnswer:
-        """Make one call, with all checks. Raises `agents.mcp.errors.McpError`."""
-
-
-@dataclass(frozen=True, slots=True)
-class McpAnswer:
-    """A result as the protocol has it, with the secrets of its server left out.
-
-    `shows_pictures`: whether the run's model can look at them.
-    """
-
-    result: Mapping[str, Any]
-    shows_pictures: bool
-
-
-Preview = dict[str, Any]
-"""What a trial of a call shows, as JSON. Its `digest` is the same for the same outcome."""
-
-
-class ToolContext(Protocol):
-    """What the engine lends a tool for one call."""
-
-    run_id: str
-    thread_id: str
-    agent_id: str
-    owner_id: int
-    call_id: str
-    spec: AgentSpec
-    deadline: float
-    """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
-
-    @property
-    def skills(self) -> SkillsInUse: ...
-
-    @property
-    def subagents(self) -> Subagents: ...
-
-    @property
-    def approved(self) -> Preview | None:
-        """What a person was shown of this call, approved, and still holds; None without trial."""
-
-    @property
-    def mcp(self) -> McpServers: ...
-
-    def files(self) -> FileBackend:
-        """The thread's files. Opening and using them blocks: only within `in_thread`."""
-
-    def sandbox(self, timeout: float) -> BaseSandbox:
-        """A sandbox over the thread's workspace. Raises `SandboxUnavailable`."""
-
-    @property
-    def marker(self) -> str:
-        """The token by which what this run started can be found and killed."""
-
-    async def in_thread(
-        self,
-        function: Callable[..., T],
-        *arguments: Any,
-        on_cancel: Callable[[], None] | None = None,
-    ) -> T:
-        """Run blocking code on a thread of its own.
-
-        When the call is cancelled `on_cancel` is called, which should make the code return, and
-        the call ends when it has: nothing goes on behind the engine's back.
-        """
-
-    async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function that queries the database, in a short transaction."""
-
-    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
-        """The databases of `spec.databases` that the agent still has, by name.
-
-        They hold passwords: nothing of a target's URL belongs in a result, an event or a log.
-        Raises `agents.selectors.databases.DatabaseUnavailable`, whose message is for the model, if
-        the spec names some and none can be used; `targets[name]` raises it for one of several.
-        """
-
-    def progress(self, text: str) -> None:
-        """Show watchers more output of a call that is still running. Safe from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,36 +133,3 @@ class Middleware:
 def error(message: str, code: str = "tool_error") -> ToolResult:
     """A result that tells the model what went wrong and what to do instead."""
     return ToolResult(message, is_error=True, code=code)
-
-
-def wire_schema(model: type[BaseModel]) -> Block:
-    """A tool's input schema without what only costs tokens: titles, nulls, indirections.
-
-    Raw pydantic schemas are about twice the size.
-    """
-    raw = model.model_json_schema(by_alias=False)
-    schema: Block = _compact(raw, raw.get("$defs", {}))
-    schema.setdefault("properties", {})
-    schema.pop("description", None)
-    return schema
-
-
-def _compact(node: Any, definitions: Block, *, names: bool = False) -> Any:
-    """`names`: the keys of `node` are names of properties, not words of JSON Schema."""
-    if isinstance(node, list):
-        return [_compact(item, definitions) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if names:
-        return {key: _compact(value, definitions) for key, value in node.items()}
-    if "$ref" in node:
-        return _compact(definitions[node["$ref"].removeprefix("#/$defs/")], definitions)
-    options = [option for option in node.get("anyOf", ()) if option != {"type": "null"}]
-    if len(options) == 1:
-        node = {**options[0], **{key: value for key, value in node.items() if key != "anyOf"}}
-    return {
-        key: _compact(value, definitions, names=key == "properties")
-        for key, value in node.items()
-        if key not in ("title", "additionalProperties", "$defs")
-        and not (key == "default" and value in (None, "", False))
-    }

@@ -9,7 +9,8 @@ from typing import Any, get_args
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
-from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.selectors.databases import shared_names
 from agents.services.databases import may_configure

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from agents.google_workspace.calendar import PRIMARY, Calendars
 from agents.google_workspace.session import GoogleSession
-from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult
+from agents.middleware.base import Middleware, Tool, ToolResult
 from agents.middleware.calendar_changes import CHANGING
 from agents.middleware.calendar_times import Moment, Zone
+from agents.middleware.context import ToolContext
 from agents.middleware.google_access import google_tool, with_google
 from agents.middleware.google_inputs import CalendarId, GoogleInput, Id, PageToken, at_most, line
 from agents.models import Effect

@@ -13,8 +13,9 @@ from pydantic import Field, model_validator
 
 from agents.google_workspace.calendar import PRIMARY, Calendars
 from agents.google_workspace.session import GoogleSession
-from agents.middleware.base import ToolContext, ToolResult
+from agents.middleware.base import ToolResult
 from agents.middleware.calendar_times import When, Zone, as_google, problem_of
+from agents.middleware.context import ToolContext
 from agents.middleware.google_access import google_tool, with_google
 from agents.middleware.google_inputs import (
     Address,

@@ -13,7 +13,8 @@ from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase, own_database
 from agents.databases.table import QueryResult
 from agents.databases.target import DatabaseTarget
-from agents.middleware.base import ToolContext, ToolResult, error
+from agents.middleware.base import ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.middleware.database_text import shown_rows, shown_schema, shown_tables
 from agents.selectors.databases import DatabaseUnavailable
 from sandbox.cancellation import Cancellation

@@ -8,7 +8,7 @@ from typing import Any
 from agents.databases.table import CELL_CHARACTERS, QueryResult
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import dialect_of
-from agents.middleware.base import ToolContext
+from agents.middleware.context import ToolContext
 from sandbox.errors import SandboxError
 from sandbox.paths import WORKING_DIR
 

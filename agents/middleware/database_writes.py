@@ -12,7 +12,8 @@ from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase, own_database
 from agents.databases.statement import looks_like_writing
 from agents.databases.target import DatabaseTarget
-from agents.middleware.base import Preview, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Tool, ToolResult, error
+from agents.middleware.context import Preview, ToolContext
 from agents.middleware.database_calls import ExecuteSqlInput, meant_name, target_of
 from agents.models import Effect
 from agents.selectors.databases import DatabaseUnavailable

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field
 
 from agents.conf import vel_settings
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.middleware.filesystem import LAYOUT
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Effect

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 from memory.edits import MemoryEdit

@@ -11,7 +11,8 @@ from pydantic import Field
 
 from agents.google_workspace.gmail import Mailbox
 from agents.google_workspace.session import GoogleSession
-from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult
+from agents.middleware.base import Middleware, Tool, ToolResult
+from agents.middleware.context import ToolContext
 from agents.middleware.gmail_attachments import SaveAttachmentInput, save_attachment
 from agents.middleware.gmail_sending import LetterInput, create_draft, send_message
 from agents.middleware.google_access import google_tool, with_google

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from agents.google_workspace.compose import MAX_ATTACHED, File
 from agents.google_workspace.gmail import Mailbox
 from agents.google_workspace.session import GoogleSession
-from agents.middleware.base import ToolContext, ToolResult, error
+from agents.middleware.base import ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.middleware.google_access import with_google
 from agents.middleware.google_inputs import GoogleInput, Id
 from sandbox.backends.protocol import ABSENT, FileBackend

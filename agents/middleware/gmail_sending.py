@@ -20,7 +20,8 @@ from agents.google_workspace.compose import Letter, mark_of
 from agents.google_workspace.errors import GoogleFailed
 from agents.google_workspace.gmail import Mailbox
 from agents.google_workspace.session import GoogleSession
-from agents.middleware.base import ToolContext, ToolResult
+from agents.middleware.base import ToolResult
+from agents.middleware.context import ToolContext
 from agents.middleware.gmail_attachments import read_files
 from agents.middleware.google_access import with_google
 from agents.middleware.google_inputs import Address, GoogleInput, Id, at_most, line, text

@@ -8,7 +8,8 @@ from typing import Any
 from agents.google_workspace.errors import GoogleFailed
 from agents.google_workspace.keys import GoogleKey, opened
 from agents.google_workspace.session import GoogleSession
-from agents.middleware.base import Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import CredentialProvider, Effect
 from agents.secret_text import SecretUnreadable
 from agents.selectors.credentials import credential_for

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from agents.mcp.errors import McpError
 from agents.mcp.input_schema import input_model
 from agents.mcp.results import Answer, File, read_answer
-from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.providers.base import Block
 from agents.spec import AgentSpec, McpToolSpec

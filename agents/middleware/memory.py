@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.selectors.memory import list_memory_entries, memory_state
 from agents.spec import AgentSpec

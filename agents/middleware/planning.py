@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.services.todos import (
     TodoDelta,

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, get_args
 
-from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool, wire_schema
+from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool
 from agents.middleware.builder import BuilderMiddleware
 from agents.middleware.calendar import CalendarMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
@@ -23,6 +23,7 @@ from agents.middleware.skills import SkillsMiddleware
 from agents.middleware.slack import SlackMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
+from agents.middleware.wire_schema import wire_schema
 from agents.models import Run
 from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field
 
 from agents.events.append import EventDraft
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.middleware.skill_catalogue import catalogue
 from agents.models import Effect
 from agents.selectors.pinned_search import find_pinned

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from agents.middleware.base import Middleware, PromptContext, Tool, ToolContext, ToolResult, error
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
+from agents.middleware.context import ToolContext
 from agents.models import CredentialProvider, Effect
 from agents.secret_text import SecretText, SecretUnreadable
 from agents.selectors.credentials import credential_for

@@ -8,18 +8,8 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from agents.middleware.base import (
-    Middleware,
-    PromptContext,
-    SubagentError,
-    SubagentReport,
-    TaskOrder,
-    Tool,
-    ToolContext,
-    ToolResult,
-    WaitForRuns,
-    error,
-)
+from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, WaitForRuns, error
+from agents.middleware.context import SubagentError, SubagentReport, TaskOrder, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 from agents.subagent_types import GENERAL, find_subagent, subagents_of

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult
+from agents.middleware.base import Middleware, Tool, ToolResult
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.selectors.transcript import search_thread
 from agents.spec import AgentSpec

@@ -15,8 +15,9 @@ from agents.selectors.visible import Person
 
 RUNS_A_PAGE = 30
 LOOKED_THROUGH = 5_000
+"""Rows that one page of any list looks through for those that fit."""
 SEARCHED_THROUGH = 500
-"""Runs that one page looks through for those that fit: with words, their messages are read."""
+"""The same where words are looked for: each run's messages are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.middleware import registry
-from agents.middleware.base import Middleware, Tool, ToolContext, ToolResult
+from agents.middleware.base import Middleware, Tool, ToolResult
+from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 

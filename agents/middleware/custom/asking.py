@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import PermissionsMixin
 
 from agents.custom.context import ToolContext
-from agents.middleware.base import ToolContext as EngineContext
+from agents.middleware.context import ToolContext as EngineContext
 from agents.models import Run
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from agents.custom.tool_spec import ToolSpec
 from agents.guards.runner import Beside, TooManyHang
 from agents.middleware.base import Tool, ToolResult, error
-from agents.middleware.base import ToolContext as EngineContext
+from agents.middleware.context import ToolContext as EngineContext
 from agents.middleware.custom.asking import AccountOff, PermissionMissing, context_of
 from agents.middleware.custom.connections import all_or_nothing, with_fresh_connections
 from agents.middleware.custom.state import StateKeeper, Turn

@@ -12,8 +12,8 @@ from typing import Any
 from agents.custom.base_middleware import BaseMiddleware, State, name_of
 from agents.custom.base_middleware import Middleware as CustomMiddleware
 from agents.events.append import dump
-from agents.middleware.base import ToolContext as EngineContext
 from agents.middleware.base import ToolResult, error
+from agents.middleware.context import ToolContext as EngineContext
 from agents.services.middleware_states import read_state, session_thread, store_state
 
 MAX_STATE_BYTES = 1_000_000

@@ -13,9 +13,10 @@ from agents.custom.base_middleware import Middleware as CustomMiddleware
 from agents.custom.base_middleware import name_of
 from agents.custom.tool_spec import ToolSpec
 from agents.events.append import dump
-from agents.middleware.base import Middleware, PromptContext, Tool, wire_schema
+from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.middleware.custom.calling import engine_tool
 from agents.middleware.custom.state import StateKeeper
+from agents.middleware.wire_schema import wire_schema
 from agents.spec import AgentSpec
 
 

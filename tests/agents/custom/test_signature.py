@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from agents.custom.docstrings import describe
 from agents.custom.tool_spec import ToolSpec, tool
-from agents.middleware.base import wire_schema
+from agents.middleware.wire_schema import wire_schema
 
 
 class Address(BaseModel):

@@ -18,11 +18,11 @@ from django.utils import timezone
 
 from agents.engine.database import Database
 from agents.engine.delegation import _cancel
-from agents.engine.drive import load_run
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run, stop_driving
 from agents.engine.journal import check_fence, write_events
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import claim_run
+from agents.engine.loading import load_run
 from agents.models import POOL, ApprovalRequest, Run, RunClock, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.run_control import cancel_run

@@ -12,12 +12,12 @@ from django.db.models import F
 from django_q.models import OrmQ
 
 from agents.engine.admission import start_call
-from agents.engine.drive import load_run
 from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back, orphaned_runs, release_lease, renew_leases
+from agents.engine.loading import load_run
 from agents.models import POOL, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.run_control import cancel_run

@@ -16,8 +16,8 @@ from agents.google_workspace.compose import File, Letter, composed, mark_of
 from agents.google_workspace.errors import refusal
 from agents.google_workspace.plain_text import from_html, plain
 from agents.middleware import calendar, gmail
-from agents.middleware.base import wire_schema
 from agents.middleware.registry import build_toolset
+from agents.middleware.wire_schema import wire_schema
 from agents.spec import AgentSpec
 
 

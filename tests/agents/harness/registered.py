@@ -30,3 +30,8 @@ def careful() -> str:
 def ls() -> str:
     """Take a name of Vel's."""
     return ""
+
+
+def mcp__plain__say(text: str) -> str:
+    """Take the name of a server's tool."""
+    return text

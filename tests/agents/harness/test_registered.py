@@ -110,3 +110,9 @@ def test_a_name_of_vels_own_is_an_error(settings: Any) -> None:
     assert set(NAMES) & built_in_tools().keys() == set()
     settings.VEL = {**settings.VEL, "TOOLS": [HERE + "ls"]}
     assert "'ls' is the name" in check_tools(None)[0].msg
+
+
+def test_a_name_of_an_mcp_servers_tool_is_an_error(settings: Any) -> None:
+    settings.VEL = {**settings.VEL, "TOOLS": [HERE + "mcp__plain__say"]}
+    (error,) = check_tools(None)
+    assert (error.id, "begins as the tools of MCP servers" in error.msg) == ("vel.E014", True)

@@ -14,7 +14,7 @@ from agents.mcp.errors import McpError
 from agents.mcp.input_schema import SchemaUnusable, input_model, usable_schema
 from agents.mcp.names import LONGEST, offered_name, server_of
 from agents.mcp.results import File, read_answer
-from agents.middleware.base import wire_schema
+from agents.middleware.wire_schema import wire_schema
 from agents.structured_output.schema import check_schema
 from tests.support.pictures import png
 
