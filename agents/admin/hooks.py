@@ -6,15 +6,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
-from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents.admin.journal import SealedAdmin, person, tag
-from agents.admin.trigger_text import may_define, rows_table, run_link
+from agents.admin.journal import person, tag
+from agents.admin.trigger_text import rows_table, run_link
+from agents.admin.triggers import TriggerAdmin, TriggerForm
 from agents.hidden_text import visible
 from agents.models import Hook, HookRefusal
 from agents.services.errors import ServiceError
@@ -34,10 +32,11 @@ SHOWN_REFUSALS = 30
 _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
 
-class HookForm(forms.ModelForm):
+class HookForm(TriggerForm):
     """A webhook without its secret, which is made here and never read or typed."""
 
-    owner_default: Any = None
+    kept = ("owner", "signing")
+    not_stored = _LIMITS
     max_tokens_a_day = forms.IntegerField(min_value=0, required=False)
     max_cost_a_day = forms.DecimalField(
         min_value=0, max_digits=12, decimal_places=6, required=False, help_text="US dollars."
@@ -63,45 +62,22 @@ class HookForm(forms.ModelForm):
             self.initial["max_tokens_a_day"] = budget.max_tokens
             self.initial["max_cost_a_day"] = budget.max_cost
 
-    def clean(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        if self.errors:
-            return data
-        known = {name: value for name, value in data.items() if name not in _LIMITS}
-        row = Hook(**{"owner": self.owner_default, **known})
-        if self.instance.owner_id is not None:
-            row.owner, row.signing = self.instance.owner, self.instance.signing
-        try:
-            check_hook(row)
-        except ServiceError as error:
-            raise ValidationError(error.message) from None
-        return data
+    def check_row(self, row: Hook) -> None:
+        check_hook(row)
 
 
 @admin.register(Hook)
-class HookAdmin(SealedAdmin):
-    """Saves go through services. Operators pause and delete those of others."""
-
+class HookAdmin(TriggerAdmin):
     form = HookForm
     list_display = ["shown_name", "owner", "agent", "signing", "state", "created_at"]
     list_filter = ["is_enabled", "signing", "agent"]
-    list_select_related = ["owner", "agent"]
-    search_fields = ["name", "^id", f"owner__{get_user_model().USERNAME_FIELD}"]
-    ordering = ["-id"]
     actions = ["new_secret", "pause", "go_on"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return admin.ModelAdmin.has_add_permission(self, request)
+    def enable(self, row: Hook, enabled: bool, request: HttpRequest) -> None:
+        enable_hook(row.pk, enabled, by=person(request))
 
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return admin.ModelAdmin.has_change_permission(self, request, obj) and may_define(
-            request, obj
-        )
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return admin.ModelAdmin.has_delete_permission(self, request, obj) and (
-            admin.ModelAdmin.has_change_permission(self, request, obj)
-        )
+    def remove(self, row: Hook, request: HttpRequest) -> None:
+        delete_hook(row.pk, by=person(request))
 
     def get_fields(self, request: HttpRequest, obj: Hook | None = None) -> list[Any]:
         fields = [*HookForm.Meta.fields, "max_tokens_a_day", "max_cost_a_day"]
@@ -119,14 +95,6 @@ class HookAdmin(SealedAdmin):
         tables = ["address", "former_until", "deliveries_table", "refusals_table"]
         return ["owner", "signing", *tables]
 
-    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        made = super().get_form(request, *args, **kwargs)
-        made.owner_default = request.user  # type: ignore[attr-defined]  # the form's own
-        return made
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {"owner": request.user.pk}
-
     def save_model(self, request: HttpRequest, obj: Hook, form: Any, change: bool) -> None:
         by = person(request)
         limits = DayBudget(
@@ -135,25 +103,7 @@ class HookAdmin(SealedAdmin):
         if change:
             change_hook(obj, by=by, budget=limits)
             return
-        if obj.owner_id is None or not request.user.is_superuser:
-            obj.owner_id = by.pk
-        self._show(request, obj, create_hook(obj, by=by, budget=limits))
-
-    def delete_model(self, request: HttpRequest, obj: Hook) -> None:
-        delete_hook(obj.pk, by=person(request))
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
-        for row in queryset:
-            delete_hook(row.pk, by=person(request))
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Deliveries and budget go with it; who may delete it needs no right to them."""
-        deleted, counts, _, protected = super().get_deleted_objects(objs, request)
-        return deleted, counts, set(), protected
-
-    @admin.display(description="name", ordering="name")
-    def shown_name(self, row: Hook) -> str:
-        return visible(row.name)
+        self._show(request, obj, create_hook(self.owned(request, obj), by=by, budget=limits))
 
     @admin.display(description="status", ordering="is_enabled")
     def state(self, row: Hook) -> SafeString:
@@ -192,19 +142,6 @@ class HookAdmin(SealedAdmin):
                 self._show(request, row, rotate_secret(row.pk, by=person(request)))
             except ServiceError as error:
                 self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
-
-    @admin.action(description="Pause", permissions=["change"])
-    def pause(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
-        self._enable(request, queryset, enabled=False)
-
-    @admin.action(description="Go on", permissions=["change"])
-    def go_on(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
-        self._enable(request, queryset, enabled=True)
-
-    def _enable(self, request: HttpRequest, queryset: QuerySet[Hook], *, enabled: bool) -> None:
-        for row in self.chosen(request, queryset):
-            enable_hook(row.pk, enabled, by=person(request))
-            self.report(request, f"{visible(row.name)}: {'goes on' if enabled else 'paused'}.")
 
     def _show(self, request: HttpRequest, row: Hook, secret: str) -> None:
         self.message_user(

@@ -1,11 +1,9 @@
-"""What the admin's pages of schedules and webhooks share."""
+"""How the admin's pages of schedules and webhooks show what became of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db import models
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -38,10 +36,3 @@ def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) ->
     return format_html(
         '<table class="vel-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', head, body
     )
-
-
-def may_define(request: HttpRequest, row: models.Model | None) -> bool:
-    """Whether the form may be saved: a trigger acts as its owner, so only that one or a superuser
-    says what it does."""
-    user = request.user
-    return row is None or user.is_superuser or getattr(row, "owner_id", None) == user.pk

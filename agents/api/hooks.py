@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.request import Request
@@ -16,7 +15,6 @@ from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
 from agents.api.operations import LOCATION, Page, operation
-from agents.api.pages import page_of
 from agents.api.permissions import SESSION_ONLY
 from agents.api.serializers.hooks import (
     DeliveryShape,
@@ -26,11 +24,11 @@ from agents.api.serializers.hooks import (
     NewSecretShape,
     RotateBody,
 )
-from agents.api.serializers.strict import PageQuery, read_body, read_query
-from agents.api.serializers.triggers import TriggerListQuery, lookups_of
+from agents.api.serializers.strict import PageQuery, read_body
+from agents.api.serializers.triggers import TriggerListQuery
+from agents.api.triggers import list_page, own, records_page, with_body
 from agents.models import Hook, TokenScope
 from agents.selectors.visible import hooks_for
-from agents.services.errors import NotFound
 from agents.services.hooks import (
     DayBudget,
     budget_of,
@@ -40,7 +38,6 @@ from agents.services.hooks import (
     enable_hook,
     rotate_secret,
 )
-from agents.services.trigger_rights import find_agent
 
 _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
@@ -52,16 +49,8 @@ class Hooks(ApiView):
 
     @operation("list_hooks", "List your webhooks", query=TriggerListQuery, answer=Page(HookShape))
     def get(self, request: Request) -> Response:
-        query = read_query(TriggerListQuery, request)
-        rows = hooks_for(person(request)).filter(**lookups_of(query))
-        return page_of(
-            rows.select_related("agent"),
-            HookShape().to_representation,
-            by="id",
-            descending=True,
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        rows = hooks_for(person(request))
+        return list_page(request, rows, HookShape().to_representation)
 
     @method_decorator(sensitive_variables())
     @operation(
@@ -77,7 +66,7 @@ class Hooks(ApiView):
         body = read_body(NewHookBody, request)
         secret = body.pop("secret", "")
         budget = _budget(None, body)
-        hook = _with(Hook(owner_id=user.pk), body, user)
+        hook = with_body(Hook(owner_id=user.pk), body, user)
         plain = create_hook(hook, by=user, budget=budget, secret=secret)
         shown = NewSecretShape({"hook": hook, "secret": plain}).data
         return Response(shown, status=201, headers={"Location": f"{request.path}/{hook.pk}"})
@@ -101,7 +90,7 @@ class OneHook(ApiView):
             return Response(HookShape(enable_hook(hook.pk, body["enabled"], by=user)).data)
         budget = _budget(hook, body)
         return Response(
-            HookShape(change_hook(_with(hook, body, user), by=user, budget=budget)).data
+            HookShape(change_hook(with_body(hook, body, user), by=user, budget=budget)).data
         )
 
     @operation("delete_hook", "Delete a webhook", answers={204: None})
@@ -138,33 +127,12 @@ class Deliveries(ApiView):
         answer=Page(DeliveryShape),
     )
     def get(self, request: Request, hook_id: str) -> Response:
-        query = read_query(PageQuery, request)
-        return page_of(
-            _own(request, hook_id).deliveries.all(),
-            DeliveryShape().to_representation,
-            by="id",
-            descending=True,
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        rows = _own(request, hook_id).deliveries.all()
+        return records_page(request, rows, DeliveryShape().to_representation)
 
 
 def _own(request: Request, hook_id: str) -> Hook:
-    rows = hooks_for(person(request)).select_related("agent", "owner")
-    hook = rows.filter(pk=hook_id).first()
-    if hook is None:
-        raise NotFound(f"You have no webhook {hook_id!r}.")
-    return hook
-
-
-def _with(hook: Hook, body: dict[str, Any], user: AbstractBaseUser) -> Hook:
-    if "agent" in body:
-        hook.agent = find_agent(body.pop("agent"), user)
-    if "enabled" in body:
-        hook.is_enabled = body.pop("enabled")
-    for name, value in body.items():
-        setattr(hook, name, value)
-    return hook
+    return own(hooks_for(person(request)), hook_id)
 
 
 def _budget(hook: Hook | None, body: dict[str, Any]) -> DayBudget | None:

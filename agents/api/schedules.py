@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
 from agents.api.operations import LOCATION, Page, operation
-from agents.api.pages import page_of
 from agents.api.permissions import require_scope
 from agents.api.serializers.schedules import (
     FiringShape,
@@ -19,14 +17,13 @@ from agents.api.serializers.schedules import (
     ScheduleShape,
     StartedRunShape,
 )
-from agents.api.serializers.strict import PageQuery, read_body, read_query
-from agents.api.serializers.triggers import TriggerListQuery, lookups_of
+from agents.api.serializers.strict import PageQuery, read_body
+from agents.api.serializers.triggers import TriggerListQuery
+from agents.api.triggers import list_page, own, records_page, with_body
 from agents.models import Schedule, TokenScope
 from agents.selectors.visible import schedules_for
-from agents.services.errors import NotFound
 from agents.services.schedule_firing import fire_now
 from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
-from agents.services.trigger_rights import find_agent
 
 
 class Schedules(ApiView):
@@ -41,16 +38,8 @@ class Schedules(ApiView):
         answer=Page(ScheduleShape),
     )
     def get(self, request: Request) -> Response:
-        query = read_query(TriggerListQuery, request)
-        rows = schedules_for(person(request)).filter(**lookups_of(query))
-        return page_of(
-            rows.select_related("agent"),
-            ScheduleShape().to_representation,
-            by="id",
-            descending=True,
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        rows = schedules_for(person(request))
+        return list_page(request, rows, ScheduleShape().to_representation)
 
     @operation(
         "create_schedule",
@@ -63,7 +52,7 @@ class Schedules(ApiView):
     def post(self, request: Request) -> Response:
         user = person(request)
         _must_run(request)
-        schedule = _with(Schedule(owner_id=user.pk), read_body(NewScheduleBody, request), user)
+        schedule = with_body(Schedule(owner_id=user.pk), read_body(NewScheduleBody, request), user)
         save_schedule(schedule, by=user)
         where = f"{request.path}/{schedule.pk}"
         return Response(ScheduleShape(schedule).data, status=201, headers={"Location": where})
@@ -99,7 +88,7 @@ class OneSchedule(ApiView):
             return Response(
                 ScheduleShape(enable_schedule(schedule.pk, body["enabled"], by=user)).data
             )
-        return Response(ScheduleShape(save_schedule(_with(schedule, body, user), by=user)).data)
+        return Response(ScheduleShape(save_schedule(with_body(schedule, body, user), by=user)).data)
 
     @operation("delete_schedule", "Delete a schedule", answers={204: None})
     def delete(self, request: Request, schedule_id: str) -> Response:
@@ -135,15 +124,8 @@ class Firings(ApiView):
         answer=Page(FiringShape),
     )
     def get(self, request: Request, schedule_id: str) -> Response:
-        query = read_query(PageQuery, request)
-        return page_of(
-            _own(request, schedule_id).firings.all(),
-            FiringShape().to_representation,
-            by="id",
-            descending=True,
-            cursor=query.get("cursor"),
-            limit=query["limit"],
-        )
+        rows = _own(request, schedule_id).firings.all()
+        return records_page(request, rows, FiringShape().to_representation)
 
 
 def _must_run(request: Request) -> None:
@@ -152,18 +134,4 @@ def _must_run(request: Request) -> None:
 
 
 def _own(request: Request, schedule_id: str) -> Schedule:
-    rows = schedules_for(person(request)).select_related("agent", "owner")
-    schedule = rows.filter(pk=schedule_id).first()
-    if schedule is None:
-        raise NotFound(f"You have no schedule {schedule_id!r}.")
-    return schedule
-
-
-def _with(schedule: Schedule, body: dict[str, Any], user: AbstractBaseUser) -> Schedule:
-    if "agent" in body:
-        schedule.agent = find_agent(body.pop("agent"), user)
-    if "enabled" in body:
-        schedule.is_enabled = body.pop("enabled")
-    for name, value in body.items():
-        setattr(schedule, name, value)
-    return schedule
+    return own(schedules_for(person(request)), schedule_id)

@@ -81,8 +81,7 @@ def _deliver(
     else:
         row.repeats += 1
     try:
-        with transaction.atomic():
-            row.run = _start(hook, content, message)
+        row.run = _start(hook, content, message)
     except ServiceError as error:
         row.outcome, row.reason = DeliveryOutcome.REFUSED, error.code[:50]
         row.detail = error.message

@@ -17,14 +17,18 @@ from agents.secret_text import SecretText
 from agents.services.audit import Change, changes_between, fields_of, record
 from agents.services.budgets import delete_budget, save_budget
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.trigger_rights import check_may_define, check_may_stop, check_trigger
+from agents.services.trigger_rights import (
+    check_may_define,
+    check_may_stop,
+    check_message,
+    check_trigger,
+)
 from agents.triggers.signatures import key_of, new_secret
 from agents.triggers.template import BadTemplate, check_template
 
 MOST_HOOKS = 50
 """That one person may have."""
 MOST_PER_MINUTE = 600
-MESSAGE_CHARACTERS = 100_000
 LONGEST_OVERLAP = 7 * 24 * 3_600
 """Seconds for which the secret before may go on being taken."""
 USUAL_OVERLAP = 24 * 3_600
@@ -141,12 +145,7 @@ def delete_hook(hook_id: str, *, by: AbstractBaseUser) -> None:
 def check_hook(hook: Hook) -> None:
     """Raises `InvalidRequest` that names the field which does not fit, or `NotFound`."""
     check_trigger(hook)
-    if not hook.message.strip():
-        raise InvalidRequest("message: Say what the agent should do.")
-    if len(hook.message) > MESSAGE_CHARACTERS:
-        raise InvalidRequest(f"message: At most {MESSAGE_CHARACTERS:,} characters.")
-    if "\x00" in hook.message:
-        raise InvalidRequest("message: Leave the NUL character out.")
+    check_message(hook.message)
     if hook.signing not in HookSigning.values or hook.thread_policy not in ThreadPolicy.values:
         raise InvalidRequest("Choose one of the values that there are.")
     if not 1 <= hook.per_minute <= MOST_PER_MINUTE:

@@ -96,7 +96,7 @@ def _fire(schedule: Schedule, now: datetime) -> None:
         _give_up(schedule, now, "bad_schedule", error.message)
         return
     until = min(now, schedule.ends_at) if schedule.ends_at else now
-    due, missed = latest_until(times, schedule.due_at, max(until, schedule.due_at))
+    due, missed = latest_until(times, schedule.due_at, until)
     is_busy = _is_busy(schedule)
     if is_busy and schedule.overlap == Overlap.QUEUE:
         schedule.next_at = now + LOOK_AGAIN
@@ -114,8 +114,7 @@ def _fire(schedule: Schedule, now: datetime) -> None:
 
 def _try_to_start(schedule: Schedule, due: datetime, missed: int) -> None:
     try:
-        with transaction.atomic():
-            run = _start(schedule, due)
+        run = _start(schedule, due)
     except ServiceError as error:
         _record(schedule, due, FiringOutcome.REFUSED, error.code, error.message, missed=missed)
     else:
@@ -146,7 +145,7 @@ def _start(schedule: Schedule, moment: datetime) -> Run:
 def _is_busy(schedule: Schedule) -> bool:
     """Whether a run that it began, or one of its one thread, has not ended."""
     earlier = Q(schedule=schedule)
-    if schedule.thread_policy == ThreadPolicy.ONE and schedule.thread_id is not None:
+    if schedule.thread_policy == ThreadPolicy.ONE:
         earlier |= Q(thread=schedule.thread_id)
     unfinished = [*ACTIVE_RUNS, RunStatus.PENDING]
     return Run.objects.filter(earlier, parent=None, status__in=unfinished).exists()

@@ -12,13 +12,17 @@ from django.utils import timezone
 from agents.models import Overlap, Schedule, ThreadPolicy
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.trigger_rights import check_may_define, check_may_stop, check_trigger
+from agents.services.trigger_rights import (
+    check_may_define,
+    check_may_stop,
+    check_message,
+    check_trigger,
+)
 from agents.triggers.template import BadTemplate, check_template
 from agents.triggers.times import BadTimes, Times, next_after, times_of
 
 MOST_SCHEDULES = 100
 """That one person may have."""
-MESSAGE_CHARACTERS = 100_000
 
 _FIRST_YEAR, _LAST_YEAR = 2000, 9000
 """At the calendar's ends there are times that no page can show in the reader's zone."""
@@ -105,12 +109,7 @@ def delete_schedule(schedule_id: str, *, by: AbstractBaseUser) -> None:
 
 def check_schedule(schedule: Schedule) -> Times:
     """Raises `InvalidRequest` that names the field which does not fit."""
-    if not schedule.message.strip():
-        raise InvalidRequest("message: Say what the agent should do.")
-    if len(schedule.message) > MESSAGE_CHARACTERS:
-        raise InvalidRequest(f"message: At most {MESSAGE_CHARACTERS:,} characters.")
-    if "\x00" in schedule.message:
-        raise InvalidRequest("message: Leave the NUL character out.")
+    check_message(schedule.message)
     if schedule.thread_policy not in ThreadPolicy.values or schedule.overlap not in Overlap.values:
         raise InvalidRequest("Choose one of the values that there are.")
     if schedule.ends_at is not None and not _FIRST_YEAR <= schedule.ends_at.year <= _LAST_YEAR:

@@ -14,6 +14,7 @@ from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.tokens import check_name
 
 Trigger = Schedule | Hook
+MESSAGE_CHARACTERS = 100_000
 
 
 class CannotStart(NotAllowed):
@@ -46,6 +47,16 @@ def check_trigger(trigger: Trigger) -> None:
         raise InvalidRequest(f"name: {error.message}") from None
     if not agents_for(trigger.owner).filter(pk=trigger.agent_id).exists():
         raise NotFound("There is no such agent that the owner may use.", code="unknown_agent")
+
+
+def check_message(message: str) -> None:
+    """Raise `InvalidRequest` for what no agent could be told. What stands in braces is not read."""
+    if not message.strip():
+        raise InvalidRequest("message: Say what the agent should do.")
+    if len(message) > MESSAGE_CHARACTERS:
+        raise InvalidRequest(f"message: At most {MESSAGE_CHARACTERS:,} characters.")
+    if "\x00" in message:
+        raise InvalidRequest("message: Leave the NUL character out.")
 
 
 def find_agent(slug: str, user: AbstractBaseUser) -> Agent:

@@ -117,7 +117,7 @@ def as_text(body: Any, path: str) -> str:
     for part in path.split(".")[1:]:
         if isinstance(value, dict) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isdecimal() and len(part) < 7:
+        elif isinstance(value, list) and part.isdecimal():
             at = int(part)
             if at >= len(value):
                 return MISSING

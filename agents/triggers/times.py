@@ -76,7 +76,7 @@ def next_after(times: Times, moment: datetime) -> datetime | None:
 def latest_until(times: Times, due: datetime, now: datetime) -> tuple[datetime, int]:
     """(the last time from `due` on that is not later than `now`, how many came before it).
 
-    `due` is a time of the schedule and not later than `now`.
+    `due` is a time of the schedule; it is the last one where `now` is before it.
     """
     if times.seconds:
         count = int((now - due) / timedelta(seconds=times.seconds))
@@ -85,14 +85,18 @@ def latest_until(times: Times, due: datetime, now: datetime) -> tuple[datetime, 
     while (later := next_after(times, due)) is not None and later <= now:
         due, missed = later, missed + 1
         if missed == MOST_MISSED:
-            due = _last_of_hour(times, due, now)
+            due = _last_until(times, due, now)
             break
     return due, missed
 
 
-def _last_of_hour(times: Times, due: datetime, now: datetime) -> datetime:
-    """Not all of a long time are gone through one by one."""
-    later = next_after(times, max(due, now - _LOOK_BACK))
+def _last_until(times: Times, due: datetime, now: datetime) -> datetime:
+    """Not all of a long time are gone through one by one: looked for from `now` back."""
+    back = _LOOK_BACK
+    later = next_after(times, max(due, now - back))
+    while now - back > due and (later is None or later > now):
+        back *= 2
+        later = next_after(times, max(due, now - back))
     while later is not None and later <= now:
         due, later = later, next_after(times, later)
     return due

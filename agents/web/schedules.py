@@ -18,13 +18,12 @@ from agents.selectors.visible import agents_for, schedules_for
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.schedule_firing import fire_now
 from agents.services.schedules import (
-    MESSAGE_CHARACTERS,
     delete_schedule,
     enable_schedule,
     save_schedule,
 )
 from agents.services.tokens import NAME_CHARACTERS
-from agents.services.trigger_rights import find_agent
+from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.triggers.times import LONGEST, SHORTEST
 from agents.web.pages import PersonRequest, page
 from agents.web.skills import status_of

@@ -18,7 +18,6 @@ from agents.models import Hook, HookRefusal, HookSigning, ThreadPolicy
 from agents.selectors.visible import agents_for, hooks_for
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.hooks import (
-    MESSAGE_CHARACTERS,
     MOST_PER_MINUTE,
     DayBudget,
     budget_of,
@@ -29,7 +28,7 @@ from agents.services.hooks import (
     rotate_secret,
 )
 from agents.services.tokens import NAME_CHARACTERS
-from agents.services.trigger_rights import find_agent
+from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.web.pages import PersonRequest, page
 from agents.web.skills import status_of
 
@@ -114,7 +113,7 @@ def _budget(request: PersonRequest) -> DayBudget:
         dollars = Decimal(cost) if cost else None
     except InvalidOperation:
         dollars = None if not cost else Decimal("NaN")
-    if dollars is not None and not (dollars.is_finite() and 0 <= dollars < 1_000_000):
+    if dollars is not None and not (dollars.is_finite() and dollars < 1_000_000):
         raise InvalidRequest("Write the cost in US dollars, as 2.50.")
     return DayBudget(_whole(request.POST.get("max_tokens_a_day", "")), dollars)
 

@@ -9,8 +9,8 @@ from rest_framework import serializers
 
 from agents.api.serializers.strict import PageQuery, Text
 from agents.models import ThreadPolicy
-from agents.services.hooks import MESSAGE_CHARACTERS
 from agents.services.tokens import NAME_CHARACTERS
+from agents.services.trigger_rights import MESSAGE_CHARACTERS
 
 
 def stamp(**options: Any) -> serializers.DateTimeField:

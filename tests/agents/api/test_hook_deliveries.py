@@ -31,7 +31,7 @@ from agents.services.hooks import DayBudget, rotate_secret
 from agents.services.request_rates import forget_shares
 from agents.states import RunStatus
 from tests.agents.api.hook_rows import make_hook, send, signed
-from tests.agents.api.rows import make_user
+from tests.agents.api.rows import make_agent, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -127,6 +127,18 @@ def test_the_owners_rights_count_and_a_refused_request_may_come_again():
     assert send(hook.pk, signed(secret)).status_code == 202
     delivery = HookDelivery.objects.get()
     assert (delivery.outcome, delivery.reason, delivery.repeats) == ("started", "", 1)
+
+
+def test_what_is_refused_counts_each_time_that_it_comes():
+    """Only what has a run already is told without end: to look again costs what a run costs."""
+    hook, secret = make_hook(make_user("ada"), per_minute=2)
+    hook.agent.everyone = False
+    hook.agent.save()
+
+    codes = [send(hook.pk, signed(secret)).status_code for _ in range(4)]
+
+    assert codes == [409, 409, 429, 429]
+    assert HookDelivery.objects.get().repeats == 1
 
 
 def test_the_budget_of_a_hook_counts_its_runs_only():
@@ -243,7 +255,7 @@ def test_pausing_between_the_signature_and_the_lock():
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize("lost", ["erased", "another's"])
+@pytest.mark.parametrize("lost", ["erased", "another's", "of another agent"])
 def test_the_one_thread_is_the_owners_or_another_one(lost: str):
     ada = make_user("ada")
     hook, secret = make_hook(ada, thread_policy=ThreadPolicy.ONE)
@@ -251,7 +263,41 @@ def test_the_one_thread_is_the_owners_or_another_one(lost: str):
     Run.objects.update(status=RunStatus.COMPLETED)
     if lost == "erased":
         Thread.objects.update(erased_at=timezone.now())
-    else:
+    elif lost == "another's":
         Thread.objects.update(owner=make_user("eve"))
+    else:
+        Thread.objects.update(agent=make_agent("other"))
     again = Run.objects.get(pk=send(hook.pk, signed(secret, message_id="m2")).json()["run"])
     assert again.thread_id != first.thread_id
+
+
+def test_a_thread_is_named_once_and_kept_only_to_go_on_in_it():
+    hook, secret = make_hook(make_user("ada"), thread_policy=ThreadPolicy.NEW)
+    for number in range(4):
+        if number == 1:
+            assert Hook.objects.get().thread is None
+            Hook.objects.update(thread_policy=ThreadPolicy.ONE)
+        if number == 2:  # by a person
+            Thread.objects.filter(pk=Hook.objects.get().thread_id).update(title="Rain")
+        if number == 3:
+            Hook.objects.update(thread_policy=ThreadPolicy.NEW)
+        send(hook.pk, signed(secret, message_id=f"m{number}"))
+        Run.objects.update(status=RunStatus.COMPLETED)
+
+    first, second, third, fourth = (run.thread for run in Run.objects.order_by("id"))
+    assert second == third
+    assert len({first, second, fourth}) == 3
+    assert [each.title for each in (first, second, fourth)] == ["Issues", "Rain", "Issues"]
+
+
+def test_only_its_own_deliveries_are_let_go(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hook_deliveries, "KEPT_DELIVERIES", 1)
+    monkeypatch.setattr(hook_deliveries, "_PRUNE_EVERY", 1)
+    ada, agent = make_user("ada"), make_agent()
+    seldom, often = (make_hook(ada, agent=agent) for _ in range(2))
+    for number, (hook, secret) in enumerate((seldom, often, often)):
+        assert send(hook.pk, signed(secret, message_id=f"m{number}")).status_code == 202
+        HookDelivery.objects.update(created_at=timezone.now() - timedelta(days=1))
+    send(often[0].pk, signed(often[1], message_id="last"))
+
+    assert (seldom[0].deliveries.count(), often[0].deliveries.count()) == (1, 1)

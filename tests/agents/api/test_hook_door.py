@@ -183,3 +183,18 @@ def test_slack_asks_whether_somebody_is_there():
         send(hook.pk, {**headers, "X-Slack-Signature": "v0=" + "0" * 64}, body).status_code == 404
     )
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("challenge", ["x" * 200, "x" * 201])
+def test_nobody_but_slack_is_told_back_what_was_sent(challenge: str):
+    """And no more than a challenge has: else it is a request like others."""
+    ada, given = make_user("ada"), "8f742231b10e8888abcd99yyyzzz85a5"
+    hook, secret = make_hook(ada)
+    slack, _ = make_hook(ada, agent=hook.agent, signing=HookSigning.SLACK, given=given)
+    body = json.dumps({"type": "url_verification", "challenge": challenge}).encode()
+    at = str(int(time.time()))
+    mac = hmac.new(given.encode(), f"v0:{at}:".encode() + body, hashlib.sha256).hexdigest()
+    headers = {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={mac}"}
+
+    assert send(hook.pk, signed(secret, body), body).status_code == 202
+    assert send(slack.pk, headers, body).status_code == (200 if len(challenge) == 200 else 202)

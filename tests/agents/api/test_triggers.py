@@ -82,6 +82,69 @@ def test_strangers_find_nothing():
     assert client.get("/api/v1/schedules").json()["results"] == []
 
 
+def test_whose_agent_it_is_is_not_told():
+    """The same answer for an agent that is another's and for none, when made and when changed."""
+    ada, eve = make_user("ada"), make_user("eve")
+    make_agent()
+    make_agent("hidden", owner=eve, everyone=False)
+    client = session(ada)
+    for path, body in (("/api/v1/schedules", TIMES), ("/api/v1/hooks", HOOK)):
+        own = client.post(path, body, format="json")["Location"]
+        for ask in (
+            lambda slug: client.post(path, {**body, "agent": slug}, format="json"),  # noqa: B023
+            lambda slug: client.patch(own, {"agent": slug}, format="json"),  # noqa: B023
+        ):
+            hidden, none = ask("hidden"), ask("absent")
+            assert (hidden.status_code, none.status_code) == (404, 404)
+            assert hidden.content.replace(b"hidden", b"absent") == none.content
+
+
+def test_what_acts_for_an_agent_that_was_lost_can_be_stopped():
+    """And together with other fields `enabled` is one of them."""
+    ada = make_user("ada")
+    agent = make_agent()
+    client = session(ada)
+    urls = [
+        client.post(path, body, format="json")["Location"]
+        for path, body in (("/api/v1/schedules", TIMES), ("/api/v1/hooks", HOOK))
+    ]
+    for url in urls:
+        both = client.patch(url, {"enabled": False, "name": "Other"}, format="json").json()
+        assert (both["enabled"], both["name"]) == (False, "Other")
+        both = client.patch(url, {"enabled": True, "name": "Again"}, format="json").json()
+        assert (both["enabled"], both["name"]) == (True, "Again")
+    agent.everyone = False
+    agent.save()
+    for url in urls:
+        assert client.patch(url, {"name": "Third"}, format="json").status_code == 404
+        stopped = client.patch(url, {"enabled": False}, format="json")
+        assert (stopped.status_code, stopped.json()["enabled"]) == (200, False)
+
+
+def test_lists_by_agent_and_by_whether_they_are_enabled():
+    ada = make_user("ada")
+    client = session(ada)
+    for slug in ("writer", "reader"):
+        make_agent(slug)
+        for path, body in (("/api/v1/schedules", TIMES), ("/api/v1/hooks", HOOK)):
+            given = {**body, "agent": slug, "enabled": slug == "reader"}
+            assert client.post(path, given, format="json").status_code == 201
+
+    for path in ("/api/v1/schedules", "/api/v1/hooks"):
+        for query, expected in (
+            ("", ["reader", "writer"]),
+            ("agent=writer", ["writer"]),
+            ("enabled=true", ["reader"]),
+            ("enabled=false", ["writer"]),
+            ("agent=nobody", []),
+        ):
+            rows = client.get(f"{path}?{query}").json()["results"]
+            assert [row["agent"] for row in rows] == expected, (path, query)
+        first = client.get(f"{path}?limit=1").json()
+        rest = client.get(f"{path}?limit=1&cursor={first['next_cursor']}").json()
+        assert [row["agent"] for row in first["results"] + rest["results"]] == ["reader", "writer"]
+
+
 def test_a_token_that_starts_no_runs_has_none_start_by_themselves():
     """A stolen token of the scope `manage` alone may look after schedules, and stop them."""
     make_agent()

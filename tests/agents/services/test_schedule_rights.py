@@ -9,15 +9,17 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from agents.models import (
-    AuditEntry,
-    Schedule,
-)
+from agents.models import Allowance, AuditEntry, Budget, Hook, Schedule, Thread
+from agents.services.budget_scope import window_name
+from agents.services.budgets import save_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
+from agents.services.hooks import delete_hook, enable_hook
 from agents.services.schedule_firing import fire_now
 from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
+from tests.agents.api.hook_rows import make_hook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import (
+    end_runs,
     fire_all,
     last,
     make_due,
@@ -131,6 +133,35 @@ def test_the_very_agent_counts_and_not_any():
     assert last(schedule).reason == "agent_lost"
     with pytest.raises((NotAllowed, NotFound)):
         fire_now(schedule.pk, by=ada)
+
+
+def test_the_day_is_the_one_of_its_thread():
+    """Where the thread has a clock of its own its runs count in that day: so does the look
+    ahead."""
+    ada = make_user("ada")
+    schedule = make_schedule(ada, thread_policy="one")
+    fire_now(schedule.pk, by=ada)
+    end_runs()
+    zone = "Pacific/Kiritimati" if timezone.now().hour >= 11 else "Etc/GMT+12"
+    Thread.objects.update(time_zone=zone)
+    save_budget(Budget(user=ada, period="day", max_tokens=9))
+    Allowance.objects.update(window=window_name("day", zone), used_tokens=9)
+    make_due(schedule)
+    fire_all()
+
+    assert last(schedule).reason == "budget_spent"
+
+
+def test_who_may_stop_schedules_stops_no_webhooks():
+    ada, operator = make_user("ada"), make_operator()
+    hook, _ = make_hook(ada)
+    for stop in (
+        lambda: enable_hook(hook.pk, False, by=operator),
+        lambda: delete_hook(hook.pk, by=operator),
+    ):
+        with pytest.raises(NotAllowed, match="change_hook"):
+            stop()
+    assert Hook.objects.get().is_enabled
 
 
 def test_a_superuser_mends_anothers_schedule():

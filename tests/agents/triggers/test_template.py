@@ -37,6 +37,12 @@ def test_what_a_schedule_does_not_fill_in(template: str):
         check_template(template, "schedule")
 
 
+def test_what_is_unknown_is_named_as_it_is():
+    with pytest.raises(BadTemplate) as refused:
+        check_template("{{ da\u202ete }}", "schedule")
+    assert "da⟨U+202E⟩te" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "template",
     ["{{ body.__class__() }}", "{{ body['a'] }}", "{{ body. }}", "{{ body" + ".a" * 20 + " }}"],

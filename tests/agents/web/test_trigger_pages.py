@@ -1,0 +1,130 @@
+"""What the pages of schedules and webhooks show of whom, and what they take."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from agents.models import Hook, Schedule
+from tests.agents.api.hook_rows import make_hook
+from tests.agents.api.rows import make_agent, make_user
+from tests.agents.services.schedule_rows import make_schedule
+from tests.agents.web.test_triggers import HOOK, SCHEDULE
+
+pytestmark = pytest.mark.django_db
+GIVEN = "a secret that the sender gave"
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
+    """For operators, too: others' are in the admin."""
+    ada, eve = make_user("ada"), make_user("eve")
+    eve.user_permissions.set(Permission.objects.filter(codename__endswith="_schedule"))
+    agent = make_agent()
+    make_agent("secretive", owner=ada, everyone=False)
+    schedule = make_schedule(ada, agent=agent, name="Ada's report")
+    hook, _ = make_hook(ada, agent=agent, name="Ada's issues")
+    client = signed_in(eve)
+    for path, row in (("/schedules/", schedule), ("/webhooks/", hook)):
+        own = client.post(path, (SCHEDULE if row is schedule else HOOK) | {"name": "Mine"})
+        assert own.status_code in (200, 302)
+        page = client.get(path).content.decode()
+        assert "Mine" in page
+        assert row.pk not in page
+        assert "secretive" not in page
+        assert client.get(f"{path}{row.pk}/").status_code == 404
+    before = (Schedule.objects.count(), Hook.objects.count())
+    for path, fields in (("/schedules/", SCHEDULE), ("/webhooks/", HOOK)):
+        hidden = client.post(path, {**fields, "agent": "secretive"})
+        none = client.post(path, {**fields, "agent": "nonsense1"})
+        assert (hidden.status_code, none.status_code) == (404, 404)
+        problem = hidden.context["problem"]
+        assert problem.replace("secretive", "nonsense1") == none.context["problem"]
+    assert (Schedule.objects.count(), Hook.objects.count()) == before
+
+
+def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
+    ada = make_user("ada")
+    client = signed_in(ada)
+    agent = make_agent()
+    schedule = make_schedule(ada, agent=agent, name="Stored name")
+    hook, _ = make_hook(ada, agent=agent, name="Stored name")
+    for path, fields, bad in (
+        (f"/schedules/{schedule.pk}/", SCHEDULE, {"cron": "0 0 30 2 *"}),
+        (f"/webhooks/{hook.pk}/", HOOK, {"per_minute": "0"}),
+    ):
+        refused = client.post(path, {**fields, **bad, "name": "Typed name"})
+        page = refused.content.decode()
+        assert refused.status_code == 400
+        assert "<h1>Stored name</h1>" in page
+        assert 'value="Typed name"' in page
+        # Another button of the page has no fields: the form stays as it is stored.
+        for action in ("nonsense", ""):
+            other = client.post(path, {"action": action})
+            assert other.status_code == 400
+            assert other.context.get("typed") is None
+            assert 'value="Stored name"' in other.content.decode()
+    assert set(Schedule.objects.values_list("name")) == {("Stored name",)}
+    assert set(Hook.objects.values_list("name")) == {("Stored name",)}
+
+
+def test_what_a_form_is_filled_with_is_what_it_saves():
+    """Saved without a change, a schedule is as it was."""
+    ada = make_user("ada")
+    client = signed_in(ada)
+    ends_at = datetime(2099, 1, 1, 8, 30, tzinfo=UTC)
+    schedule = make_schedule(ada, message="One\nTwo", ends_at=ends_at, overlap="queue")
+    path = f"/schedules/{schedule.pk}/"
+    given = client.get(path).context["given"]
+    typed = {**given, "message": given["message"].replace("\n", "\r\n"), "action": "save"}
+    assert client.post(path, typed).status_code == 302
+    saved = Schedule.objects.get()
+    for name in ("name", "message", "cron", "interval_seconds", "ends_at", "overlap", "due_at"):
+        assert getattr(saved, name) == getattr(schedule, name), name
+    assert client.post(path, {**typed, "ends_at": "2099-01-01T10:30+02:00"}).status_code == 302
+    assert Schedule.objects.get().ends_at == ends_at
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "9" * 17, "-1", "1.5", "٣", "²", " "])
+def test_numbers_that_are_none(number: str):
+    make_agent()
+    client = signed_in(make_user("ada"))
+    often = {**SCHEDULE, "cron": "", "every_minutes": number}
+    assert client.post("/schedules/", often).status_code == 400
+    assert client.post("/webhooks/", {**HOOK, "per_minute": number}).status_code == 400
+    if number != " ":
+        assert client.post("/webhooks/", {**HOOK, "max_tokens_a_day": number}).status_code == 400
+    assert not Schedule.objects.exists()
+    assert not Hook.objects.exists()
+
+
+def test_a_hook_is_paused_and_goes_on():
+    ada = make_user("ada")
+    hook, _ = make_hook(ada)
+    client = signed_in(ada)
+    for action, expected in (("pause", False), ("go_on", True)):
+        client.post(f"/webhooks/{hook.pk}/", {"action": action})
+        hook.refresh_from_db()
+        assert hook.is_enabled == expected
+
+
+def test_a_secret_that_somebody_typed_is_not_shown():
+    """Whoever has it needs no copy, and whoever looks on gets none."""
+    make_agent()
+    client = signed_in(make_user("ada"))
+    made = client.post("/webhooks/", {**HOOK, "signing": "github", "secret": GIVEN})
+    hook = Hook.objects.get()
+    assert (made.status_code, hook.secret.reveal()) == (200, GIVEN)
+    assert GIVEN not in made.content.decode()
+    again = client.post(f"/webhooks/{hook.pk}/", {"action": "rotate", "secret": f"{GIVEN} 2"})
+    hook.refresh_from_db()
+    assert (again.status_code, hook.secret.reveal()) == (200, f"{GIVEN} 2")
+    assert GIVEN not in again.content.decode()
