@@ -11,6 +11,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -35,11 +36,18 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """200, or 503 while a check fails."""
     checks = readiness.checks()
     told = _told(checks)
-    if request.user.is_authenticated and may_see_status(request):
+    if _may_see_checks(request):
         told["checks"] = [
             {"name": each.name, "ok": each.ok, "detail": each.detail} for each in checks
         ]
     return JsonResponse(told, status=_status(checks))
+
+
+def _may_see_checks(request: HttpRequest) -> bool:
+    try:
+        return may_see_status(request)
+    except DatabaseError:  # which has the sessions: the checks say so, and the answer is theirs
+        return False
 
 
 def _told(checks: list[Check]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """One log line a record, as text or as JSON: time, level, logger, message, the fields of `extra`.
 
-Whatever is logged stays one line, and nothing in it can move a terminal's cursor.
+Whatever is logged stays one line, nothing in it can move a terminal's cursor or hides in it, and
+what looks like a key is masked.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         # A line break in a logged name must not look like a second record.
-        message = _one_line(record.getMessage())
+        message = _one_line(_message(record))
         fields = "".join(
             f" {_one_line(name)}={_one_line(value) if isinstance(value, str) else value}"
             for name, value in _fields(record)
@@ -50,7 +51,8 @@ class LineFormatter(logging.Formatter):
         )
         if record.exc_info:
             # Indented: what somebody has put into an error's text is no record of its own.
-            line += "\n" + indent(visible(self.formatException(record.exc_info)), "  | ", _every)
+            traceback = visible(_end_of(self.formatException(record.exc_info)))
+            line += "\n" + indent(traceback, "  | ", _every)
         return line
 
 
@@ -59,15 +61,14 @@ def _every(line: str) -> bool:
 
 
 def _one_line(text: str) -> str:
-    escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", escaped)
+    escaped = json.dumps(_harmless(text), ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return visible(_CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", escaped))
 
 
 class JsonFormatter(logging.Formatter):
     """One JSON object a line, ASCII only. `message`, `level`, `logger`, `time` are always there.
 
-    A field of `extra` with such a name, or one that is no plain value, is left out. What looks
-    like a key is masked.
+    A field of `extra` with such a name, or one that is no plain value, is left out.
     """
 
     RESERVED: ClassVar = frozenset({"time", "level", "logger", "message", "pid", "exception"})
@@ -85,8 +86,7 @@ class JsonFormatter(logging.Formatter):
             if name not in self.RESERVED:
                 told[_harmless(name)] = _harmless(value) if isinstance(value, str) else value
         if record.exc_info:
-            text = self.formatException(record.exc_info)
-            told["exception"] = mask_secrets(text[-LONGEST_TRACEBACK:])
+            told["exception"] = _end_of(self.formatException(record.exc_info))
         # ASCII: line separators, terminal codes and lone surrogates are escaped like line breaks.
         # Infinity is no JSON.
         return json.dumps({name: _number(value) for name, value in told.items()})
@@ -106,4 +106,9 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _harmless(text: str) -> str:
-    return mask_secrets(text[:LONGEST])
+    # More than is kept is looked at: half a key at the cut does not look like one.
+    return mask_secrets(text[: 2 * LONGEST])[:LONGEST]
+
+
+def _end_of(traceback: str) -> str:
+    return mask_secrets(traceback[-2 * LONGEST_TRACEBACK :])[-LONGEST_TRACEBACK:]

@@ -19,6 +19,7 @@ from django.db import DatabaseError, connection
 from agents.conf import vel_settings
 from agents.models import ProcessKind
 from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
+from agents.telemetry.content import short
 from sandbox.probe import check_host
 from velproject.schema import missing_migrations, unknown_migrations
 
@@ -31,7 +32,7 @@ FREE_BYTES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must hold. `detail` is for operators only."""
+    """One thing that must hold. `detail` is for operators only, and without keys."""
 
     name: str
     ok: bool
@@ -43,7 +44,7 @@ def check_database() -> Iterator[Check]:
     try:
         missing, unknown = missing_migrations(), unknown_migrations()
     except DatabaseError as error:
-        yield Check("database", False, " ".join(str(error).split())[:500])
+        yield Check("database", False, short(str(error)))
         return
     yield Check("database", True, connection.vendor)
     if unknown:
@@ -74,7 +75,7 @@ def check_disk() -> Iterator[Check]:
 def check_sandbox() -> Iterator[Check]:
     """Commands can be run in a sandbox. Tried once in a process, if it works."""
     report = check_host()
-    yield Check("sandbox", report.usable, " ".join(report.problems)[:500])
+    yield Check("sandbox", report.usable, short(" ".join(report.problems)))
 
 
 def look() -> list[Check]:
@@ -88,7 +89,7 @@ def look() -> list[Check]:
         else:
             found.append(Check("workers", False, "nobody knows: see the database"))
     except Exception as error:  # noqa: BLE001  # an endpoint of health must answer
-        found.append(Check("look", False, f"{type(error).__name__}: {error}"[:500]))
+        found.append(Check("look", False, short(f"{type(error).__name__}: {error}")))
     finally:
         connection.close()
     return found

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
 
 from agents.engine.database import Database
 from agents.engine.lease import Claim
@@ -17,6 +20,8 @@ from agents.telemetry.watch import quietly, watched_claim
 
 if TYPE_CHECKING:
     from agents.engine.host import Host
+
+logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 3.0
 """What a process that ends gives its last spans."""
@@ -50,11 +55,20 @@ async def _instrumented(host: Host, claim: Claim, tools: Instruments) -> AsyncIt
 
 
 async def tell_spans(database: Database, run: Run) -> None:
-    """Send what is made of the rows of an ended run. Raises `DatabaseError`: it is due again."""
+    """Send what is made of the rows of an ended run. Raises `DatabaseError`: it is due again.
+
+    Rows of which nothing can be made lose their spans, and keep nobody from hearing of the end.
+    """
     tools = instruments()
     if tools is None or tools.spans is None:
         return
-    spans = await database.run(spans_of_ended_run, run, tools.spans, OUTLIVING, tools.content)
+    try:
+        spans = await database.run(spans_of_ended_run, run, tools.spans, OUTLIVING, tools.content)
+    except DatabaseError:
+        raise
+    except Exception:  # watching must never end what is watched
+        logger.exception("telemetry failed", extra={"run_id": run.pk})
+        return
     with quietly():
         for span in spans:
             tools.spans.put(span)

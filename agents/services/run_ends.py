@@ -42,7 +42,7 @@ def take_ended_run() -> tuple[EndedRun, Run] | None:
     now = timezone.now()
     row = (
         EndedRun.objects.select_for_update(skip_locked=True, of=("self",))
-        .filter(due_at__lte=now)
+        .filter(due_at__lte=now, run__is_erased=False)  # its rows go, and this one with them
         .order_by("due_at")
         .first()
     )

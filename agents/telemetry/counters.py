@@ -1,7 +1,8 @@
 """Numbers that only a process knows: how often something happened in it, and how long it took.
 
 Labels come from small sets. Where an operator or an agent's author chooses a name (a model, a
-tool), odd ones and those beyond the first `MOST` count as `other`.
+tool), or another server an error's code, odd ones and those beyond the first `MOST` count as
+`other`.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ FAMILIES: Mapping[str, Family] = {
     "vel_sweeper_found_total": Family("Runs that a worker's sweeper found undriven."),
     "vel_spans_total": Family("Spans, by what became of them: exported, or dropped.", ("outcome",)),
 }
-_CHOSEN = frozenset({"model", "tool"})
-"""Labels whose values people choose."""
+_CHOSEN = frozenset({"model", "tool", "outcome"})
+"""Labels whose values people or other servers choose."""
 
 
 class Counters:
@@ -98,12 +99,13 @@ class Counters:
     def _bounded(self, family: str, labels: tuple[str, ...]) -> tuple[str, ...]:
         names = FAMILIES[family].labels
         return tuple(
-            self._known(name, value) if name in _CHOSEN else value
+            self._known(family, name, value) if name in _CHOSEN else value
             for name, value in zip(names, labels, strict=True)
         )
 
-    def _known(self, label: str, value: str) -> str:
-        seen = self._names.setdefault(label, set())
+    def _known(self, family: str, label: str, value: str) -> str:
+        # An outcome means something else in each family; a model and a tool are the same in all.
+        seen = self._names.setdefault(f"{family} {label}" if label == "outcome" else label, set())
         if value in seen:
             return value
         if len(seen) >= MOST or not _NAME.fullmatch(value):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -36,6 +37,10 @@ from agents.telemetry.spans import LONGEST, AttributeValue, Span
 logger = logging.getLogger(__name__)
 
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+MOST_VALUES = 100
+"""Of an attribute that is a list."""
+_CODE = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+"""A code of another server is no place for its words; `_OTHER` is what the conventions say."""
 COMPLAIN_SECONDS = 60.0
 """How often the log says that a collector takes nothing."""
 # It would say so several times for each batch.
@@ -162,16 +167,16 @@ class SpanQueue:
             logger.warning("%d spans were dropped: %s", len(batch), problem)
 
     def _readable(self, span: Span) -> ReadableSpan:
-        attributes = {name: _cut(value) for name, value in span.attributes.items()}
+        attributes = {name: _sendable(value) for name, value in span.attributes.items()}
         status = Status(StatusCode.UNSET)
         if span.error:
-            attributes["error.type"] = span.error
-            status = Status(StatusCode.ERROR, str(_cut(span.message)) or None)
+            attributes["error.type"] = span.error if _CODE.fullmatch(span.error) else "_OTHER"
+            status = Status(StatusCode.ERROR, _text(span.message) or None)
         parent = None
         if span.parent_id is not None:
             parent = SpanContext(span.trace_id, span.parent_id, False, SAMPLED)
         return ReadableSpan(
-            name=span.name[:200],
+            name=_text(span.name)[:200],
             context=SpanContext(span.trace_id, span.span_id, False, SAMPLED),
             parent=parent,
             resource=self._resource,
@@ -184,11 +189,19 @@ class SpanQueue:
         )
 
 
-def _cut(value: AttributeValue) -> AttributeValue:
-    if isinstance(value, str):
-        # A lone surrogate could not be sent, and would take its whole batch with it.
-        return value[:LONGEST].encode("utf-8", "replace").decode()
-    return value
+def _sendable(value: AttributeValue) -> AttributeValue:
+    """What cannot be sent would take its whole batch with it, and models' servers say anything."""
+    if isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else _text(value)
+    if isinstance(value, list | tuple):
+        return [_text(each) for each in value[:MOST_VALUES]]
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    return str(value)[:LONGEST].encode("utf-8", "replace").decode()
 
 
 def _resource() -> dict[str, str | int]:

@@ -6,12 +6,13 @@ The pictures are kept in the directory that VEL_TEST_PICTURES names, else in the
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NewPage
 from tests.support.every_page import addresses
@@ -45,6 +46,12 @@ print("a long line of code that has to scroll or wrap in its own block " * 3)
 
 ![Rain by month](outputs/rain.png)
 """
+OVERHANGING = """
+[...document.querySelectorAll(".vel-dashboard .vel-box")]
+    .filter((box) => box.scrollWidth > box.clientWidth)
+    .map((box) => box.querySelector("h2").textContent)
+"""
+"""Boxes with something wider than they are that has no place of its own to scroll in."""
 LOOKS = ((1280, 900, "light"), (390, 844, "dark"))
 
 
@@ -121,9 +128,9 @@ def pages_of(site: Site, page: Page, arguments: dict[str, object]) -> dict[str, 
     }
 
 
-def serious(page: Page) -> list[str]:
+def serious(page: Page, within: str = "html") -> list[str]:
     """What axe calls serious or critical, where, and why."""
-    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    found: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"
         for rule in found
@@ -160,6 +167,45 @@ def test_every_page_fits_is_readable_and_obeys_the_policy(
             wrong += [here + text for text in serious(page)]
             wrong += [here + text for text in page.evaluate("window.refused")]
     assert wrong == []
+
+
+def test_the_status_page_of_the_admin(site: Site, new_page: NewPage, tmp_path: Path) -> None:
+    pictures = Path(os.environ.get("VEL_TEST_PICTURES", tmp_path))
+    site.do("make_user", name="operator", admin=True)
+    said = f"key sk-ant-api03-{'k' * 40} \u202e<b>{'slow' * 60}</b>"
+    site.do("show_trouble", owner="peter", provider_says=said, worker="here:7:ab")
+    wrong: list[str] = []
+    for width, height, colours in LOOKS:
+        page = new_page("operator", width=width, height=height, color_scheme=colours)
+        page.add_init_script(LISTEN)
+        page.goto("/admin/")
+        page.locator("a[href='/admin/status/']").first.click()
+        page.wait_for_url("**/admin/status/")
+        checks = box_of(page, "Ready")
+        for name in ("database", "migrations", "disk", "sandbox", "workers"):
+            expect(checks.get_by_role("row", name=name)).to_contain_text(re.compile("ok|failing"))
+        expect(checks.get_by_role("row", name="workers")).to_contain_text("ok")
+        expect(box_of(page, "Processes")).to_contain_text("1 of 32")
+        errors = box_of(page, "Model errors of the last hour")
+        expect(errors).to_contain_text("rate_limited (1)")
+        expect(errors).to_contain_text("key [secret withheld] ⟨U+202E⟩<b>slowslow")
+        page.screenshot(path=pictures / f"status-{width}-{colours}.png", full_page=True)
+        here = f"at {width}, {colours}: "
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wrong.append(here + "it scrolls sideways")
+        wrong += [here + text for text in serious(page, "#content-main")]
+        wrong += [here + text for text in page.evaluate("window.refused")]
+        for cell in page.locator("section.vel-box > table td:last-child").all():
+            cell.evaluate("cell => { cell.textContent = '7 GB free at ' + '/long'.repeat(20); }")
+        wrong += [here + f"{heading} overhangs its box" for heading in page.evaluate(OVERHANGING)]
+    assert wrong == []
+    page = new_page("olga")
+    page.goto("/admin/status/")
+    assert "/login/" in page.url
+
+
+def box_of(page: Page, heading: str) -> Locator:
+    return page.locator("section.vel-box", has=page.get_by_role("heading", name=heading))
 
 
 def test_the_sign_in_page_and_the_page_of_nothing(site: Site, new_page: NewPage) -> None:

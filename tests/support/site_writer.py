@@ -27,6 +27,7 @@ from agents.models import (
     Hook,
     HookDelivery,
     HookRefusal,
+    ProcessKind,
     Run,
     RunClock,
     Schedule,
@@ -41,6 +42,7 @@ from agents.services.delegation import child_ended
 from agents.services.hooks import create_hook
 from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
+from agents.services.processes import Reporter
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
 from agents.services.skill_library import import_skill
@@ -352,6 +354,19 @@ def run(run: str) -> dict[str, Any]:
     }
 
 
+def show_trouble(owner: str, provider_says: str, worker: str) -> None:
+    """What the status page shows besides what is well: a run that failed for its model, and a
+    worker of that name."""
+    failed = make_run(owner)
+    Run.objects.filter(pk=failed).update(
+        status=RunStatus.FAILED,
+        ended_at=timezone.now(),
+        error_code="model_rate_limited",
+        error_message=provider_says,
+    )
+    Reporter(ProcessKind.WORKER, worker, 32).report(driven=1)
+
+
 def newest_run() -> str:
     return Run.objects.order_by("-created_at").values_list("id", flat=True)[0]
 
@@ -388,6 +403,7 @@ COMMANDS = {
         need_approvals,
         supersede,
         run,
+        show_trouble,
         newest_run,
         delete_run,
     )

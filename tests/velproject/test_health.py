@@ -6,17 +6,20 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Permission, User
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
 from agents.models import ProcessKind, Run, RunClock, ServerProcess
 from agents.services.processes import Reporter
+from sandbox.probe import check_host
 from tests.support.runs import drive_to_end, host, make_agent, make_user, start_run, wait_until
 from velproject import health, readiness, status_page
 from velproject.health import HealthFirst
@@ -57,7 +60,11 @@ def test_strangers_hear_yes_or_no_and_nothing_else() -> None:
     ready = client.get("/readyz")
     assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
     assert "no-store" in ready["Cache-Control"]
-    assert client.post("/readyz").status_code == 405
+    for path in ("/healthz", "/readyz"):
+        assert client.post(path).status_code == 405
+    visitor = staff("paula")
+    User.objects.filter(username="paula").update(is_staff=False)
+    assert visitor.get("/readyz").json() == {"status": "ok"}
     for name, permitted in (("peter", False), ("olga", True)):
         told = staff(name, permitted=permitted).get("/readyz").json()
         assert ("checks" in told) is permitted
@@ -70,6 +77,8 @@ def test_each_check_can_fail(settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     def failing() -> set[str]:
         return {each.name for each in look() if not each.ok}
 
+    Reporter(ProcessKind.WEB, "here:2:cd").report()
+    assert failing() == {"workers"}
     worker_lives()
     assert failing() == set()
     ServerProcess.objects.update(seen_at=F("seen_at") - 36)
@@ -88,8 +97,52 @@ def test_each_check_can_fail(settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(readiness, "FREE_BYTES", 10**18)
     assert failing() == {"disk"}
     monkeypatch.undo()
+    unfit = replace(check_host(), problems=(f"bwrap is away {KEY}",))
+    monkeypatch.setattr(readiness, "check_host", lambda: unfit)
+    assert failing() == {"sandbox"}
+    assert KEY not in repr(look())
+    monkeypatch.undo()
     settings.VEL = {**settings.VEL, "DATA_DIR": "/nonexistent/vel"}
     assert failing() == {"disk"}
+    settings.VEL = {**settings.VEL, "DATA_DIR": f"/{KEY}\0"}  # which no check has thought of
+    assert "look" in failing()
+
+
+def test_a_database_of_a_newer_vel_is_not_ready() -> None:
+    worker_lives()
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("agents", "9999_tomorrow")
+    try:
+        failing = {each.name: each.detail for each in look() if not each.ok}
+    finally:
+        recorder.record_unapplied("agents", "9999_tomorrow")
+    assert set(failing) == {"migrations", "workers"}
+    assert "newer Vel" in failing["migrations"]
+
+
+@pytest.fixture
+def away() -> Iterator[None]:
+    """The database cannot be reached, by any thread."""
+    there = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = "/nonexistent/database"
+    yield
+    connection.close()
+    connection.settings_dict["NAME"] = there
+
+
+def test_without_its_database_it_is_alive_and_not_ready_whoever_asks(
+    request: pytest.FixtureRequest,
+) -> None:
+    worker_lives()
+    operator = staff()
+    assert operator.get("/readyz").status_code == 200
+    request.getfixturevalue("away")
+    for client in (Client(), operator):
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (503, {"status": "failing"})
+        assert client.get("/healthz").status_code == 200
+    assert {each.name for each in look() if not each.ok} == {"database", "workers"}
 
 
 def first_migration() -> str:
@@ -200,11 +253,12 @@ def test_the_status_page_is_for_those_with_the_permission_and_shows_no_key() -> 
     worker_lives()
     driven = start_run(user)
     Run.objects.filter(pk=driven.pk).update(status="running")
-    RunClock.objects.filter(run=driven).update(lease_until=9e12, lease_holder="cli<b>:2:cd")
+    RunClock.objects.filter(run=driven).update(lease_until=9e12, lease_holder="cli<b>\u202e:2:cd")
     for client in (Client(), staff("peter", permitted=False)):
         answer = client.get("/admin/status/")
         assert answer.status_code in (302, 403)
         assert b"here" not in answer.content
+    assert staff("carl").post("/admin/status/").status_code == 405
     page = staff().get("/admin/status/")
     assert page.status_code == 200
     text = page.content.decode()
@@ -213,7 +267,7 @@ def test_the_status_page_is_for_those_with_the_permission_and_shows_no_key() -> 
     assert "authentication (1)" in text
     assert "\u202e" not in text
     assert "<script>" not in text.partition("bad key")[2][:200]
-    assert "cli&lt;b&gt;:2:cd: 1" in text
+    assert "cli&lt;b&gt;⟨U+202E⟩:2:cd: 1" in text
     assert "1 of 32" in text
     assert "security.W" in text  # what check --deploy says of a server without TLS
     assert Client().get("/admin/").status_code == 302

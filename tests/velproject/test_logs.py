@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from agents.telemetry.log_context import logged_about
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 from tests.support.site import ROOT
-from velproject.logs import LONGEST, JsonFormatter, LineFormatter
+from velproject.logs import LONGEST, LONGEST_TRACEBACK, JsonFormatter, LineFormatter
 from velproject.up import as_record
 
 HOSTILE = (
@@ -125,6 +125,54 @@ def test_keys_are_masked_and_long_texts_cut(log: tuple[logging.Logger, io.String
     assert "pppppppp" not in stream.getvalue()
     assert len(found[1]["message"]) == LONGEST
     assert found[2]["message"] == "%d items"
+
+
+def test_lines_of_text_hide_nothing_and_show_no_key() -> None:
+    try:
+        raise RuntimeError(f"{KEY} \u202e")
+    except RuntimeError:
+        record = logging.LogRecord(
+            "x", logging.ERROR, "", 0, "sent %s \u202eevil\u200b", (KEY,), sys.exc_info()
+        )
+    record.__dict__.update({"header": f"Bearer {KEY}", "long": "x" * (2 * LONGEST)})
+    text = LineFormatter().format(record)
+    assert KEY not in text
+    assert "sent [secret withheld] ⟨U+202E⟩evil⟨U+200B⟩" in text
+    assert "header=Bearer [secret withheld]" in text
+    assert "RuntimeError: [secret withheld] ⟨U+202E⟩" in text
+    assert text.count("x") < LONGEST + 100
+    wrong = logging.LogRecord("x", logging.INFO, "", 0, "%d items", ("none",), None)
+    assert LineFormatter().format(wrong).endswith("INFO x %d items")
+
+
+@pytest.mark.parametrize("formatter", [LineFormatter(), JsonFormatter()])
+def test_half_a_key_at_the_cut_is_masked_like_a_whole_one(formatter: logging.Formatter) -> None:
+    for kept in range(8, len(KEY), 6):
+        text = "x " * ((LONGEST - kept) // 2) + KEY
+        record = logging.LogRecord("x", logging.INFO, "", 0, "%s", (text,), None)
+        assert KEY[:8] not in formatter.format(record)
+        try:
+            raise RuntimeError(KEY + " x" * ((LONGEST_TRACEBACK - kept) // 2))
+        except RuntimeError:
+            record.exc_info = sys.exc_info()
+        line = formatter.format(record)
+        assert KEY[-8:] not in line
+        assert len(line) < LONGEST + LONGEST_TRACEBACK + 1_000
+
+
+def test_fields_that_are_no_plain_values_and_names_of_ones_own_are_left_out() -> None:
+    record = logging.LogRecord("x", logging.INFO, "", 0, "it", None, None)
+    record.__dict__.update(
+        {"_own": "a", "row": {"password": "b"}, "time": "c", f"n {KEY}": 1, "n\nb": 2}
+    )
+    told = json.loads(JsonFormatter().format(record))
+    assert {"_own", "row"}.isdisjoint(told)
+    assert told["time"] != "c"
+    assert (told["n [secret withheld]"], told["n\nb"]) == (1, 2)
+    text = LineFormatter().format(record)
+    assert "password" not in text
+    assert KEY not in text
+    assert len(text.splitlines()) == 1
 
 
 def test_lines_about_a_run_say_which(log: tuple[logging.Logger, io.StringIO]) -> None:

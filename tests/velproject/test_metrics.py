@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -18,6 +19,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from agents.models import ApprovalRequest, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.processes import Reporter
+from agents.services.run_ends import note_end
 from agents.telemetry.counters import FAMILIES, MOST, Counters
 from agents.telemetry.exposition import text_of
 from agents.telemetry.process import counters, forget_instruments
@@ -92,6 +94,19 @@ def test_nobody_without_the_token_reads_them(scraped: None, settings: Any) -> No
         assert client.get("/metrics", headers=headers).status_code == 404
 
 
+def test_without_its_database_nobody_is_told_old_numbers(scraped: None) -> None:
+    there = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = "/nonexistent/database"
+    try:
+        answer = Client().get("/metrics", headers=BEARER)
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = there
+    assert answer.status_code == 503
+    assert b"nonexistent" not in answer.content
+
+
 def test_what_a_worker_did_is_counted(scraped: None, tmp_path: Path) -> None:
     user = make_user()
     turns = [
@@ -134,7 +149,7 @@ def test_what_a_worker_did_is_counted(scraped: None, tmp_path: Path) -> None:
 
 def test_buckets_add_up() -> None:
     numbers = Counters()
-    for seconds in (0.001, 0.02, 0.03, 10_000.0):
+    for seconds in (-3.0, 0.02, 0.03, 10_000.0):  # another host's clock may be late
         numbers.observe("vel_tool_call_duration_seconds", "glob", seconds=seconds)
     samples = {
         (sample.name, sample.labels.get("le")): sample.value
@@ -147,17 +162,46 @@ def test_buckets_add_up() -> None:
     assert samples[f"{name}_bucket", "0.1"] == 3
     assert samples[f"{name}_bucket", "600"] == 3
     assert samples[f"{name}_bucket", "+Inf"] == samples[f"{name}_count", None] == 4
-    assert samples[f"{name}_sum", None] == pytest.approx(10_000.051)
+    assert samples[f"{name}_sum", None] == pytest.approx(10_000.05)
+
+
+def test_rows_of_another_version_break_nothing() -> None:
+    """Labels that this one does not know, or too few; a text with a line break."""
+    name = "vel_tool_call_duration_seconds"
+    values = {
+        "vel_tool_calls_total": {
+            '["glob"]': 1.0, '["glob", "ok", "x"]': 1.0, '["glob", "a\\n\\"b"]': 7.0
+        },
+        name: {'["glob", "x", "+Inf"]': 1.0, '["+Inf"]': 1.0, '["glob", "+Inf"]': 5.0},
+        "vel_of_tomorrow_total": {"[]": 1.0},
+    }  # fmt: skip
+    samples = {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text_of([], values))
+        for sample in family.samples
+    }
+    assert samples[f"{name}_count", ("glob",)] == 5.0
+    assert samples["vel_tool_calls_total", ("glob", 'a\n"b')] == 7.0
+    assert sum(1 for key in samples if key[0] == "vel_tool_calls_total") == 1
+    assert sum(1 for key in samples if key[0] == f"{name}_count") == 1
 
 
 def test_names_that_people_choose_stay_few_and_harmless() -> None:
     numbers = Counters()
     for odd in ("a b", 'x"} 1\nevil 2', "é", "", "x" * 81, "\u202eabc"):
         numbers.add("vel_tool_calls_total", odd, "ok")
+        numbers.add("vel_tool_calls_total", "send_slack_message", odd)  # its server's own word
+    for count in range(MOST):
+        numbers.add("vel_sandbox_commands_total", f"outcome-{count}")
+    numbers.add("vel_spans_total", "exported")  # another family's outcomes are others
+    assert list(numbers.snapshot()["vel_spans_total"]) == ['["exported"]']
     for count in range(MOST * 3):
         numbers.add("vel_model_calls_total", "anthropic", f"model-{count}", "ok")
     values = numbers.snapshot()
-    assert list(values["vel_tool_calls_total"]) == ['["other", "ok"]']
+    assert list(values["vel_tool_calls_total"]) == [
+        '["other", "ok"]',
+        '["send_slack_message", "other"]',
+    ]
     calls = values["vel_model_calls_total"]
     assert len(calls) == MOST + 1
     assert sum(calls.values()) == MOST * 3
@@ -191,9 +235,25 @@ def test_no_number_is_lost_or_doubled_when_processes_end_or_come_back(scraped: N
     stalled.report()
     assert total() == 5
     stalled.report()
+    numbers.add("vel_sweeper_found_total", amount=4)  # since its last beat
     stalled.retire()
-    assert total() == 5
+    assert total() == 9
     assert json.loads(ServerProcess.objects.get(pk=ServerProcess.RETIRED).counters)
+
+
+def test_an_end_that_is_rolled_back_is_not_counted(scraped: None) -> None:
+    user = make_user()
+    make_agent(user)
+    run = start_run(user)
+    numbers = counters()
+    assert numbers is not None
+    with transaction.atomic():
+        note_end(run)
+        transaction.set_rollback(True)
+    assert "vel_runs_ended_total" not in numbers.snapshot()
+    with transaction.atomic():
+        note_end(run)
+    assert sum(numbers.snapshot()["vel_runs_ended_total"].values()) == 1
 
 
 def test_a_scrape_costs_the_same_however_many_runs_have_ended(

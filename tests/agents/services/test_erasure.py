@@ -21,12 +21,14 @@ from django.core.files.storage import storages
 from django.db import connection, transaction
 from django.db.models import PROTECT, RESTRICT
 from django.utils import timezone
+from django_q.models import OrmQ
 
 from agents.conf import vel_settings
 from agents.models import (
     Agent,
     ApprovalRequest,
     AuditEntry,
+    EndedRun,
     IdempotencyKey,
     Message,
     Run,
@@ -38,14 +40,16 @@ from agents.selectors.usage import spent_since, usage_by_day
 from agents.selectors.visible import approvals_for, runs_for, threads_for, watchable_runs_for
 from agents.services import erasing_rows
 from agents.services.erasure import (
+    FINISH_TASK,
     erase_answers_of,
     erase_thread,
     erasures_wait,
     finish_erasures,
     remembered_from,
 )
-from agents.services.errors import Conflict, NotFound
+from agents.services.errors import Conflict, NotFound, ServiceError
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
+from agents.services.run_ends import take_ended_run
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from agents.states import RunStatus
 from memory.models import MemoryEditRequest, MemoryRevision
@@ -104,6 +108,7 @@ def test_nothing_that_was_said_is_left_in_any_table(ann: User) -> None:
         plant(below, said=SAID)
     Run.objects.update(status=RunStatus.COMPLETED)
     other = talked(ann, "something else")
+    RunEvent.objects.create(run=other, seq=1, type="x", data="kept", created_at=timezone.now())
     before = used(ann)
     there = rows_with(SAID)
     assert len(there) > 12
@@ -116,6 +121,7 @@ def test_nothing_that_was_said_is_left_in_any_table(ann: User) -> None:
     assert not erasures_wait()
     assert [row.pk for row in Thread.every.all()] == [other.thread_id]
     assert Message.objects.filter(run=other).count() == 2
+    assert RunEvent.objects.filter(run=other).exists()
     assert used(ann) == before
     connection.check_constraints()
 
@@ -162,6 +168,41 @@ def test_a_thread_at_work_is_left_alone(ann: User, status: str) -> None:
     with pytest.raises(Conflict):
         erase_thread(run.thread_id, by=ann)
     assert not erasures_wait()
+
+
+def test_workers_are_asked_to_finish_it_at_once(ann: User) -> None:
+    run = talked(ann)
+    before = OrmQ.objects.count()
+    erase_thread(run.thread_id, by=ann)
+    assert [task.func() for task in OrmQ.objects.order_by("pk")[before:]] == [FINISH_TASK]
+    assert Thread.every.get(pk=run.thread_id).title == ""  # which began its first message
+
+
+def test_of_erasing_and_going_on_at_once_one_happens(ann: User) -> None:
+    for _ in range(6):
+        thread = talked(ann).thread_id
+        outcomes = at_once(
+            partial(erase_thread, thread, by=ann), partial(make_run, ann, thread=thread)
+        )
+        refused = [each for each in outcomes if isinstance(each, Exception)]
+        assert len(refused) == 1, outcomes
+        assert isinstance(refused[0], ServiceError), refused
+        erased = Thread.every.filter(pk=thread, erased_at__isnull=False).exists()
+        assert Run.every.filter(thread=thread, is_erased=False).exists() is not erased
+
+
+def test_the_end_of_an_erased_run_keeps_no_other_end_from_being_told(ann: User) -> None:
+    gone, other = talked(ann), talked(ann)
+    now = timezone.now()
+    EndedRun.objects.create(run=gone, due_at=now - timedelta(seconds=2))
+    EndedRun.objects.create(run=other, due_at=now - timedelta(seconds=1))
+    erase_thread(gone.thread_id, by=ann)
+    with transaction.atomic():
+        found = take_ended_run()
+    assert found is not None
+    assert found[1].pk == other.pk
+    finish_erasures()
+    assert not EndedRun.objects.filter(run=gone.pk).exists()
 
 
 def test_a_subagent_at_work_keeps_its_parents_thread(ann: User) -> None:
@@ -352,8 +393,15 @@ def test_answers_under_idempotency_keys_go_too(ann: User) -> None:
     answer = f'{{"thread": "{run.thread_id}", "message": "{SAID}"}}'
     IdempotencyKey.objects.create(owner=ann, key="a", body_hash="", status=201, answer=answer)
     IdempotencyKey.objects.create(owner=ann, key="b", body_hash="", status=201, answer="{}")
+    (child,) = delegated(run)
+    Run.objects.update(status=RunStatus.COMPLETED)
+    for key, name in (("c", run.pk), ("d", child.pk), ("e", child.thread_id)):
+        kept = {"body_hash": "", "status": 201, "answer": SAID, "location": f"/api/v1/x/{name}"}
+        IdempotencyKey.objects.create(owner=ann, key=key, **kept)
+    # A guest's program may have said the name of anything.
+    IdempotencyKey.objects.create(owner=make_user("bob"), key="f", body_hash="", answer=answer)
     erase_thread(run.thread_id, by=ann)
-    assert [row.key for row in IdempotencyKey.objects.all()] == ["b"]
+    assert [row.key for row in IdempotencyKey.objects.order_by("key")] == ["b", "f"]
 
 
 def test_memory_that_was_approved_stays_and_is_named(ann: User) -> None:
@@ -369,10 +417,21 @@ def test_memory_that_was_approved_stays_and_is_named(ann: User) -> None:
     MemoryRevision.objects.create(
         agent=Agent.objects.get(slug="others"), path="secret/b.md", number=1, operation="write"
     )
-    assert remembered_from(run.thread_id) == [("writer", "knowledge/a.md")]
+    (child,) = delegated(run)
+    Run.objects.update(status=RunStatus.COMPLETED)
+    below = MemoryEditRequest.objects.create(
+        agent=agent, run=child, path="knowledge/b.md", operation="write", proposed_content=SAID
+    )
+    MemoryRevision.objects.create(
+        agent=agent, path="knowledge/b.md", number=1, operation="write", edit_request=below
+    )
+    assert remembered_from(run.thread_id) == [
+        ("writer", "knowledge/a.md"),
+        ("writer", "knowledge/b.md"),
+    ]
     erase_thread(run.thread_id, by=ann)
     finish_erasures()
-    assert MemoryRevision.objects.get(agent=agent).edit_request_id is None
+    assert not MemoryRevision.objects.filter(agent=agent, edit_request__isnull=False).exists()
     assert not MemoryEditRequest.objects.exists()
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,6 +16,7 @@ from django.utils import timezone
 from django_q.models import Task
 
 from agents.conf import vel_settings
+from agents.engine import pruner as pruner_module
 from agents.engine.pruner import Pruner
 from agents.models import (
     ApiToken,
@@ -29,6 +33,7 @@ from agents.models import (
     Thread,
 )
 from agents.models.audit import AuditIsSealed
+from agents.services import retention
 from agents.services.chores import take_chore
 from agents.services.erasure import erase_thread, erasures_wait
 from agents.services.retention import Keep, old_threads, prune, what_is_old
@@ -87,6 +92,24 @@ def test_what_has_not_ended_is_never_old(ann: User, status: str) -> None:
     assert kept() == {run.pk}
 
 
+def test_a_new_thread_without_runs_is_not_old_and_one_that_is_taken_stops_nothing(
+    ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = aged(talked(ann), 91), aged(talked(ann), 91)
+    new = aged(talked(ann), 91)
+    Thread.objects.filter(pk=new.thread_id).update(created_at=ago(1))  # as a fork's is
+    assert {row.pk for row in old_threads(90)} == {first.thread_id, second.thread_id}
+
+    def meanwhile(thread_id: str, **terms: Any) -> None:
+        if thread_id == first.thread_id:
+            Run.objects.filter(pk=first.pk).update(status=RunStatus.QUEUED)
+        erase_thread(thread_id, **terms)
+
+    monkeypatch.setattr(retention, "erase_thread", meanwhile)
+    prune(replace(NOTHING, threads=90))
+    assert kept() == {first.pk, new.pk}
+
+
 def test_a_subagent_keeps_its_thread(ann: User) -> None:
     run = talked(ann)
     (child,) = delegated(run)
@@ -96,6 +119,7 @@ def test_a_subagent_keeps_its_thread(ann: User) -> None:
     assert not old_threads(90).exists()
     Run.objects.filter(pk=child.pk).update(ended_at=ago(91))
     assert [row.pk for row in old_threads(90)] == [run.thread_id]
+    assert what_is_old(replace(NOTHING, threads=90)) == {"thread": 1, "run": 2}
 
 
 def test_a_thread_that_was_used_meanwhile_stays(ann: User) -> None:
@@ -127,6 +151,9 @@ def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
     RequestCount.objects.create(subject="old", minute=minute - 61)
     RequestCount.objects.create(subject="now", minute=minute)
     Session.objects.create(session_key="gone", expire_date=ago(1))
+    assert prune(Keep(1, 1, 1, 1, 1), stop=lambda: True) == {}  # a worker that is to end
+    assert Session.objects.exists()
+    assert what_is_old(NOTHING) == {"idempotencykey": 1, "requestcount": 1}  # 0 is for ever
     keep = replace(Keep.of_settings(), threads=0)
     told = what_is_old(keep)
     assert told == {
@@ -212,7 +239,38 @@ def test_a_worker_finishes_what_was_erased_though_it_does_not_prune(
     pruner.close()
     erase_thread(talked(ann).thread_id, by=ann)
     pruner.hurry()
+    pruner.join()
     assert erasures_wait()
+
+
+def test_one_thread_works_at_a_time_and_goes_on_if_somebody_asks_meanwhile(
+    pruner: Pruner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Semaphore(0), threading.Semaphore(0)
+    at_work: list[Callable[[], bool]] = []
+    most: list[int] = []
+
+    def work(stop: Callable[[], bool]) -> None:
+        at_work.append(stop)
+        most.append(len(at_work))
+        begun.release()
+        go_on.acquire(timeout=20)
+        at_work.pop()
+
+    monkeypatch.setattr(pruner_module, "_do_what_is_due", work)
+    pruner.hurry()
+    assert begun.acquire(timeout=20)
+    pruner.hurry()
+    pruner.hurry()
+    go_on.release()
+    assert begun.acquire(timeout=5)
+    assert not at_work[0]()
+    pruner.hurry()
+    pruner.close()
+    assert at_work[0]()  # it is to end after the transaction under way
+    go_on.release()
+    pruner.join()
+    assert most == [1, 1]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps its files itself")

@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 import pytest
 from django.db import connection
 
-from agents.models import ApprovalRequest, EndedRun, RemoteTrace, Run, RunClock, Subagent
+from agents.models import ApprovalRequest, EndedRun, Message, RemoteTrace, Run, RunClock, Subagent
 from agents.services.agents import save_agent
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.run_control import cancel_run
 from agents.telemetry.ids import parse_traceparent, trace_id_of
 from agents.telemetry.process import forget_instruments
+from tests.support.guards import registered, seen
 from tests.support.otlp import Collector, Got, collector
 from tests.support.runs import (
     drive_to_end,
@@ -227,6 +228,21 @@ def test_a_call_that_fails_and_a_run_that_is_cancelled_while_it_waits(
     assert whole.trace == f"{trace_id_of(run.pk):032x}"
     assert (whole.attributes["vel.run.status"], whole.parent) == ("cancelled", "")
     assert one(spans, "vel.approval").attributes["vel.approval.status"] == "cancelled"
+
+
+def test_rows_of_which_no_span_can_be_made_hold_up_no_end(
+    tmp_path: Path, received: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CAPTURE, "true")
+    user = make_user()
+    turns = [{"tool_calls": [write("/a")]}]
+    make_agent(user, model=script_file(tmp_path, turns), interrupt_on={"write_file": True})
+    run = drive_to_end(start_run(user), until=("waiting",))
+    Message.objects.filter(run=run, turn=0).update(content='[{"type": "text"}]')
+    cancel_run(run.pk, by="ada")
+    with registered(hooks=("Watch",)), host():
+        wait_until(lambda: not EndedRun.objects.exists())
+        assert ("run_ended", run.pk, "cancelled", "") in seen
 
 
 def test_a_failed_model_call_has_its_code_and_not_the_servers_words(

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from django.contrib.auth import get_user_model
 from django.db import OperationalError, connection
+from django.db.models import Q
 
 from agents.models import Run, Thread
 from agents.services.erasure import (
@@ -80,7 +81,8 @@ def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int
         stays.update(remembered_from(thread.pk))
         if not apply:
             found["thread"] += 1
-            found["run"] += Run.objects.filter(thread=thread).count()
+            family = Q(thread=thread) | Q(thread__root=thread)
+            found["run"] += Run.objects.filter(family).count()
             continue
         try:
             erase_thread(thread.pk, by=None)
