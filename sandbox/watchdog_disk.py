@@ -70,9 +70,10 @@ class DiskWatch(Watch):
     ) -> None:
         self._first = first
         self._limits = limits
-        sources = {mount.source for mount in mounts if mount.writable}
+        sources = {mount.source: mount.target for mount in mounts if mount.writable}
+        self._where = next(iter(sources.values())) if len(sources) == 1 else "the workspace"
         self._directories = [
-            path for path in sources if path.is_dir() and sources.isdisjoint(path.parents)
+            path for path in sources if path.is_dir() and sources.keys().isdisjoint(path.parents)
         ]
         foreign = any(mount.foreign and mount.writable for mount in mounts)
         self._base = (base or Base()) if foreign else Base(Usage())
@@ -157,9 +158,9 @@ class DiskWatch(Watch):
 
     def _exceeds(self, usage: Usage, bounds: _Bounds) -> str | None:
         if bounds.size is not None and usage.size > bounds.size:
-            return f"more than {in_units(self._limits.disk or 0)} of files in the workspace"
+            return f"more than {in_units(self._limits.disk or 0)} of files in {self._where}"
         if bounds.files is not None and usage.files > bounds.files:
-            return f"more than {self._limits.files:,} files in the workspace"
+            return f"more than {self._limits.files:,} files in {self._where}"
         return None
 
     def _is_suspect(self, dropped: Usage) -> bool:

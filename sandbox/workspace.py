@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.namespace import PYTHON
+from sandbox.owned_directories import make, opened
 from sandbox.paths import AREAS, FAMILY_AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 from sandbox.reach import unreachable_directory
@@ -23,7 +22,6 @@ __all__ = ["Workspace", "own_directory_account", "prepare", "uid_for"]
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _SUBDIRECTORIES = (*AREAS, "shared/research", "shared/drafts")
-_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +123,13 @@ def prepare(
     shared = prepare(base, family, uid) if family else None
     base = base.resolve()
     _make_base(base)
-    with _directory(base) as parent:
+    with opened(base) as parent:
         owner = _owner(parent, key, uid)
         root = base / key
         if os.geteuid() == 0:
             _check_reachable(base, owner)
-        _make(parent, key, owner)
-        with _directory(key, parent) as top:
+        make(parent, key, owner)
+        with opened(key, parent) as top:
             for name in _SUBDIRECTORIES:
                 _make_below(top, name, owner)
     if shared is not None and shared.uid != owner:
@@ -221,49 +219,15 @@ def _check_reachable(base: Path, uid: int) -> None:
         )
 
 
-@contextmanager
-def _directory(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    try:
-        descriptor = os.open(name, _OPEN_DIRECTORY, dir_fd=parent)
-    except OSError as error:
-        raise SandboxSetupError(
-            f"{name} in the workspaces is not a plain directory ({error.strerror}). "
-            "Links are not followed here; remove it."
-        ) from error
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _make_below(top: int, name: str, owner: int) -> None:
     first, _, second = name.partition("/")
     if not second:
-        _make(top, first, owner)
+        make(top, first, owner)
         return
-    with _directory(first, top) as parent:
+    with opened(first, top) as parent:
         try:
-            _make(parent, second, owner)
+            make(parent, second, owner)
         except SandboxSetupError:
             # Commands can write in `first` and put a file or a link in this place. That is
             # theirs to mend and must not keep the workspace from being used.
             pass
-
-
-def _make(parent: int, name: str, owner: int) -> None:
-    """Make `name`, or take over a directory that this process made and could not finish."""
-    try:
-        os.mkdir(name, mode=0o700, dir_fd=parent)
-    except FileExistsError:
-        pass
-    with _directory(name, parent) as made:
-        status = os.fstat(made)
-        if status.st_uid not in (owner, os.geteuid()):
-            raise SandboxSetupError(
-                f"The workspace directory {name} belongs to uid {status.st_uid}, but uid {owner} "
-                "was wanted. Give the workspace a new key, or chown the tree while nothing runs."
-            )
-        if status.st_uid != owner:
-            os.fchown(made, owner, owner)
-        if stat.S_IMODE(status.st_mode) != 0o700:
-            os.fchmod(made, 0o700)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from agents.conf import vel_settings
+from agents.hidden_text import visible
 from agents.models import Agent, McpServer
 from agents.selectors.mcp_servers import status_of
 from sandbox.toolbox_find import toolbox_names
@@ -33,6 +34,13 @@ def check_mcp_servers() -> Iterator[Finding]:
                 Level.BROKEN,
                 f"its toolbox {row.toolbox!r} is not on this host",
                 f"vel toolbox create {row.toolbox} PACKAGE…",
+            )
+        elif row.problem:
+            yield Finding(
+                subject,
+                Level.NOTE,
+                f"{status_of(row)}: {visible(row.problem)[:300]}",
+                "Mend that, then fetch its tools in the admin.",
             )
         elif row.found is not None or not row.tools:
             yield Finding(

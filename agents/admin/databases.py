@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from agents.admin.agent_form import JsonText
 from agents.admin.approval_fields import at_its_field
 from agents.admin.journal import person
+from agents.admin.typed_fields import TypedFieldAdmin
 from agents.hidden_text import visible
 from agents.models import DatabaseConnection
 from agents.selectors.databases import shown_address
@@ -90,10 +91,11 @@ class ConnectionForm(forms.ModelForm):
 
 
 @admin.register(DatabaseConnection)
-class DatabaseConnectionAdmin(admin.ModelAdmin):
+class DatabaseConnectionAdmin(TypedFieldAdmin):
     """Saves go through `save_connection`. Without `configure_database` they are only read."""
 
     form = ConnectionForm
+    typed_field = "new_url"
     list_display = [
         "name",
         "address",
@@ -134,24 +136,6 @@ class DatabaseConnectionAdmin(admin.ModelAdmin):
         if not may_allow_writes(person(request)):
             fixed += ["allow_writes", "allow_routines"]
         return [*super().get_readonly_fields(request, obj), *fixed]
-
-    def get_fieldsets(self, request: HttpRequest, obj: DatabaseConnection | None = None) -> Any:
-        """Without the field to type a URL into where nothing can be typed."""
-        found = super().get_fieldsets(request, obj)
-        may_type = (
-            self.has_add_permission(request)
-            if obj is None
-            else self.has_change_permission(request, obj)
-        )
-        if may_type:
-            return found
-        return [
-            (
-                title,
-                {**options, "fields": [name for name in options["fields"] if name != "new_url"]},
-            )
-            for title, options in found
-        ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and may_configure(person(request))

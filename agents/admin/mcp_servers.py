@@ -20,11 +20,13 @@ from agents.admin.agent_form import JsonText
 from agents.admin.approval_fields import at_its_field
 from agents.admin.journal import person
 from agents.admin.mcp_tools import accept_page, fetch_page
+from agents.admin.typed_fields import TypedFieldAdmin
 from agents.hidden_text import visible
 from agents.models import Agent, McpServer
 from agents.selectors.mcp_servers import agents_with, status_of
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.mcp_servers import check_server, may_configure, remove_server, save_server
+from agents.services.mcp_state import PLACEHOLDER
 
 
 class SecretLines(forms.CharField):
@@ -69,7 +71,11 @@ class SecretLines(forms.CharField):
 class McpServerForm(forms.ModelForm):
     """A server. Secrets are written and never read."""
 
-    arguments = JsonText(empty=[], help_text=McpServer._meta.get_field("arguments").help_text)
+    arguments = JsonText(
+        empty=[],
+        help_text=f"{McpServer._meta.get_field('arguments').help_text} {PLACEHOLDER} stands for "
+        "the directory that it keeps.",
+    )
     allowed_hosts = JsonText(
         empty=[], help_text=McpServer._meta.get_field("allowed_hosts").help_text
     )
@@ -101,10 +107,11 @@ class McpServerForm(forms.ModelForm):
 
 
 @admin.register(McpServer)
-class McpServerAdmin(admin.ModelAdmin):
+class McpServerAdmin(TypedFieldAdmin):
     """Saves go through `save_server`. Without `configure_mcpserver` they are only read."""
 
     form = McpServerForm
+    typed_field = "new_secrets"
     list_display = ["slug", "transport", "state", "used_by", "enabled", "checked_at"]
     list_filter = ["transport", "enabled", "network"]
     search_fields = ["slug", "description"]
@@ -145,27 +152,6 @@ class McpServerAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: McpServer | None = None) -> list[str]:
         """The slug stays: agents know it by that."""
         return [*super().get_readonly_fields(request, obj), *([] if obj is None else ["slug"])]
-
-    def get_fieldsets(self, request: HttpRequest, obj: McpServer | None = None) -> Any:
-        """Without the field to type secrets into where nothing can be typed."""
-        found = super().get_fieldsets(request, obj)
-        may_type = (
-            self.has_add_permission(request)
-            if obj is None
-            else self.has_change_permission(request, obj)
-        )
-        if may_type:
-            return found
-        return [
-            (
-                title,
-                {
-                    **options,
-                    "fields": [each for each in options["fields"] if each != "new_secrets"],
-                },
-            )
-            for title, options in found
-        ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and may_configure(person(request))

@@ -8,6 +8,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.conf import vel_settings
+from agents.mcp.names import PREFIX
 
 _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
 
@@ -24,10 +25,17 @@ def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     try:
-        taken = sorted(registered_tools().keys() & built_in_tools().keys())
+        names = registered_tools().keys()
+        taken = sorted(names & built_in_tools().keys())
     except ImproperlyConfigured as error:
         return [Error(str(error), hint=_HINT, id="vel.E014")]
     if taken:
         message = f'settings.VEL["TOOLS"]: {taken[0]!r} is the name of one of Vel\'s own tools.'
+        return [Error(message, hint=_HINT, id="vel.E014")]
+    if reserved := sorted(name for name in names if name.startswith(PREFIX)):
+        message = (
+            f'settings.VEL["TOOLS"]: {reserved[0]!r} begins as the tools of MCP servers do: '
+            "give it another name with @tool(name=…)."
+        )
         return [Error(message, hint=_HINT, id="vel.E014")]
     return []

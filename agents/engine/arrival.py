@@ -17,6 +17,7 @@ from agents.events.append import append_events, dump
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.arrival import Arrived, arrive, bring_uploads, is_current
 from agents.services.file_changes import shown_path
+from agents.services.mcp_state_rows import forget_state, last_state
 from agents.services.placement import host_name
 from agents.services.snapshots import last_stored, latest_manifest
 from agents.services.stored_snapshots import StorageFailed
@@ -46,6 +47,8 @@ class _Move:
     is_last: bool
     """Whether that is the last state there ever was."""
     lost_host: str
+    programs: str | None
+    """What is stored of its MCP programs, as `last_state` has it."""
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ async def settle_files(host: Host, handle: RunHandle, writer: Writer, run: Run) 
             if await _in_thread(host, handle, partial(_is_here, move)):
                 continue
             state = move.state.manifest if move.state is not None else None
-            arriving = partial(arrive, move.location, move.placement, state)
+            arriving = partial(arrive, move.location, move.placement, state, move.programs)
             arrived = await _in_thread(host, handle, arriving)
             await host.database.run(_tell, writer, run, move, arrived)
         call = partial(_call, host, asyncio.get_running_loop())
@@ -113,7 +116,8 @@ def _plan(writer: Writer, run: Run) -> _Plan:
         last = latest_manifest(member.pk)
         is_last = last is None or (state is not None and state.manifest == last)
         where = workspace_location(member)
-        moves.append(_Move(where, first.placement, state, is_last, member.lost_host))
+        programs = last_state(member.pk)
+        moves.append(_Move(where, first.placement, state, is_last, member.lost_host, programs))
     names: dict[str, tuple[str, bool]] = {}
     for upload in Upload.objects.filter(thread=first):
         names[upload.name] = (upload.pk, False)
@@ -154,7 +158,9 @@ def _tell(writer: Writer, run: Run, move: _Move, arrived: Arrived) -> None:
     check_fence(writer)
     thread_id = move.location.thread_id
     Thread.objects.filter(pk=thread_id).update(lost_host="")
-    if move.state is None and not move.lost_host:
+    if arrived.lost_programs:
+        forget_state(thread_id)
+    if move.state is None and not move.lost_host and move.programs is None:
         return  # it had none
     state = move.state
     missing = _shown(arrived.missing)
@@ -168,8 +174,10 @@ def _tell(writer: Writer, run: Run, move: _Move, arrived: Arrived) -> None:
         "missing": missing[:MAX_TOLD],
         "missing_count": len(missing),
     }
+    if move.programs is not None:
+        event["mcp_state"] = "lost" if arrived.lost_programs else "kept"
     append_events(run.pk, [("workspace.moved", event)])
-    if text := _note(move, missing, _shown(arrived.left_out)):
+    if text := _note(move, missing, arrived):
         add_note(run, writer, text)
 
 
@@ -178,8 +186,8 @@ def _shown(paths: list[str]) -> list[str]:
     return [dump(shown_path(path)) for path in paths]
 
 
-def _note(move: _Move, missing: list[str], left_out: list[str]) -> str:
-    parts = []
+def _note(move: _Move, missing: list[str], arrived: Arrived) -> str:
+    left_out, parts = _shown(arrived.left_out), []
     if move.lost_host:
         kept = (
             "restored as they were after the last change that was saved"
@@ -197,4 +205,11 @@ def _note(move: _Move, missing: list[str], left_out: list[str]) -> str:
     if left_out:
         names = ", ".join(left_out[:MAX_TOLD])
         parts.append(f"Directories that only hold what can be installed again are empty: {names}.")
+    if arrived.lost_programs:
+        parts.append("What the programs of MCP servers had kept is lost: they begin anew.")
+    elif move.programs and move.lost_host:
+        parts.append(
+            "What the programs of MCP servers had kept is as it was at the last end or wait of a "
+            "run."
+        )
     return " ".join(parts)

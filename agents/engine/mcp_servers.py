@@ -6,29 +6,39 @@ A parked run holds none. A server that was lost starts anew with the next call, 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.db import DatabaseError
+
+from agents.conf import vel_settings
 from agents.engine.conversation import takes_images
 from agents.mcp.connection import Connection
 from agents.mcp.definitions import digests
 from agents.mcp.errors import McpError
 from agents.mcp.limits import MAX_STARTS, OPEN_SECONDS
-from agents.middleware.base import McpAnswer
-from agents.models import McpServer
+from agents.middleware.context import McpAnswer
+from agents.models import McpServer, McpTransport
 from agents.selectors.mcp_servers import server_of_run
 from agents.services.mcp_connections import connection_to, hide, without_telling
 from agents.services.mcp_servers import secrets_of
+from agents.services.mcp_state_moves import drop_states, forget_old_states, store_state
+from agents.services.mcp_state_rows import Erased, must_be_ours, record_own_state
 from agents.services.mcp_tools import note_listing
 from agents.spec import McpToolSpec
+from sandbox.errors import SandboxError
+from sandbox.file_lock import LockTimeout
 
 if TYPE_CHECKING:
     from agents.engine.session import Session
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 GRACE = 2.0
 """Seconds that a connection gets beyond a call's time, to say itself that it is over."""
@@ -48,7 +58,7 @@ class _Server:
 
 
 class RunMcpServers:
-    """`agents.middleware.base.McpServers` of one session."""
+    """`agents.middleware.context.McpServers` of one session."""
 
     def __init__(self, session: Session, marker: str) -> None:
         self._session = session
@@ -73,11 +83,39 @@ class RunMcpServers:
     async def close(self) -> None:
         """End all servers, and return when they are gone."""
         connections = [each.connection for each in self._servers.values() if each.connection]
+        has_programs = any(
+            each.row is not None and each.row.transport == McpTransport.STDIO
+            for each in self._servers.values()
+        )
         self._servers.clear()
         for connection in connections:
             connection.close()
         for connection in connections:
             await self._in_thread(connection.join)
+        if has_programs and vel_settings().pins_threads:
+            await self._store_state()
+
+    async def _store_state(self) -> None:
+        """Put what programs keep where another host finds it. What fails stays on this one."""
+        thread_id, run = self._session.files.location.thread_id, self._session.database.run
+        try:
+            workspace = await self._in_thread(self._session.files.workspace)
+            stored = None if workspace.read_only else await self._in_thread(store_state, workspace)
+            if stored is None:
+                return
+            try:
+                await run(record_own_state, thread_id, stored)
+            except Erased:
+                await self._in_thread(drop_states, thread_id)
+                return
+            loop = asyncio.get_running_loop()
+
+            def confirm() -> None:
+                asyncio.run_coroutine_threadsafe(run(must_be_ours, thread_id), loop).result()
+
+            await self._in_thread(forget_old_states, workspace, stored, confirm)
+        except (SandboxError, LockTimeout, OSError, DatabaseError) as error:
+            logger.error("what MCP programs keep is on this host only: %s", error)
 
     async def _row(self, tool: McpToolSpec) -> McpServer:
         """The server as it is now: what was taken away meanwhile is not used once more."""

@@ -27,5 +27,8 @@ OPEN_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 SERVER_SECONDS = 24 * 3600.0
 """How long a process may live; it ends with the run's work in any case."""
+STATE_BYTES = 512 * 1024**2
+STATE_FILES = 20_000
+"""What a program may keep in its directory: one that lets it grow over that is killed."""
 MAX_STARTS = 5
 """Of one server while one worker has the run."""

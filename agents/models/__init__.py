@@ -24,6 +24,7 @@ from agents.models.hook import (
 )
 from agents.models.idempotency import IdempotencyKey
 from agents.models.mcp_server import McpServer, McpTransport
+from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
 from agents.models.notification import (
@@ -86,6 +87,7 @@ __all__ = [
     "HookSigning",
     "IdempotencyKey",
     "McpServer",
+    "McpState",
     "McpTransport",
     "Message",
     "MessageImage",

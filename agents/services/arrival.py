@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.conf import vel_settings
+from agents.services.mcp_state_moves import bring_state
 from agents.services.snapshots import snapshot_store, watched_areas
 from agents.services.upload_files import directory_uploads
 from agents.services.workspaces import WorkspaceLocation, open_workspace
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, restore
-from sandbox.snapshots.limits import LEFT_OUT
+from sandbox.snapshots.manifest import is_left_out
 
 MARK = "placement"
 """In the root of a workspace, which no command sees: only its areas are mounted."""
@@ -28,10 +29,12 @@ MARK = "placement"
 @dataclass(slots=True)
 class Arrived:
     """What became of one thread's files. `missing` are paths that the state had and did not keep;
-    `left_out` are directories that snapshots never hold, such as node_modules."""
+    `left_out` are directories that snapshots never hold, such as node_modules. `lost_programs`:
+    what its MCP programs had kept is not here."""
 
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    lost_programs: bool = False
 
 
 def is_current(thread_id: str, placement: int) -> bool:
@@ -45,10 +48,13 @@ def is_current(thread_id: str, placement: int) -> bool:
         return False
 
 
-def arrive(location: WorkspaceLocation, placement: int, state: str | None) -> Arrived:
+def arrive(
+    location: WorkspaceLocation, placement: int, state: str | None, programs: str | None = None
+) -> Arrived:
     """Make the directories of a thread that comes from elsewhere, with its files in `state`.
 
-    None: there are none. What lies in their place is set aside. All of it or nothing: without its
+    None: there are none. `programs` is what `store_state` returned for its MCP programs. What lies
+    in their place is set aside. All of it or nothing: without its
     mark a directory is not used. Raises `StorageFailed`, `SnapshotLost` for a state that is
     damaged or gone, other `SandboxError`, OSError and LockTimeout.
     """
@@ -68,13 +74,10 @@ def arrive(location: WorkspaceLocation, placement: int, state: str | None) -> Ar
             arrived.left_out = sorted(path for path in unkept if is_left_out(path))
             failed = {path for path, _ in done.failed}
             arrived.missing = sorted((unkept | failed) - set(arrived.left_out))
+        if programs is not None:
+            arrived.lost_programs = not (programs and bring_state(workspace, programs))
         _write_mark(workspace.root, placement)
         return arrived
-
-
-def is_left_out(path: str) -> bool:
-    """Whether snapshots never hold a directory of this name."""
-    return path.rpartition("/")[2] in LEFT_OUT
 
 
 def set_aside(thread_id: str) -> Path | None:

@@ -15,8 +15,10 @@ from django.db import transaction
 from agents.conf import vel_settings
 from agents.models import Run, RunClock, SnapshotCause, Thread
 from agents.models.database_clock import DatabaseNow
-from agents.services.arrival import is_current, is_left_out
+from agents.services.arrival import is_current
 from agents.services.hosts import release
+from agents.services.mcp_state_moves import store_state
+from agents.services.mcp_state_rows import record_state
 from agents.services.placement import Member, lock_membership
 from agents.services.snapshots import latest_manifest, record_snapshot, watched_areas
 from agents.services.stored_snapshots import StoredSnapshots
@@ -35,6 +37,8 @@ from sandbox.snapshots import (
 )
 
 Call = Callable[..., Any]
+_Step = tuple[str, Taken, str | None]
+"""A thread, its files, and what its MCP programs keep."""
 
 LIMITS = SnapshotLimits(
     entries=200_000, file_bytes=1024**3, read_bytes=8 * 1024**3, seconds=120.0, names=64 * 1024**2
@@ -83,7 +87,7 @@ def leave(leaving: Leaving, member: Member, call: Call) -> bool:
     other `SandboxError`, LockTimeout, OSError; then nothing has changed.
     """
     with ExitStack() as locks:
-        steps: list[tuple[str, Taken]] = []
+        steps: list[_Step] = []
         for place in leaving.places:
             store = StoredSnapshots(
                 vel_settings().snapshots / place.thread_id, place.thread_id, LIMITS
@@ -91,19 +95,18 @@ def leave(leaving: Leaving, member: Member, call: Call) -> bool:
             locks.enter_context(store.lock)
             found = store.take(watched_areas(open_workspace(place)))
             now = store.load(found.manifest)
-            too_much = [
-                path
-                for path, node in now.nodes.items()
-                if node.reason and node.kind != "other" and not is_left_out(path)
-            ]
-            if too_much:
+            if too_much := now.over_limits():
                 raise CannotLeave(f"{len(too_much)} of its files are more than a snapshot holds.")
+            programs = store_state(open_workspace(place), LIMITS)
+            if programs == "":
+                raise CannotLeave("What its MCP programs keep is more than a snapshot holds.")
             store.publish(found.manifest)
             base = call(latest_manifest, place.thread_id) or ""
             changes = _changes(store, base, now)
             if lacking := call(without_contents, place.thread_id):
                 add_contents(place, lacking, call)
-            steps.append((place.thread_id, replace(found, base=base, changes=changes)))
+            taken = replace(found, base=base, changes=changes)
+            steps.append((place.thread_id, taken, programs))
         return bool(call(_leave, leaving.first, member, steps))
 
 
@@ -115,7 +118,7 @@ def _changes(store: StoredSnapshots, base: str, now: Manifest) -> ChangeCounts:
 
 
 @transaction.atomic
-def _leave(first: str, member: Member, steps: list[tuple[str, Taken]]) -> bool:
+def _leave(first: str, member: Member, steps: list[_Step]) -> bool:
     # Waits for claims that are under way; the host takes no others.
     if not lock_membership(member, exclusive=True):
         return False
@@ -124,8 +127,10 @@ def _leave(first: str, member: Member, steps: list[tuple[str, Taken]]) -> bool:
         return False
     if _driven(first):
         raise CannotLeave("It is being driven.")
-    for thread_id, step in steps:
+    for thread_id, step, programs in steps:
         record_snapshot(thread_id, step, SnapshotCause.OUTSIDE, is_stored=True)
+        if programs is not None:
+            record_state(thread_id, programs)
     release([first])
     waiting = Run.objects.filter(status=RunStatus.QUEUED)
     for run in [*waiting.filter(thread=first), *waiting.filter(thread__root=first)]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 
 from django.views.decorators.debug import sensitive_variables
@@ -22,13 +23,14 @@ from agents.secret_text import SecretUnreadable
 from agents.selectors.visible import Person
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.mcp_servers import must_configure, secrets_of, server_address
+from agents.services.mcp_state import ProgramState, held_state
 from agents.services.mcp_tools import store_listing, store_problem
 from agents.services.webhook import tls_context
 from sandbox.base import Execution
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from sandbox.namespace import HOME, PYTHON
-from sandbox.policy import Limits, Mount, Network, SandboxPolicy
+from sandbox.policy import Mount, Network, SandboxPolicy
 from sandbox.result import ExecutionResult
 from sandbox.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
@@ -166,25 +168,29 @@ def _start(
 ) -> Execution:
     workspace = open_workspace() if open_workspace is not None else None
     held = hold_toolbox(vel_settings().toolboxes, server.toolbox) if server.toolbox else None
-    policy = _policy(server, secrets, workspace, held.toolbox if held else None)
-    execution = BubblewrapSandbox(policy).start_server(
-        [server.command, *server.arguments],
-        stdin=stdin,
-        on_stdout=on_stdout,
-        seconds=SERVER_SECONDS,
-        marker=marker,
-        cancel=cancel,
-    )
-    return _Holding(execution, held)
+    with ExitStack() as until_it_ends:
+        state = until_it_ends.enter_context(held_state(workspace, server))
+        policy = _policy(server, secrets, workspace, state, held.toolbox if held else None)
+        execution = BubblewrapSandbox(policy).start_server(
+            [server.command, *map(state.filled_in, server.arguments)],
+            stdin=stdin,
+            on_stdout=on_stdout,
+            seconds=SERVER_SECONDS,
+            marker=marker,
+            cancel=cancel,
+        )
+        return _Holding(execution, held, until_it_ends.pop_all())
 
 
 def _policy(
     server: McpServer,
     secrets: dict[str, str],
     workspace: Workspace | None,
+    state: ProgramState,
     toolbox: Toolbox | None,
 ) -> SandboxPolicy:
-    """It starts in its own empty home: what an agent has put beside its files is not imported."""
+    """It starts in its own empty home: what an agent has put beside its files is not imported,
+    nor what it was made to write into what it keeps."""
     uid = gid = uid_for(0) if os.geteuid() == 0 else None
     files: tuple[Mount, ...] = ()
     if workspace is not None:
@@ -192,12 +198,16 @@ def _policy(
         if server.sees_files:
             files = tuple(Mount(mount.source, mount.target) for mount in workspace.policy().mounts)
     return SandboxPolicy(
-        mounts=(*files, *(toolbox.mounts if toolbox else ())),
+        mounts=(
+            *files,
+            *((state.mount,) if state.mount else ()),
+            *(toolbox.mounts if toolbox else ()),
+        ),
         working_dir=HOME,
         network=Network(server.network),
         allowed_hosts=tuple(server.allowed_hosts),
-        limits=Limits(output=KEPT_OUTPUT),
-        environment=(*(VARIABLES if toolbox else ()), *secrets.items()),
+        limits=state.limits(KEPT_OUTPUT),
+        environment=(*(VARIABLES if toolbox else ()), *state.environment(secrets).items()),
         uid=uid,
         gid=gid,
         python=PYTHON_IN_IT if toolbox else PYTHON,
@@ -205,15 +215,18 @@ def _policy(
 
 
 class _Holding(Execution):
-    """Keeps the toolbox from being removed as long as the program runs."""
+    """Keeps the toolbox from being removed, and others from the state, as long as the program
+    runs."""
 
-    def __init__(self, inner: Execution, held: HeldToolbox | None) -> None:
+    def __init__(self, inner: Execution, held: HeldToolbox | None, state: ExitStack) -> None:
         self.pid, self.marker = inner.pid, inner.marker
         self._inner = inner
         self._held = held
+        self._state = state
 
     def wait(self) -> ExecutionResult:
-        return self._inner.wait()
+        with self._state:
+            return self._inner.wait()
 
     def kill(self) -> None:
         self._inner.kill()

@@ -43,8 +43,8 @@ _TOLD = (
     "call_seconds",
 )
 """Fields that the audit log names. Never the secrets."""
-_GETS_SECRETS = ("transport", "url", "command", "arguments", "toolbox", "network", "allowed_hosts")
-"""What decides who gets to see the secrets."""
+IDENTITY = ("transport", "url", "command", "arguments", "toolbox", "network", "allowed_hosts")
+"""What decides who gets to see the secrets, and what a program has kept."""
 _WORDS = Wording("the MCP server", "MCP servers are reached", "one", "VEL_MCP_PRIVATE_HOSTS")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _HEADER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
@@ -205,7 +205,7 @@ def _check_secrets(server: McpServer, secrets: Mapping[str, str]) -> None:
 def _check_keeps_secrets(stored: McpServer, server: McpServer) -> None:
     """Stored secrets go where they were meant to go: who does not know them must not learn them by
     sending them to a server or a program of theirs."""
-    changed = [name for name in _GETS_SECRETS if getattr(stored, name) != getattr(server, name)]
+    changed = [name for name in IDENTITY if getattr(stored, name) != getattr(server, name)]
     if changed and stored.secret_names:
         what = changed[0].replace("_", " ")
         raise _invalid("secrets", f"Enter the secrets again: the {what} is another.")

@@ -192,7 +192,7 @@ class StoredSnapshots(SnapshotStore):
 def erase_stored(thread_id: str) -> None:
     """Remove all that the storage has of a thread. Raises `StorageFailed`."""
     storage = common_storage()
-    for part in ("manifests", "objects"):
+    for part in ("manifests", "objects", "mcp/manifests", "mcp/objects"):
         place = f"snapshots/{thread_id}/{part}"
         try:
             names = _asked(storage.listdir, place)[1]

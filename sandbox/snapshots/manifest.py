@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from sandbox.snapshots.limits import LEFT_OUT
+
 MAX_ENCODED_BYTES = 64 * 1024**2
 """No manifest within the limits is longer; a longer one is damaged."""
 
@@ -72,6 +74,15 @@ class Manifest:
     def is_complete(self) -> bool:
         return not any(node.reason for node in self.nodes.values())
 
+    def over_limits(self) -> list[str]:
+        """Paths that were not kept and could have been: without sockets and the like, and what is
+        always left out."""
+        return [
+            path
+            for path, node in self.nodes.items()
+            if node.reason and node.kind != "other" and not is_left_out(path)
+        ]
+
     def cut_above(self, path: str) -> bool:
         """Whether a directory above `path` was not looked into, so that nothing is known of it."""
         parts = path.split("/")
@@ -84,3 +95,8 @@ class Manifest:
 
 def is_kept_file(node: Node) -> bool:
     return node.kind == "file" and not node.reason
+
+
+def is_left_out(path: str) -> bool:
+    """Whether snapshots never hold a directory of this name."""
+    return path.rpartition("/")[2] in LEFT_OUT

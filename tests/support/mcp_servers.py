@@ -72,6 +72,10 @@ def answer(text):
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if mode == "secret": text = os.environ["API_KEY"]
     if mode == "ids": text = json.dumps([os.getuid(), os.getpid(), os.getcwd(), sorted(os.environ)])
+    if mode == "python":
+        told = {"calls": calls, "state": os.environ["VEL_STATE_DIR"]}
+        try: exec(text, told); text = str(told.get("out"))
+        except Exception as error: text = f"{type(error).__name__}: {error}"
     if mode == "see": text = json.dumps(sorted(os.listdir(text)) if os.path.isdir(text) else None)
     if mode == "net":
         import socket

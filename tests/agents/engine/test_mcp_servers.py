@@ -227,6 +227,7 @@ def test_a_server_in_the_sandbox_needs_an_agent_that_has_one(ada: User, tmp_path
         make_agent(ada, sandbox=True, mcp_servers=["plan"])
 
 
+@pytest.mark.any_database
 def test_without_servers_there_is_no_byte_more_and_no_import(ada: User, tmp_path: Path) -> None:
     agent = make_agent(ada)
     spec = build_spec(agent)
@@ -285,6 +286,7 @@ server.run()
 '''
 
 
+@pytest.mark.any_database
 def test_real_servers_from_a_toolbox(ada: User, tmp_path: Path, settings: Any) -> None:
     """A public server of PyPI, and a small retrieval server over the thread's files."""
     settings.VEL = {**settings.VEL, "DATA_DIR": data_with_mcp()}

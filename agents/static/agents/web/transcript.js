@@ -123,6 +123,7 @@ export class Transcript {
         this.note(data.lost_host
           ? `The host ${data.lost_host} failed. The files are as they were when they were last stored; what was written later is lost.`
           : `The files have moved to the host ${data.host}.`, Boolean(data.lost_host));
+        if (data.mcp_state === "lost") this.note("What MCP programs had kept is lost: they begin anew.", true);
         break;
       case "budget.warning":
         this.note(`Nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);

@@ -1,0 +1,60 @@
+"""Directories that belong to a sandbox's account, made and entered without following a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox.errors import SandboxSetupError
+
+_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
+    """A descriptor of the directory. Raises `SandboxSetupError` for a link and what is none."""
+    try:
+        descriptor = os.open(name, _OPEN_DIRECTORY, dir_fd=parent)
+    except OSError as error:
+        raise SandboxSetupError(
+            f"{name} in the workspaces is not a plain directory ({error.strerror}). "
+            "Links are not followed here; remove it."
+        ) from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def make(parent: int, name: str, owner: int) -> None:
+    """Make `name`, or take over a directory that this process made and could not finish."""
+    try:
+        os.mkdir(name, mode=0o700, dir_fd=parent)
+    except FileExistsError:
+        pass
+    with opened(name, parent) as made:
+        status = os.fstat(made)
+        if status.st_uid not in (owner, os.geteuid()):
+            raise SandboxSetupError(
+                f"The workspace directory {name} belongs to uid {status.st_uid}, but uid {owner} "
+                "was wanted. Give the workspace a new key, or chown the tree while nothing runs."
+            )
+        if status.st_uid != owner:
+            os.fchown(made, owner, owner)
+        if stat.S_IMODE(status.st_mode) != 0o700:
+            os.fchmod(made, 0o700)
+
+
+def make_private(root: Path, owner: int, *names: str) -> Path:
+    """The directory `names`, one in the other, below a prepared tree; made where it is missing.
+
+    `names` are the caller's own and lie where no command writes: beside the areas of a workspace,
+    not in one. Raises `SandboxSetupError`.
+    """
+    with opened(root) as top:
+        make(top, names[0], owner)
+    below = root / names[0]
+    return make_private(below, owner, *names[1:]) if len(names) > 1 else below

@@ -1,0 +1,196 @@
+"""What MCP programs keep goes with the thread: from a drained host, and from one that died."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from agents.engine import mcp_servers
+from agents.models import McpState, Message, Run, ToolCall, WorkerHost
+from agents.services import departure, mcp_state_moves
+from agents.services.departure import CannotLeave, leave, next_leaving
+from agents.services.erasure import erase_thread, finish_erasures
+from agents.services.hosts import declare_dead, set_draining
+from agents.services.mcp_state_rows import record_own_state
+from agents.services.placement import Member
+from agents.services.thread_files import in_transaction
+from agents.services.workspace_care import kept_workspaces, remove_workspace
+from sandbox.errors import SandboxError
+from sandbox.snapshots import Manifest, SnapshotLimits
+from sandbox.workspace import Workspace
+from tests.agents.engine.test_mcp_state import COUNT, LOOK, SERVERS, results, told
+from tests.agents.snapshots.driven import play
+from tests.support.hosts import Hosts, make_silent, stored
+from tests.support.mcp_servers import accept_all, define
+from tests.support.runs import events, host, make_user, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+
+@pytest.fixture
+def ada(hosts: Hosts) -> User:
+    ada = make_user(is_superuser=True)
+    accept_all(define(ada, "python"), ada)
+    return ada
+
+
+def note(run: Run) -> str:
+    run.refresh_from_db()
+    notes = Message.objects.filter(run=run, role="user", turn__gt=0)
+    return run.opening_note + "".join(each.text for each in notes)
+
+
+def in_storage(run: Run) -> list[str]:
+    found = []
+    for part in ("manifests", "objects"):
+        place = f"snapshots/{run.thread_id}/mcp/{part}"
+        if stored().exists(place):
+            found += stored().listdir(place)[1]
+    return found
+
+
+LINKS = "import os; os.symlink('/etc/passwd', state + '/p'); os.chmod(state, 0o500); out = 1"
+
+
+def test_it_goes_on_where_the_thread_goes_on(ada: User, hosts: Hosts, tmp_path: Path) -> None:
+    with hosts.on("a"):
+        run = play(tmp_path, told(COUNT), told(COUNT), told(LINKS), **SERVERS)
+        assert len(in_storage(run)) == 2
+    with hosts.on("b"):
+        make_silent("a")
+        declare_dead("a")
+        later = play(tmp_path, told(COUNT), told(LOOK), thread=run.thread)
+    assert results(later) == ["['/state', 3, 1]", "['count', 'p']"]
+    (moved,) = events(later, "workspace.moved")
+    assert (moved["lost_host"], moved["mcp_state"]) == ("a", "kept")
+    assert "as it was at the last end or wait" in note(later)
+    (place,) = (hosts.workspace("b", run.thread, "mcp")).iterdir()
+    assert place.stat().st_uid == hosts.workspace("b", run.thread).stat().st_uid
+    assert (place / "p").is_symlink()
+
+    with hosts.on("a"), pytest.raises(SandboxError, match="another host's"):
+        record_own_state(run.thread_id, "0" * 64)
+    with hosts.on("c"), host():
+        wait_until(lambda: WorkerHost.objects.filter(name="c").exists())
+    with hosts.on("b"):
+        set_draining("b", True)
+        with host():
+            wait_until(lambda: _is_free(run))
+    with hosts.on("c"):
+        last = play(tmp_path, told(COUNT), thread=run.thread)
+    assert results(last) == ["['/state', 4, 1]"]
+    (moved,) = events(last, "workspace.moved")
+    assert (moved["lost_host"], moved["mcp_state"]) == ("", "kept")
+
+
+def _is_free(run: Run) -> bool:
+    run.thread.refresh_from_db()
+    return run.thread.host == ""
+
+
+@pytest.mark.parametrize("how", ["too large", "half of it", "not in the storage", "damaged"])
+def test_what_cannot_be_had_is_told(
+    ada: User, hosts: Hosts, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if how in ("too large", "half of it"):
+        monkeypatch.setattr(mcp_state_moves, "LIMITS", SnapshotLimits(file_bytes=999))
+    if how == "half of it":
+        monkeypatch.setattr(Manifest, "over_limits", lambda manifest: [])
+    with hosts.on("a"):
+        code = "for size in (1, 1000): open(f'{state}/{size}', 'wb').write(bytes(size))"
+        run = play(tmp_path, told(code), **SERVERS)
+        (manifest, *objects) = in_storage(run) or [""]
+        if how == "not in the storage":
+            stored().delete(f"snapshots/{run.thread_id}/mcp/manifests/{manifest}")
+        if how == "damaged":
+            name = f"snapshots/{run.thread_id}/mcp/objects/{objects[0]}"
+            Path(stored().path(name)).write_bytes(b"poisoned")
+        assert McpState.objects.get().manifest == manifest
+        assert bool(manifest) == (how != "too large")
+    with hosts.on("b"):
+        make_silent("a")
+        declare_dead("a")
+        later = play(tmp_path, told(LOOK), thread=run.thread)
+        assert events(later, "workspace.moved")[0]["mcp_state"] == "lost"
+        assert "had kept is lost: they begin anew" in note(later)
+        assert results(later) == ["[]"]
+
+
+def test_erasing_takes_it_from_the_storage(ada: User, hosts: Hosts, tmp_path: Path) -> None:
+    with hosts.on("a") as data:
+        run = play(tmp_path, told(COUNT), **SERVERS)
+        assert in_storage(run)
+        erase_thread(run.thread_id, by=ada)
+        finish_erasures()
+        assert in_storage(run) == []
+        assert not McpState.objects.exists()
+        assert [path for path in data.rglob("*") if run.thread_id in str(path)] == []
+
+
+def test_a_thread_erased_while_it_is_stored_leaves_nothing(
+    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = mcp_servers.store_state
+
+    def erased_meanwhile(workspace: Workspace) -> str | None:
+        wait_until(lambda: Run.objects.get().status == "completed")
+        erase_thread(workspace.root.name, by=None)
+        finish_erasures()
+        place = workspace.root / "mcp" / "plain-1"  # as it was when the copying began
+        place.mkdir(parents=True)
+        (place / "count").write_text("1")
+        return stores(workspace)
+
+    monkeypatch.setattr(mcp_servers, "store_state", erased_meanwhile)
+    with hosts.on("a") as data:
+        run = play(tmp_path, told(COUNT), **SERVERS)
+        assert in_storage(run) == []
+        assert not (data / "snapshots" / run.thread_id).exists()
+
+
+def test_old_states_leave_the_storage(
+    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_state_moves, "MAX_STATES", 1)
+    monkeypatch.setattr("agents.services.stored_snapshots.YOUNG_SECONDS", -5.0)
+    monkeypatch.setattr("sandbox.snapshots.store.YOUNG_SECONDS", -5.0)
+    with hosts.on("a") as data:
+        run = play(tmp_path, told(COUNT), **SERVERS)
+        play(tmp_path, told(COUNT), thread=run.thread)
+        play(tmp_path, told(COUNT), thread=run.thread)
+        assert len(in_storage(run)) == 2
+        assert len(list((data / "snapshots" / run.thread_id / "mcp" / "manifests").iterdir())) == 1
+    with hosts.on("b"):
+        make_silent("a")
+        declare_dead("a")
+        assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 4, 1]"]
+    assert ToolCall.objects.filter(status="succeeded").count() == 4
+
+
+def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
+    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hosts.on("a"):
+        monkeypatch.setattr(mcp_state_moves, "LIMITS", SnapshotLimits(file_bytes=999))
+        code = "open(state + '/x', 'wb').write(bytes(1000)); out = 1"
+        run = play(tmp_path, told(code), **SERVERS)
+        assert McpState.objects.get().manifest == ""  # what would be lost now
+        member = Member("a", WorkerHost.objects.get(name="a").incarnation)
+        leaving = next_leaving(member, "")
+        assert leaving is not None
+        with monkeypatch.context() as less:
+            less.setattr(departure, "LIMITS", SnapshotLimits(file_bytes=999))
+            with pytest.raises(CannotLeave, match="MCP programs keep is more"):
+                leave(leaving, member, in_transaction)
+        assert not _is_free(run)
+        leaving = next_leaving(member, "")
+        assert leaving is not None
+        assert leave(leaving, member, in_transaction)
+    with hosts.on("b"):
+        later = play(tmp_path, told(LOOK), thread=run.thread)
+        assert results(later) == ["['x']"]
+        pruned = next(each for each in kept_workspaces() if each.key == run.thread_id)
+        remove_workspace(pruned)
+        assert not McpState.objects.exists()
