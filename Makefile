@@ -28,8 +28,9 @@ test-sqlite: $(VENV)/installed-dev system-test
 	$(BIN)/python -m tests.support.postgres --aside $(PYTEST) -m "not storm"
 
 # What depends on the database's locks and clock, once more on PostgreSQL.
+ON_POSTGRES := not storm and not chromium and not node and not any_database
 test-postgres: $(VENV)/installed-dev system-test
-	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "not storm and not chromium and not node" tests/chaos \
+	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "$(ON_POSTGRES)" tests/chaos \
 		$(addprefix tests/agents/,api consumers engine events hosts middleware snapshots test_any_history.py test_states.py)
 
 storm: $(VENV)/installed-dev system-test

@@ -21,6 +21,7 @@ _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 if "VEL_DATA_DIR" not in os.environ:
     os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(prefix="vel-tests-", dir="/var/tmp")
     os.environ["VEL_TEST_DATA_OF"] = _worker
+    os.environ["VEL_TEST_SHARED_DIR"] = os.environ["VEL_DATA_DIR"]  # see support/migrated.py
     atexit.register(_remove, Path(os.environ["VEL_DATA_DIR"]), os.getpid())
 elif os.environ.get("VEL_TEST_DATA_OF", _worker) != _worker:
     os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(dir=os.environ["VEL_DATA_DIR"])

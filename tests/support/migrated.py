@@ -59,7 +59,8 @@ def copy_postgres(server_url: str, name: str) -> None:
 
 def _shared_directory() -> Path:
     """What all processes of this run have in common; `tests.settings` has made it."""
-    return Path(os.environ["VEL_DATA_DIR"])
+    # A worker's VEL_DATA_DIR is its own: each of them would migrate once more.
+    return Path(os.environ.get("VEL_TEST_SHARED_DIR") or os.environ["VEL_DATA_DIR"])
 
 
 def _migrate(database_url: str) -> None:

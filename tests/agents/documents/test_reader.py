@@ -63,14 +63,18 @@ def test_documents_become_markdown(reader: DocumentReader) -> None:
         ("pdf", b"%PDF-1.4 nothing", "it is damaged, or not what its name says"),
         ("pdf", pdf(""), "there is no text in it (a scan, perhaps)"),
         ("docx", laughing_docx(), "it is damaged, or not what its name says"),
-        ("docx", zip_bomb(), "it unpacks to more than a file may"),
     ],
-    ids=["docx", "pdf", "scan", "laughing", "bomb"],
+    ids=["docx", "pdf", "scan", "laughing"],
 )
 def test_bad_documents_are_said_to_be(
     reader: DocumentReader, kind: str, data: bytes, problem: str
 ) -> None:
     assert read(reader, kind, data) == ("", problem)
+
+
+def test_a_bomb_is_said_to_be_one(reader: DocumentReader) -> None:
+    # Made here and not as a parameter: each process that collects the tests would make one.
+    assert read(reader, "docx", zip_bomb()) == ("", "it unpacks to more than a file may")
 
 
 def test_a_long_text_is_cut(reader: DocumentReader, monkeypatch: pytest.MonkeyPatch) -> None:

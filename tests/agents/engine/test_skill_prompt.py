@@ -25,7 +25,7 @@ from tests.support.runs import (
 )
 from tests.support.skills import write_skill
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 THINKS: dict[str, Any] = {"thinking": "I look first."}
 

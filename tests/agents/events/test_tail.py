@@ -26,6 +26,9 @@ from tests.agents.events.following import (
     wait_until_stopped,
 )
 
+# On both databases by themselves.
+pytestmark = pytest.mark.any_database
+
 
 def test_a_watcher_gets_what_was_there_and_then_what_comes(followed: Followed) -> None:
     site, tail = followed.site, followed.tail

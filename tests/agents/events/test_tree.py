@@ -14,6 +14,9 @@ from agents.events.tree import follow_tree
 from tests.agents.events.conftest import Followed
 from tests.agents.events.following import PATIENCE, deltas, do, wait_until_stopped
 
+# On both databases by themselves.
+pytestmark = pytest.mark.any_database
+
 Seen = list[tuple[str, int, str]]
 
 

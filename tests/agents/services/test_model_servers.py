@@ -38,10 +38,12 @@ def test_each_provider_gets_its_own_key_and_address() -> None:
 @pytest.mark.parametrize(
     ("values", "modules"),
     [
-        ({}, [ANTHROPIC]),
-        ({"OPENAI_BASE_URL": "http://o.test/v1"}, [ANTHROPIC, OPENAI]),
-        ({"PROVIDER": "openai-chat"}, [ANTHROPIC, OPENAI]),
-        ({"GOOGLE_API_KEY": "key"}, [ANTHROPIC, GOOGLE]),
+        ({}, []),
+        ({"ANTHROPIC_API_KEY": "key"}, [ANTHROPIC]),
+        ({"ANTHROPIC_BASE_URL": "http://a.test", "PROVIDER": "openai-chat"}, [ANTHROPIC, OPENAI]),
+        ({"OPENAI_BASE_URL": "http://o.test/v1"}, [OPENAI]),
+        ({"PROVIDER": "anthropic"}, [ANTHROPIC]),
+        ({"GOOGLE_API_KEY": "key"}, [GOOGLE]),
     ],
 )
 def test_workers_load_what_is_configured(values: dict[str, Any], modules: list[str]) -> None:

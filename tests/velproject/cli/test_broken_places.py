@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.migrated import copy_sqlite
 from tests.support.postgres import postgres_server
 from tests.velproject.cli.test_usage import one_line_of
 from tests.velproject.command import DEADLINE, Vel, say
@@ -106,7 +107,11 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) ->
     script = vel.script(*[say("", write) for _ in range(20)], say("done"))
     small = tmp_path / "small"
     small.mkdir()
-    mount = f"mount -t tmpfs -o size=8m vel-test {small} && exec "
+    copy_sqlite(tmp_path / "migrated.sqlite3")
+    mount = (
+        f"mount -t tmpfs -o size=8m vel-test {small} && "
+        f"cp -p {tmp_path}/migrated.sqlite3 {small}/db.sqlite3 && exec "
+    )
     task = vel.command("--persist", str(small / "db.sqlite3"), "--no-sandbox", *script, "task")
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", f'{mount}"$@"', "sh", *task],
