@@ -17,18 +17,22 @@ import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django_q.cluster import Cluster
 
 PR_SET_PDEATHSIG = 1
 _SHARED = (
     "agents.tasks",
-    "agents.databases.execute",
-    "agents.databases.write",
     "agents.services.agent_files",
     "memory.scanner.scanning",
     "sandbox.egress.execution",
     "skills_app.scan.scanning",
 )
 """The engine, and what it imports at first use."""
+_DRIVERS = ("agents.databases.execute", "agents.databases.write")
+"""Likewise, where agents have databases."""
 
 
 def main() -> None:
@@ -84,15 +88,25 @@ def run_workers() -> None:
     """
     kill_forks_with_parent()
     import_module("django").setup()
+    cluster = preload_workers()
+    gc.freeze()  # not looked at again, so that its memory stays shared
+    cluster.start()
+    cluster.sentinel.join()
+
+
+def preload_workers() -> Cluster:
+    """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
         import_module(module).preload()
     for name in _SHARED:
         import_module(name)
-    import_module("velproject.cluster").join_before_forks()
-    gc.freeze()  # not looked at again, so that its memory stays shared
-    cluster = import_module("velproject.cluster").VelCluster()
-    cluster.start()
-    cluster.sentinel.join()
+    ours = import_module("velproject.cluster")
+    if ours.agents_have_databases():
+        for name in _DRIVERS:
+            import_module(name)
+    ours.join_before_forks()
+    cluster: Cluster = ours.VelCluster()
+    return cluster
 
 
 def run_web(listen_fd: int) -> None:

@@ -17,6 +17,7 @@ from django_q.cluster import Cluster, Sentinel
 from django_q.worker import worker
 
 from agents.conf import vel_settings
+from agents.models import DatabaseConnection
 from agents.services.host_membership import join_host, refuse_nameless
 
 PATIENCE = 5.0
@@ -69,6 +70,16 @@ class VelCluster(Cluster):
         django_q.cluster.Sentinel = VelSentinel
         pid: int = super().start()
         return pid
+
+
+def agents_have_databases() -> bool:
+    """Whether any connection is stored. A database that is away may know of some."""
+    try:
+        return DatabaseConnection.objects.exists()
+    except DatabaseError:
+        return True
+    finally:
+        connections.close_all()
 
 
 def join_before_forks() -> None:

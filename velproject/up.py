@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from velproject.cli.terminal import visible
-from velproject.stalled import Due, StallWatch
+from velproject.stalled import Due, StallWatch, read_due_work
 
 LOOK_SECONDS = 5.0
 """How often the supervisor looks for due work that nobody takes."""
@@ -244,6 +244,26 @@ class Supervisor:
         hurry.cancel()
         clean = all(await together)
         say("stopped" if clean else "stopped; what did not end in time was killed")
+
+
+async def supervise(listen_fd: int, grace: float) -> None:
+    """Start web, on a socket that listens, and workers; stay until told to stop."""
+    # Nothing is ever written: its closing, by this process's end, is the message.
+    life_read, life_write = os.pipe()
+    common = ["--life-fd", str(life_read), "--grace", str(grace)]
+    web = Child(
+        "web",
+        ["-m", "velproject.child", "web", *common, "--listen-fd", str(listen_fd)],
+        keep_fds=(life_read, listen_fd),
+    )
+    workers = Child(
+        "workers", ["-m", "velproject.child", "workers", *common], keep_fds=(life_read,)
+    )
+    supervisor = Supervisor(
+        [web, workers], grace=grace, read_due=read_due_work, restart_on_stall=workers
+    )
+    await supervisor.run()
+    os.close(life_write)
 
 
 def describe_exit(code: int) -> str:

@@ -44,19 +44,19 @@ def current_epoch(
     With loaded skills in the prompt a change of these is a new one, too; while calls are open it
     waits for their end (`RunSkills.prompt_is_old`).
     """
-    last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
+    last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
-        return begin_epoch(run, spec, skills, window, output_format)
+        return _epoch_after(last, run, spec, skills, window, output_format)
     if not calls_open and model_of(last) != (spec.provider, spec.model):
-        return begin_epoch(run, spec, skills, window, output_format)
+        return _epoch_after(last, run, spec, skills, window, output_format)
     if last.first_run is None and skills.pinned and not calls_open:
         # Of a release that had no skills: its prompt has no catalogue, its tools load none.
-        return begin_epoch(run, spec, skills, window)
+        return _epoch_after(last, run, spec, skills, window)
     skills.prompt_is_old = (
         spec.skill_mode == "system_prompt" and _active_ids(skills) != last.active_skills
     )
     if skills.prompt_is_old and not calls_open:
-        return begin_epoch(run, spec, skills, window)
+        return _epoch_after(last, run, spec, skills, window)
     return last
 
 
@@ -72,7 +72,21 @@ def begin_epoch(
     `window`: no reply may be longer than it says. `output_format`: how the provider is asked for
     `spec.output_schema`; if empty, the prompt says it. None: as in the epoch before.
     """
-    last = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
+    return _epoch_after(_last_epoch(run), run, spec, skills, window, output_format)
+
+
+def _last_epoch(run: Run) -> Epoch | None:
+    return Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
+
+
+def _epoch_after(
+    last: Epoch | None,
+    run: Run,
+    spec: AgentSpec,
+    skills: RunSkills,
+    window: Window | None,
+    output_format: str | None = None,
+) -> Epoch:
     has_left_out = Compaction.objects.filter(thread_id=run.thread_id).exists()
     toolset = toolset_of(run, spec, has_left_out=has_left_out)
     now = datetime.now(ZoneInfo(run.thread.time_zone))

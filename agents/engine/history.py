@@ -192,9 +192,10 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
     replies = any(message.role == MessageRole.ASSISTANT for message in messages)
     of_this_epoch = _of_this_epoch(run, members) if replies else None
     calls: dict[tuple[str, int], list[Call]] = defaultdict(list)
-    rows = ToolCall.objects.filter(run__in=numbers).exclude(before)
-    for row in rows.order_by("turn", "position"):
-        calls[row.run_id, row.turn].append(call_from_row(row))
+    if replies:  # calls are written with the reply that makes them
+        rows = ToolCall.objects.filter(run__in=numbers).exclude(before)
+        for row in rows.order_by("turn", "position"):
+            calls[row.run_id, row.turn].append(call_from_row(row))
     said: Said | None = None
     for message in messages:
         role: Role = "user" if message.role == MessageRole.USER else "assistant"

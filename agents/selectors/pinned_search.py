@@ -8,7 +8,7 @@ from skills_app.conf import skill_settings
 from skills_app.models import Skill
 from skills_app.pinned import PinnedSkill
 from skills_app.search.index import SHORTLIST, search_skills
-from skills_app.search.stored import rank_versions
+from skills_app.search.stored import rank_pinned
 from skills_app.search.triggers import Message, matching
 
 FITS = 0.3
@@ -21,11 +21,10 @@ _RANKED = 60
 
 def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
     """(skill, score from 0 to 1), the best first; of many only those that have a word of it."""
+    if len(skills) <= SHORTLIST:
+        return rank_pinned(query, skills)
     by_version = {skill.version_id: skill for skill in skills}
-    if len(by_version) <= SHORTLIST:
-        ranked = rank_versions(query, list(by_version))
-    else:
-        ranked = search_skills(query, Skill.objects.filter(current_id__in=list(by_version)))
+    ranked = search_skills(query, Skill.objects.filter(current_id__in=list(by_version)))
     return [
         (by_version[found.version_id], found.score)
         for found in ranked

@@ -1,4 +1,4 @@
-"""Trying a connection. Apart from `databases`, since it imports the drivers (0.3 s)."""
+"""Trying a connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from agents.databases.address import AddressRefused
 from agents.databases.errors import QueryFailed
-from agents.databases.execute import execute_sql
 from agents.databases.own_database import own_database
 from agents.models import DatabaseConnection
 from agents.secret_text import SecretUnreadable
@@ -28,6 +27,9 @@ def try_connection(connection: DatabaseConnection, *, by: Person) -> None:
     Blocks for as long as connecting and `TRIAL_SECONDS` take. Raises `NotAllowed`, or `Conflict`
     with the reason, without secrets.
     """
+    # The drivers, 8 MiB: the admin, and with it this, is also imported by workers.
+    from agents.databases.execute import execute_sql  # noqa: PLC0415
+
     must_configure(by)
     try:
         target = target_of(connection)

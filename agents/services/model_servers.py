@@ -29,11 +29,12 @@ def settings_of(provider: str) -> ProviderSettings:
 def modules_wanted() -> list[str]:
     """Modules of `agents.providers` whose SDKs workers need before the first run, by the settings.
 
-    Anthropic's is the default, and always there. The others cost memory, so they are for those who
-    have set a key or a base URL for them.
+    They cost memory (Anthropic's 40 MiB), so they are for those who have set a key or a base URL
+    for them; whatever else needs one imports it then.
     """
-    found = ["agents.providers.anthropic"]
-    for provider, package in (("openai", "openai"), ("google", "google.genai")):
+    found = []
+    packages = {"anthropic": "anthropic", "openai": "openai", "google": "google.genai"}
+    for provider, package in packages.items():
         chosen = vel_settings().PROVIDER.split("-")[0] == provider
         settings = settings_of(provider)
         if (chosen or settings.api_key or settings.base_url) and is_installed(package):

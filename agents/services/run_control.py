@@ -161,8 +161,10 @@ def start_next_pending(run: Run) -> None:
     # A message that arrives now has the thread locked and still sees this run: it is waited for.
     Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
     siblings = Run.objects.filter(thread=run.thread_id, parent=None)
-    if siblings.filter(status__in=ACTIVE_RUNS).exists():
-        return  # what has ended was itself a message that waited
+    open_runs = siblings.filter(status__in=(*ACTIVE_RUNS, RunStatus.PENDING))
+    statuses = set(open_runs.values_list("status", flat=True).distinct().order_by())
+    if statuses != {RunStatus.PENDING}:
+        return  # nothing waits, or what has ended was itself a message that waited
     following = (
         siblings.select_for_update(no_key=True)
         .filter(status=RunStatus.PENDING)

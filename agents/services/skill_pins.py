@@ -66,6 +66,8 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
 
 def _set_before(run: Run) -> str | None:
     """The set of the thread's last run that had any pinned; None for the first."""
+    if run.number == 1:
+        return None
     earlier = Run.objects.filter(thread_id=run.thread_id, parent=None, number__lt=run.number)
     return (
         earlier.exclude(skill_set=None)

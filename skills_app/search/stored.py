@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skills_app.models import SkillFile, SkillVersion
 from skills_app.package import Head
+from skills_app.pinned import PinnedSkill
 from skills_app.read import body_of
 from skills_app.search.document import Analysed, SkillDocument, analyse, cache, document_of
 from skills_app.search.query import read_query
@@ -39,6 +40,19 @@ def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersio
     return [version for _, version in ranked]
 
 
+def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
+    """As `rank_versions`, of what a run has: no query for what this process has analysed."""
+    asked = read_query(query)
+    known = _analysed({skill.version_id: _key(skill.name, skill.content_hash) for skill in skills})
+    ranked = [
+        (skill, score(asked, known[skill.version_id]))
+        for skill in skills
+        if skill.version_id in known
+    ]
+    ranked.sort(key=lambda row: (-row[1], -row[0].head.priority, row[0].name, row[0].version_id))
+    return ranked
+
+
 def stored_document(version: SkillVersion) -> SkillDocument:
     """Raises `ValueError` for a version that deleted its skill."""
     if version.content is None:
@@ -62,6 +76,8 @@ def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
     """By version. Bodies are read only of those that this process has not analysed yet."""
     known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
     missing = [pk for pk in keys if pk not in known]
+    if not missing:
+        return known
     paths: dict[int, list[str]] = {}
     files = SkillFile.objects.filter(version_id__in=missing).order_by("version_id", "path")
     for version_id, path in files.values_list("version_id", "path"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import os
 import socket
 
 from django.contrib.auth import get_user_model
@@ -14,8 +12,8 @@ from agents.services.demo import ensure_demo_agent
 from sandbox.probe import check_host
 from velproject.cli.actions.safe import refuse_unsafe
 from velproject.cli.errors import FAILED, CliError
-from velproject.stalled import read_due_work
-from velproject.up import Child, Supervisor, listen, say
+from velproject.supervise import become_supervisor
+from velproject.up import listen, say
 
 
 def up(*, host: str, port: int, grace: float) -> None:
@@ -25,25 +23,7 @@ def up(*, host: str, port: int, grace: float) -> None:
     ensure_demo_agent()
     with listening_socket(host, port) as bound:
         announce(host, bound.getsockname()[1])
-        # Nothing is ever written: its closing, by this process's end, is the message.
-        life_read, life_write = os.pipe()
-        common = ["--life-fd", str(life_read), "--grace", str(grace)]
-        listen_fd = bound.fileno()
-        web = Child(
-            "web",
-            ["-m", "velproject.child", "web", *common, "--listen-fd", str(listen_fd)],
-            keep_fds=(life_read, listen_fd),
-        )
-        workers = Child(
-            "workers", ["-m", "velproject.child", "workers", *common], keep_fds=(life_read,)
-        )
-        asyncio.run(supervise([web, workers], grace, workers))
-        os.close(life_write)
-
-
-async def supervise(children: list[Child], grace: float, workers: Child) -> None:
-    supervisor = Supervisor(children, grace=grace, read_due=read_due_work, restart_on_stall=workers)
-    await supervisor.run()
+        become_supervisor(bound, grace)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -1,0 +1,78 @@
+"""What each kind of process imports: nothing of what only others need, or nobody has asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.migrated import copy_sqlite
+from tests.velproject.command import DEADLINE, Vel
+
+LIBRARIES = {
+    *("anthropic", "openai", "google.genai", "mcp", "opentelemetry.sdk"),
+    *("psycopg", "pymysql", "duckdb", "sqlalchemy", "numpy", "pandas", "matplotlib"),
+}
+"""Of models that nobody has a key for, of databases that no agent has, and of `vel doctor`."""
+PAGES = {"agents.admin.agents", "agents.api.urls", "agents.web.urls"}
+SERVER = {"twisted", "daphne", "autobahn"}
+ENGINE = {"agents.engine", "agents.middleware.registry", "pydantic", "rest_framework.serializers"}
+
+STAGES = """
+import json, sys
+from importlib import import_module
+
+def say():
+    print(json.dumps(sorted(sys.modules)))
+
+from velproject import child, supervise
+supervise.set_up_short()
+import_module("velproject.up").supervise
+say()
+import_module("django.contrib.admin").autodiscover()  # as with the settings of servers
+child.preload_workers()
+say()
+import_module("velproject.web_server")
+import_module("velproject.asgi")
+import_module("django.urls").get_resolver().url_patterns
+say()
+"""
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> list[set[str]]:
+    """The modules of a supervisor, of the parent of workers after it, and of web after both."""
+    data = tmp_path_factory.mktemp("imports")
+    copy_sqlite(data / "vel.sqlite3")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", STAGES],
+        env=Vel(data).env(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [set(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def test_the_supervisor_imports_neither_pages_nor_the_engine(imported: list[set[str]]) -> None:
+    supervisor, _, _ = imported
+    assert "velproject.stalled" in supervisor
+    assert not supervisor & (LIBRARIES | PAGES | SERVER | ENGINE)
+
+
+def test_workers_import_no_server_and_no_library_that_is_not_configured(
+    imported: list[set[str]],
+) -> None:
+    _, workers, _ = imported
+    assert workers >= {"agents.engine.host", "velproject.cluster"}
+    assert not workers & (LIBRARIES | SERVER)
+
+
+def test_web_imports_no_library_that_is_not_configured(imported: list[set[str]]) -> None:
+    _, _, web = imported
+    assert web >= {"agents.web.urls", "daphne.server"}
+    assert not web & (LIBRARIES - {"psycopg"})  # Django REST framework imports that one

@@ -1,0 +1,66 @@
+"""What `vel up` becomes when everything is prepared: `python -m velproject.supervise`.
+
+The process that checks the settings and migrates has imported all of Vel by then, which the one
+that only watches children would keep in memory for ever. So it replaces itself: the same pid, the
+same output, the socket that is bound already, and half of the memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import socket
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+from velproject.cli.boot import SETTINGS, SHORT_SETTINGS
+from velproject.cli.errors import INTERRUPTED
+
+
+def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:
+    """Replace this process; `bound` listens, and is handed on as the environment is.
+
+    Raises `OSError` where the interpreter cannot be started again.
+    """
+    bound.set_inheritable(True)
+    options = ["--listen-fd", str(bound.fileno()), "--grace", str(grace)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    command = [sys.executable, "-P", "-m", "velproject.supervise", *options]
+    os.execv(sys.executable, command)  # noqa: S606  # no shell has a part in it
+
+
+def main() -> int:
+    """Watch web and workers until told to stop. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="velproject.supervise")
+    parser.add_argument("--listen-fd", type=int, required=True)
+    parser.add_argument("--grace", type=float, required=True)
+    arguments = parser.parse_args()
+    try:
+        set_up_short()
+        supervise = import_module("velproject.up").supervise
+        asyncio.run(supervise(arguments.listen_fd, arguments.grace))
+    except KeyboardInterrupt:  # before it listens for signals: nothing has been started
+        return INTERRUPTED
+    return 0
+
+
+def set_up_short() -> None:
+    """Set Django up without what only pages need. Children get the settings that were meant."""
+    meant = os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
+    if meant == SETTINGS:
+        os.environ["DJANGO_SETTINGS_MODULE"] = SHORT_SETTINGS
+    gc.disable()  # what is imported stays
+    try:
+        import_module("django").setup()
+    finally:
+        os.environ["DJANGO_SETTINGS_MODULE"] = meant
+        gc.freeze()
+        gc.enable()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
