@@ -13,7 +13,10 @@ from django.db import connection
 
 from agents.models import Run, RunClock, Thread, WorkerHost
 from agents.models.database_clock import database_now
+from agents.services.arrival import arrive
 from agents.services.hosts import declare_dead
+from agents.services.snapshots import last_stored
+from agents.services.workspaces import workspace_location
 from tests.agents.transition_guard import guarded_transitions
 from tests.chaos.storm import Storm, approver, canceller, people
 from tests.chaos.story import ASKS, play
@@ -34,6 +37,15 @@ class SeveralHosts:
     hosts: Hosts
     lease: float
     network: Network | None
+
+    def _fetched(self, thread: Thread) -> str:
+        """The host that has now fetched the files of a thread which no host holds: one whose run
+        ended before it left, or was cancelled on its way."""
+        state = last_stored(thread.pk)
+        with self.hosts.on("web"):
+            if state is not None:
+                arrive(workspace_location(thread), thread.placement + 1, state.manifest)
+        return "web"
 
     def held_by(self, name: str) -> list[str]:
         return list(Thread.objects.filter(host=name).values_list("pk", flat=True))
@@ -59,8 +71,8 @@ class SeveralHosts:
         """As of one host, with the files where each thread is now."""
         base = self.storm.directory / "workspaces"
         base.mkdir(exist_ok=True)
-        for thread in Thread.objects.exclude(host=""):
-            place = self.hosts.data(thread.host) / "workspaces" / thread.pk
+        for thread in Thread.objects.all():
+            place = self.hosts.data(thread.host or self._fetched(thread)) / "workspaces" / thread.pk
             link = base / thread.pk
             link.unlink(missing_ok=True)
             link.symlink_to(place)
