@@ -8,8 +8,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Count, Max, Min, Q, QuerySet
-from django.db.models.functions import TruncDate
+from django.db.models import Case, Count, Max, Min, Q, QuerySet, Value, When
 from django.utils import timezone
 from django_q.models import OrmQ
 
@@ -62,9 +61,12 @@ class WorkState:
 def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
     """Of those that `person` may read and that were begun in so many days up to now."""
     today = timezone.now().astimezone(zone).date()
+    dates = [today - timedelta(days=ago) for ago in range(days)]
+    # By comparisons: SQLite would call Python for each row to find its date in the zone.
+    day_of = Case(*(When(created_at__gte=_midnight(day, zone), then=Value(day)) for day in dates))
     rows = (
         _begun_by_people(person, today, days, zone)
-        .annotate(day=TruncDate("created_at", tzinfo=zone))
+        .annotate(day=day_of)
         .values_list("day", "status")
         .annotate(runs=Count("id"))
         .order_by()
@@ -80,9 +82,8 @@ def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
             of_today[status] += runs
         if status == RunStatus.FAILED:
             failed[day] += runs
-    dates = [today - timedelta(days=ago) for ago in reversed(range(days))]
     return RunCounts(
-        dict(of_today), dict(in_all), [(day, by_day[day], failed[day]) for day in dates]
+        dict(of_today), dict(in_all), [(day, by_day[day], failed[day]) for day in reversed(dates)]
     )
 
 
@@ -126,6 +127,9 @@ def work_state() -> WorkState:
 
 
 def _begun_by_people(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
-    first = today - timedelta(days=days - 1)
-    start = datetime.combine(first, datetime.min.time(), tzinfo=zone)
+    start = _midnight(today - timedelta(days=days - 1), zone)
     return runs_for(person).filter(parent=None, created_at__gte=start)
+
+
+def _midnight(day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, datetime.min.time(), tzinfo=zone)

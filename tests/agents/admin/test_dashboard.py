@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.conf import settings
@@ -16,7 +17,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.models import ApprovalRequest, Run, RunClock
-from agents.selectors.dashboard import work_state
+from agents.selectors.dashboard import count_runs, work_state
 from agents.states import RunStatus
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, page_url, text_of
@@ -63,6 +64,22 @@ def test_it_counts_runs_failures_use_and_what_waits():
     text = text_of(client_of(root).get(reverse("admin:index")))
     assert page_url(asked) in text
     assert text.count("vel-chart") == 3
+
+
+def test_a_day_is_a_day_of_its_zone(monkeypatch: pytest.MonkeyPatch):
+    # Clocks went forward in the night to the 29th: it has 23 hours.
+    now = datetime(2026, 3, 29, 23, 30, tzinfo=UTC)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    ada = rows.user()
+    for begun in ("27T22:59", "27T23:00", "28T22:59", "28T23:00", "29T21:59", "29T22:00"):
+        run = rows.put(rows.run(ada), RunStatus.COMPLETED)
+        created = datetime.fromisoformat(f"2026-03-{begun}:00+00:00")
+        Run.objects.filter(pk=run.pk).update(created_at=created)
+
+    counts = count_runs(ada, 3, ZoneInfo("Europe/Berlin"))
+
+    assert [(day.day, runs) for day, runs, _ in counts.by_day] == [(28, 2), (29, 2), (30, 1)]
+    assert counts.today == {"completed": 1}
 
 
 def test_everybody_sees_only_their_part():
