@@ -9,15 +9,19 @@ from django.contrib.auth.models import User
 
 from agents.engine import mcp_servers
 from agents.models import McpState, Message, Run, ToolCall, WorkerHost
-from agents.services import departure, mcp_state_moves
+from agents.services import departure, mcp_state, mcp_state_moves
 from agents.services.departure import CannotLeave, leave, next_leaving
 from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.hosts import declare_dead, set_draining
+from agents.services.mcp_state import state_lock
+from agents.services.mcp_state_moves import store_state
 from agents.services.mcp_state_rows import record_own_state
 from agents.services.placement import Member
 from agents.services.thread_files import in_transaction
 from agents.services.workspace_care import kept_workspaces, remove_workspace
+from agents.services.workspaces import open_workspace, workspace_location
 from sandbox.errors import SandboxError
+from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import Manifest, SnapshotLimits
 from sandbox.workspace import Workspace
 from tests.agents.engine.test_mcp_state import COUNT, LOOK, SERVERS, results, told
@@ -148,6 +152,21 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
         run = play(tmp_path, told(COUNT), **SERVERS)
         assert in_storage(run) == []
         assert not (data / "snapshots" / run.thread_id).exists()
+
+
+def test_nothing_is_stored_while_a_program_writes(
+    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hosts.on("a"):
+        run = play(tmp_path, told(COUNT), **SERVERS)
+        before = in_storage(run)
+        workspace = open_workspace(workspace_location(run.thread))
+        (program,) = (workspace.root / "mcp").iterdir()
+        (program / "count").write_text("half of wh")
+        monkeypatch.setattr(mcp_state, "PATIENCE", 0.1)
+        with state_lock(run.thread_id, program.name), pytest.raises(LockTimeout):
+            store_state(workspace)
+        assert in_storage(run) == before
 
 
 def test_old_states_leave_the_storage(
