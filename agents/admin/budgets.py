@@ -8,11 +8,12 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils import timezone
@@ -27,6 +28,7 @@ from agents.models.budget import OF_NOBODY
 from agents.selectors.usage import usage_by_day
 from agents.services.budget_scope import window_name, zone_of
 from agents.services.budgets import delete_budget, save_budget
+from agents.services.errors import NotFound
 from agents.services.reservations import dollars
 
 WINDOWS = 31
@@ -83,6 +85,13 @@ class BudgetAdmin(admin.ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Budget | None = None) -> Any:
         found = list(super().get_fieldsets(request, obj))
         return found[:1] if obj is None else found
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except NotFound as error:
+            self.message_user(request, error.message, messages.ERROR)
+            return redirect("admin:agents_budget_changelist")
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
         save_budget(obj)

@@ -15,7 +15,7 @@ from agents.selectors.usage import spent_since
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.budget_answers import WaitersChanged
 from agents.services.budget_scope import microusd, open_windows, window_name, window_start
-from agents.services.errors import InvalidRequest
+from agents.services.errors import InvalidRequest, NotFound
 from agents.services.reservations import is_near
 from agents.services.wake import wake_run
 from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus, WaitReason
@@ -25,7 +25,8 @@ def save_budget(budget: Budget) -> Budget:
     """Store a budget, new or with other limits. Runs under way count in it from here on.
 
     What was spent in its present window before there was a budget counts, by the time zone of the
-    settings. Whose budget it is, and its period, stay as they were made. Raises `InvalidRequest`.
+    settings. Whose budget it is, and its period, stay as they were made. Raises `InvalidRequest`,
+    and `NotFound` for one that was removed meanwhile.
     """
     check_budget(budget)
     if not budget._state.adding:
@@ -42,7 +43,7 @@ def save_budget(budget: Budget) -> Budget:
 
 
 def delete_budget(budget: Budget) -> None:
-    """Remove a budget. Runs that wait for it go on."""
+    """Remove a budget, if it is still there. Runs that wait for it go on."""
     _again_if_somebody_came(_remove, budget)
 
 
@@ -102,7 +103,10 @@ def _name(budget: Budget) -> str:
 
 def _change(budget: Budget) -> None:
     waiting, windows = _locked(budget)
-    stored = fields_of(Budget.objects.get(pk=budget.pk), *_LIMITS)
+    row = Budget.objects.filter(pk=budget.pk).first()
+    if row is None:
+        raise NotFound("This budget was removed meanwhile. Nothing was changed; make a new one.")
+    stored = fields_of(row, *_LIMITS)
     Budget.objects.filter(pk=budget.pk).update(
         max_tokens=budget.max_tokens, max_cost=budget.max_cost
     )
@@ -130,8 +134,9 @@ def _remove(budget: Budget) -> None:
     _end_requests(Q(allowance__budget=budget), ApprovalStatus.CANCELLED)
     for run in waiting:
         wake_run(run, "the budget was removed")
-    record("budget.removed", budget, name=_name(budget))
-    Budget.objects.filter(pk=budget.pk).delete()
+    deleted, _ = Budget.objects.filter(pk=budget.pk).delete()
+    if deleted:  # else somebody else was faster
+        record("budget.removed", budget, name=_name(budget))
 
 
 def _locked(budget: Budget) -> tuple[list[Run], list[Allowance]]:

@@ -10,8 +10,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from agents.models import Agent, Allowance, ApprovalRequest, Budget, Message
-from agents.services.budgets import save_budget
+from agents.admin import budgets
+from agents.models import Agent, Allowance, ApprovalRequest, AuditEntry, Budget, Message
+from agents.services.budgets import delete_budget, save_budget
+from agents.services.errors import NotFound
 from tests.agents.admin.pages import client_of, list_url, page_url, text_of
 from tests.agents.engine.by_hand import claimed, committed
 from tests.agents.engine.test_budget_locking import ask
@@ -69,6 +71,29 @@ def test_a_budget_is_made_and_its_limits_are_changed() -> None:
     # Whose it is, and its period, stay.
     assert (budget.user, budget.period, budget.max_tokens) == (ada, "day", 2_000)
     assert budget.windows.get().max_tokens == 2_000
+
+
+def test_a_budget_that_is_removed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = make_user()
+    client = client_of(staff("add_budget", "change_budget", "view_budget"))
+    client.post(reverse(ADD), form(ada))
+    budget = Budget.objects.get()
+    saves = budgets.save_budget
+
+    def removed_meanwhile(row: Budget) -> Budget:
+        delete_budget(row)
+        return saves(row)
+
+    monkeypatch.setattr(budgets, "save_budget", removed_meanwhile)
+    answer = client.post(page_url(budget), form(ada, max_tokens="2000"), follow=True)
+    assert "This budget was removed meanwhile" in text_of(answer)
+    assert Budget.objects.filter(max_tokens=1_000).exists()  # all of it was taken back
+
+    delete_budget(budget)
+    delete_budget(budget)
+    assert AuditEntry.objects.filter(action="budget.removed").count() == 1
+    with pytest.raises(NotFound):
+        saves(budget)
 
 
 def test_a_budget_shows_its_windows_without_script_or_style() -> None:
