@@ -7,16 +7,12 @@ than all of them, and holds before anybody has signed in.
 from __future__ import annotations
 
 import io
-import logging
 from typing import Any
 
-import daphne.server
-from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.http_protocol import WebRequest
 
 from agents.conf import vel_settings
 from skills_app.conf import skill_settings
-
-logger = logging.getLogger(__name__)
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files."""
@@ -25,11 +21,6 @@ FORM_BYTES = 5_000_000
 def longest_body() -> int:
     """Bytes of the largest form that a view takes."""
     return max(vel_settings().UPLOAD_BYTES, skill_settings().ARCHIVE_BYTES) + FORM_BYTES
-
-
-def limit_bodies() -> None:
-    """Let servers that start from now on in this process end what sends more."""
-    daphne.server.HTTPFactory = LimitedFactory
 
 
 class LimitedRequest(WebRequest):
@@ -65,10 +56,3 @@ class LimitedRequest(WebRequest):
             b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )
         self.channel.loseConnection()
-
-
-class LimitedFactory(HTTPFactory):
-    def buildProtocol(self, addr: Any) -> Any:  # Twisted's name
-        protocol = super().buildProtocol(addr)
-        protocol.requestFactory = LimitedRequest
-        return protocol

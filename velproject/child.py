@@ -114,7 +114,10 @@ def run_web(listen_fd: int) -> None:
     # The reactor must be there before anything else imports Twisted.
     server = import_module("velproject.web_server").PatientServer
     application = import_module("velproject.asgi").application
-    import_module("velproject.body_limit").limit_bodies()
+    slow_requests = import_module("velproject.slow_requests")
+    wanted = import_module("django.conf").settings.CONNECTIONS
+    possible = slow_requests.connections_possible(wanted)
+    slow_requests.limit_requests(slow_requests.Patience(connections=possible))
     server(
         application=application,
         endpoints=[f"fd:fileno={listen_fd}"],

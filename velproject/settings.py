@@ -140,6 +140,9 @@ Q_CLUSTER = {
     "recycle": 0,
 }
 
+# That one web process has open at once: docs/limits.md.
+CONNECTIONS = env.integer("VEL_CONNECTIONS", 2_000, at_least=1)
+
 # Several machines on one database: docs/scaling.md.
 HOST = env.host_name("VEL_HOST")
 if HOST:
