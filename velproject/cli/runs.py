@@ -21,8 +21,14 @@ def runs() -> None:
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @click.option("--status", help="Only those that are, for example, waiting.")
 @click.option("--all", "everybody", is_flag=True, help="The runs of all users.")
+@click.option("--threads", is_flag=True, help="With the ids of their threads.")
 def list_runs(
-    persist: Path | None, as_json: bool, limit: int, status: str | None, everybody: bool
+    persist: Path | None,
+    as_json: bool,
+    limit: int,
+    status: str | None,
+    everybody: bool,
+    threads: bool,
 ) -> int:
     """Show runs, newest first."""
     return perform(
@@ -32,6 +38,7 @@ def list_runs(
         limit=limit,
         status=status,
         everybody=everybody,
+        threads=threads,
     )
 
 

@@ -95,3 +95,19 @@ def test_an_administrator_is_made_with_a_password_that_django_accepts(vel: Vel) 
     assert again.returncode == 2
     assert "has a password already" in again.stderr
     assert vel("user", "create", "bob", "--admin").returncode == 2  # nobody is there to ask
+
+
+def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:
+    assert vel(*ECHO, "one").returncode == 0
+    (run,) = vel.runs()
+    assert run["thread_id"] not in vel("runs", "list").stdout
+
+    refused = vel("prune", "--thread", "nosuch")
+    assert refused.returncode == 2
+    assert "There is no thread 'nosuch': vel runs list --all --threads shows" in refused.stderr
+
+    (head, row) = vel("runs", "list", "--all", "--threads").stdout.splitlines()
+    assert head.split()[:3] == ["RUN", "THREAD", "STATUS"]
+    assert row.split()[:2] == [run["id"], run["thread_id"]]
+    assert vel("prune", "--thread", row.split()[1], "--apply").returncode == 0
+    assert vel.runs() == []

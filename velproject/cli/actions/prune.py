@@ -22,6 +22,7 @@ from agents.services.erasure import (
 from agents.services.errors import ServiceError
 from agents.services.retention import Keep, what_is_old
 from agents.services.retention import prune as prune_old
+from velproject.cli.boot import again
 from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 
@@ -56,7 +57,10 @@ def _named(threads: Iterable[str], user: str | None) -> list[Thread]:
     for name in threads:
         row = Thread.objects.filter(pk=name, root=None).first()
         if row is None:
-            raise CliError(f"There is no thread {one_line(name)!r}: vel runs list shows them.")
+            raise CliError(
+                f"There is no thread {one_line(name)!r}: "
+                f"{again('runs list --all --threads')} shows their ids."
+            )
         found.append(row)
     if user is not None:
         owner = _user(user)

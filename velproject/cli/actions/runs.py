@@ -20,8 +20,13 @@ from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 
 
-def list_runs(*, as_json: bool, limit: int, status: str | None, everybody: bool) -> None:
-    """Newest first. Subagents' runs are only counted: `vel runs show` has them."""
+def list_runs(
+    *, as_json: bool, limit: int, status: str | None, everybody: bool, threads: bool
+) -> None:
+    """Newest first. Subagents' runs are only counted: `vel runs show` has them.
+
+    `threads` adds their ids to the table; JSON has them always.
+    """
     if status is not None and status not in RunStatus.values:
         raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
     runs = Run.objects.filter(is_copy=False) if everybody else runs_for(local_user())
@@ -38,10 +43,11 @@ def list_runs(*, as_json: bool, limit: int, status: str | None, everybody: bool)
         return
     print_table(
         new_console(),
-        ("RUN", "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),
+        ("RUN", *(["THREAD"] if threads else []), "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),
         (
             (
                 run.id,
+                *([run.thread_id] if threads else []),
                 Text(status_words(run), style=_STYLES.get(run.status, "")),
                 Text(one_line(run.spec["slug"], 30)),
                 str(run.child_count or ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 
 from django.contrib.auth import get_user_model
@@ -12,8 +13,11 @@ from agents.services.demo import ensure_demo_agent
 from sandbox.probe import check_host
 from velproject.cli.actions.safe import refuse_unsafe
 from velproject.cli.errors import FAILED, CliError
+from velproject.env import text
 from velproject.supervise import become_supervisor
 from velproject.up import listen, say
+
+_EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not listened on
 
 
 def up(*, host: str, port: int, grace: float) -> None:
@@ -22,7 +26,10 @@ def up(*, host: str, port: int, grace: float) -> None:
     # So that everybody who signs in has something to start with, also offline.
     ensure_demo_agent()
     with listening_socket(host, port) as bound:
-        announce(host, bound.getsockname()[1])
+        port = bound.getsockname()[1]
+        announce(host, port)
+        if not text("VEL_PUBLIC_URL"):
+            os.environ["VEL_PUBLIC_URL"] = local_url(host, port)  # for web and workers
         become_supervisor(bound, grace)
 
 
@@ -41,10 +48,19 @@ def listening_socket(host: str, port: int) -> socket.socket:
         ) from None
 
 
+def url_of(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"
+
+
+def local_url(host: str, port: int) -> str:
+    """Where this machine reaches what listens on `host`, which may mean all its addresses."""
+    return url_of("127.0.0.1" if host in _EVERY_ADDRESS else host, port)
+
+
 def announce(host: str, port: int) -> None:
     """Where it is, and what is still to be done before it is of use."""
-    shown = f"[{host}]" if ":" in host else host
-    say(f"http://{shown}:{port}/  (Ctrl-C stops it)")
+    say(f"{url_of(host, port)}/  (Ctrl-C stops it)")
     if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
         say("no administrator yet; make one with: vel user create NAME --admin")
     for problem in check_host().problems:

@@ -1,0 +1,49 @@
+"""Links in notifications lead to where `vel up` listens, unless somebody has said where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.velproject.command import Vel
+from tests.velproject.test_up import running
+from velproject.cli.actions.up import local_url
+
+
+def public_url_of(pid: int) -> str:
+    """`VEL_PUBLIC_URL` as a process was started with it."""
+    lines = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(line.split("=", 1) for line in lines if line)["VEL_PUBLIC_URL"]
+
+
+@pytest.mark.parametrize("unset", [None, ""])
+def test_web_and_workers_know_where_it_listens(vel: Vel, unset: str | None) -> None:
+    if unset is not None:
+        vel.environment["VEL_PUBLIC_URL"] = unset
+    with running(vel) as up:
+        for role in ("web", "workers"):
+            assert public_url_of(up.main_of(role)) == f"http://127.0.0.1:{up.port}"
+
+
+def test_what_was_said_stays(vel: Vel) -> None:
+    vel.environment["VEL_PUBLIC_URL"] = "https://vel.example.org"
+    with running(vel) as up:
+        for role in ("web", "workers"):
+            assert public_url_of(up.main_of(role)) == "https://vel.example.org"
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:9000"),
+        ("localhost", "http://localhost:9000"),
+        ("192.0.2.7", "http://192.0.2.7:9000"),
+        ("0.0.0.0", "http://127.0.0.1:9000"),
+        ("::", "http://127.0.0.1:9000"),
+        ("::1", "http://[::1]:9000"),
+        ("2001:db8::7", "http://[2001:db8::7]:9000"),
+    ],
+)
+def test_the_address_of_a_host(host: str, url: str) -> None:
+    assert local_url(host, 9000) == url
