@@ -80,7 +80,8 @@ class WorkerHostAdmin(SealedAdmin):
     def declare_dead(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
         def declare(name: str) -> str:
             moved = declare_dead(name, by=person(request))
-            return f"dead. {moved} threads go on from their last stored snapshots"
+            threads = "1 thread" if moved == 1 else f"{moved} threads"
+            return f"dead. {threads} may go on elsewhere, from what was last stored"
 
         self._do(request, queryset, declare)
 
@@ -99,6 +100,6 @@ class WorkerHostAdmin(SealedAdmin):
             try:
                 said = action(name)
             except ServiceError as error:
-                self.report(request, f"{visible(name)}: not done. {error}", failed=True)
-            else:
-                self.report(request, f"{visible(name)}: {said}.")
+                self.report(request, f"Host {visible(name)}: not done. {error}", failed=True)
+            else:  # Pages write the first letter large, which would be another host's name.
+                self.report(request, f"Host {visible(name)}: {said}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from agents.hidden_text import visible
@@ -24,15 +24,13 @@ def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) ->
     """A small table of text; nothing in it is markup but what `run_link` makes."""
     if not rows:
         return "none yet"
-    cells = "<td>{}</td>" * len(headings)
-    body = SafeString("").join(
-        format_html(
-            f"<tr>{cells}</tr>",
-            *(cell if isinstance(cell, SafeString) else visible(str(cell)) for cell in row),
-        )
-        for row in rows
-    )
-    head = SafeString("").join(format_html("<th>{}</th>", heading) for heading in headings)
+    head = format_html_join("", "<th>{}</th>", ((heading,) for heading in headings))
+    body = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in rows))
     return format_html(
         '<table class="vel-table"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>', head, body
     )
+
+
+def _cells(row: tuple[object, ...]) -> SafeString:
+    shown = (cell if isinstance(cell, SafeString) else visible(str(cell)) for cell in row)
+    return format_html_join("", "<td>{}</td>", ((cell,) for cell in shown))

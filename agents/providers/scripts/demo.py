@@ -36,7 +36,8 @@ INTRODUCTION = (
 OTHERWISE = (
     "I am the offline scripted model; no language model is asked, so I cannot work on this. "
     "What I can do is the demo: `vel demo` starts it. For a real model set ANTHROPIC_API_KEY, or "
-    "ANTHROPIC_BASE_URL for a local server that speaks the Messages API. You said:\n\n"
+    "ANTHROPIC_BASE_URL for a local server that speaks the Messages API; or let the agent, or "
+    "VEL_PROVIDER, name `openai` or `google`, and set its key or base URL. You said:\n\n"
 )
 STEPS = (
     "Look at the data",

@@ -89,3 +89,10 @@ def test_who_may_only_look_gets_no_action() -> None:
     act(client, "drain", one)
     assert not WorkerHost.objects.filter(is_draining=True).exists()
     assert client_of(rows.staff("nobody")).get(list_url(WorkerHost)).status_code == 403
+
+
+def test_what_was_done_names_the_host_as_it_is_written(root: User) -> None:
+    """Pages begin a message with a capital letter, and names of hosts are read to the letter."""
+    one = host("one")
+    host("other")
+    assert "Host one: it drains." in text_of(act(client_of(root), "drain", one))

@@ -6,13 +6,15 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from agents.admin.trigger_text import rows_table
 from agents.models import AuditEntry, Hook, Run, Schedule
-from tests.agents.api.hook_rows import make_hook
+from tests.agents.api.hook_rows import make_hook, send, signed
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
 SCHEDULES, HOOKS = "/admin/agents/schedule/", "/admin/agents/hook/"
+RUNS = "/admin/agents/run/"
 
 
 def staff(name: str, *, superuser: bool = False) -> tuple[User, Client]:
@@ -61,7 +63,7 @@ def test_a_schedule_is_made_changed_run_and_paused():
     make_due(schedule)
     fire_all()
     page = client.get(f"{SCHEDULES}{schedule.pk}/change/").content.decode()
-    assert Run.objects.get().pk in page
+    assert f'<td><a href="{RUNS}{Run.objects.get().pk}/change/">' in page
     for action in ("pause", "go_on", "run_now"):
         chosen = {"action": action, "_selected_action": [schedule.pk]}
         assert client.post(SCHEDULES, chosen).status_code == 302
@@ -135,6 +137,19 @@ def test_a_hook_shows_its_secret_once():
     assert hook.secret.reveal() != secret
     assert hook.secret.reveal() in answer
     assert secret not in str([each.__dict__ for each in AuditEntry.objects.all()])
+
+
+def test_what_came_to_a_hook_is_a_table():
+    _, client = staff("root", superuser=True)
+    hook, secret = make_hook(make_user("ada"))
+    send(hook.pk, signed(secret))
+    send(hook.pk, signed("whsec_" + "A" * 43 + "="))
+    page = client.get(f"{HOOKS}{hook.pk}/change/").content.decode()
+    assert "<td>msg_1</td>" in page
+    assert f'<td><a href="{RUNS}{Run.objects.get().pk}/change/">' in page
+    assert "<th>why</th>" in page
+    assert "<td>signature</td><td>1</td>" in page
+    assert "<td>&lt;b&gt;</td>" in rows_table(("why",), [("<b>",)])
 
 
 def test_which_runs_a_schedule_began():

@@ -104,3 +104,11 @@ def test_nothing_ticked_and_no_client(google: GoogleServer, settings: Any) -> No
     assert b"paste a key instead" in asked.content
     assert Client().get(BACK).status_code == 302
     assert Client().get(BACK)["Location"].startswith("/login/")
+
+
+def test_what_is_asked_by_consent_is_not_ticked_for_a_service_account() -> None:
+    answer = signed_in().post(
+        "/connections/", {"action": "ask_google", "access": ["gmail.readonly"]}
+    )
+    assert "Go on to Google" in answer.content.decode()
+    assert " checked" not in answer.content.decode()

@@ -124,6 +124,12 @@ def test_the_echo_says_what_it_is_and_what_was_said() -> None:
     assert "Bring me the report" in text
 
 
+def test_the_demo_says_what_it_cannot_do_and_how_to_get_any_real_model() -> None:
+    text = play(ScriptedProvider(), "demo", ["Bring me the report"])[0].blocks[0]["text"]
+    assert text.endswith("Bring me the report")
+    assert all(name in text for name in ("ANTHROPIC_API_KEY", "`openai`", "`google`"))
+
+
 def test_usage_is_estimated_and_costs_nothing() -> None:
     reply = play(ScriptedProvider(), "echo", ["x" * 4000])[0]
     assert 1000 < reply.usage.input < 1100

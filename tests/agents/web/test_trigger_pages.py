@@ -128,3 +128,18 @@ def test_a_secret_that_somebody_typed_is_not_shown():
     hook.refresh_from_db()
     assert (again.status_code, hook.secret.reveal()) == (200, f"{GIVEN} 2")
     assert GIVEN not in again.content.decode()
+
+
+def test_deleting_takes_two_steps():
+    """A webhook's address and secret cannot be had again."""
+    ada = make_user("ada")
+    agent = make_agent()
+    hook, _ = make_hook(ada, agent=agent)
+    schedule = make_schedule(ada, agent=agent)
+    client = signed_in(ada)
+    for path in (f"/webhooks/{hook.pk}/", f"/schedules/{schedule.pk}/"):
+        page = client.get(path).content.decode()
+        closed = page.index("<summary>Delete</summary>")
+        assert closed < page.index('value="delete"') < page.index("</details>", closed)
+        client.post(path, {"action": "delete"})
+        assert client.get(path).status_code == 404
