@@ -58,7 +58,7 @@ def check_model(*, online: bool) -> Finding:
             Level.NOTE,
             "none: runs are answered by the offline script",
             "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own; or "
-            "VEL_PROVIDER for another provider.",
+            "VEL_PROVIDER=openai or google, which no key chooses by itself.",
         )
     try:
         provider = get_provider(name, settings_of(name))

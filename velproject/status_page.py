@@ -25,15 +25,16 @@ from agents.selectors.metrics import (
     database_bytes,
     leases,
     runs_by_status,
-    seen_hosts,
     seen_processes,
 )
 from agents.selectors.status import model_errors, notification_trouble
+from agents.services.hosts import host_states
 from sandbox.probe import check_host
 from velproject.readiness import readiness
 
 PERMISSION = "agents.view_serverprocess"
 MOST_SHOWN = 200
+_LOOKS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 
 
 def may_see_status(request: HttpRequest) -> bool:
@@ -60,8 +61,14 @@ def status_page(request: HttpRequest) -> HttpResponse:
         ],
         "processes": [_process(each, held.held) for each in seen[:MOST_SHOWN]],
         "hosts": [
-            {"row": each.row, "name": visible(each.row.name), "seen": _ago(each.seconds_ago)}
-            for each in seen_hosts()[:MOST_SHOWN]
+            {
+                "name": visible(each.name),
+                "state": each.state,
+                "look": _LOOKS.get(each.state, "waiting"),
+                "threads": each.threads,
+                "seen": span(timedelta(seconds=each.silent_for)),
+            }
+            for each in host_states()[:MOST_SHOWN]
         ],
         "unknown": _unknown_holders(seen, held.held),
         "lost": held.lost,
@@ -88,10 +95,6 @@ def status_page(request: HttpRequest) -> HttpResponse:
         "warnings": _warnings(),
     }
     return render(request, "admin/agents/status.html", context)
-
-
-def _ago(seconds: float) -> str:
-    return span(timedelta(seconds=seconds))
 
 
 def _process(seen: SeenProcess, held: dict[str, int]) -> dict[str, Any]:

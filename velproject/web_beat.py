@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 
@@ -18,25 +19,38 @@ from agents.telemetry.wanted import metrics_wanted
 
 logger = logging.getLogger(__name__)
 
+LAST_SECONDS = 5.0
+"""What a process that ends gives its last word; without it, it is taken for gone later."""
+
 _stop = threading.Event()
 
 
 def start_web_beat() -> None:
     """Nothing where nobody may scrape metrics."""
     if metrics_wanted():
-        threading.Thread(target=_beat, name="vel-beat", daemon=True).start()
-        atexit.register(_stop.set)
+        beat = threading.Thread(target=_beat, name="vel-beat", daemon=True)
+        beat.start()
+        atexit.register(_end, beat)
+
+
+def _end(beat: threading.Thread) -> None:
+    _stop.set()
+    beat.join(LAST_SECONDS)
 
 
 def _beat() -> None:
     name = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
     reporter = Reporter(ProcessKind.WEB, name)
-    while True:
-        try:
-            reporter.report(streams=tail.watching)
-        except DatabaseError as error:
-            logger.warning("a web process could not say that it lives: %s", error)
-        finally:
-            connection.close()
-        if _stop.wait(BEAT_SECONDS):
-            return
+    while not _stop.is_set():
+        _say(lambda: reporter.report(streams=tail.watching))
+        _stop.wait(BEAT_SECONDS)
+    _say(reporter.retire)
+
+
+def _say(what: Callable[[], None]) -> None:
+    try:
+        what()
+    except DatabaseError as error:
+        logger.warning("a web process could not say that it lives, or ends: %s", error)
+    finally:
+        connection.close()

@@ -217,7 +217,8 @@ class McpServerAdmin(TypedFieldAdmin):
         if server._state.adding:
             return "once it is saved"
         url = reverse("admin:agents_mcpserver_tools", args=[server.pk])
-        return format_html('<a href="{}">{} accepted: look at them</a>', url, len(server.tools))
+        what = f"{len(server.tools)} accepted: look at them" if server.tools else "fetch and accept"
+        return format_html('<a href="{}">{}</a>', url, what)
 
     @admin.display(description="stored secrets")
     def stored_secrets(self, server: McpServer) -> str:

@@ -75,9 +75,7 @@ def accept_page(page: McpServerAdmin, request: HttpRequest, object_id: str) -> H
         server.refresh_from_db()
         return _page(page, request, server, 409, problem=visible(error.message))
     page.log_change(request, server, f"Accepted {len(effects)} tools.")
-    page.message_user(
-        request, f"{len(effects)} tools of {server.slug} are accepted, and no others of it."
-    )
+    page.message_user(request, f"Accepted tools of {server.slug}, and no others: {len(effects)}.")
     return HttpResponseRedirect(_url(server))
 
 

@@ -59,8 +59,8 @@ async def drive(host: Host, handle: RunHandle) -> None:
         handle.fence = claim.fence
         host.holds(handle, claim.asked_at)
         reached(CrashPoint.CLAIMED)
-        logger.info("claimed", extra={"run_id": run_id, "fence": claim.fence})
         async with watched(host, claim):
+            logger.info("claimed", extra={"fence": claim.fence})
             await _drive_claimed(host, handle, claim)
     except FenceLost:
         logger.warning("the run went to another driver", extra={"run_id": run_id})

@@ -25,7 +25,6 @@ from agents.models import (
     Run,
     RunClock,
     ServerProcess,
-    WorkerHost,
 )
 from agents.models.database_clock import DatabaseNow
 from agents.states import ApprovalStatus, RunStatus
@@ -53,20 +52,6 @@ def seen_processes() -> list[SeenProcess]:
     rows = ServerProcess.objects.exclude(pk=ServerProcess.RETIRED)
     found = rows.annotate(ago=DatabaseNow() - F("seen_at"))
     return [SeenProcess(row, max(0.0, row.ago)) for row in found]
-
-
-@dataclass(frozen=True, slots=True)
-class SeenHost:
-    """A row of `WorkerHost`, and how many seconds ago it was written."""
-
-    row: WorkerHost
-    seconds_ago: float
-
-
-def seen_hosts() -> list[SeenHost]:
-    """None where one machine does everything."""
-    found = WorkerHost.objects.annotate(ago=DatabaseNow() - F("seen_at")).order_by("name")
-    return [SeenHost(row, max(0.0, row.ago)) for row in found]
 
 
 def counted() -> Values:

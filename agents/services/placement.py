@@ -54,13 +54,16 @@ def is_elsewhere(thread: Thread) -> bool:
     return vel_settings().pins_threads and holder_of(thread) != host_name()
 
 
-def must_be_here(thread: Thread, what: str) -> None:
-    """Raise `Conflict` for a thread whose files this machine does not hold."""
+def must_be_here(thread: Thread, there: str, nowhere: str = "") -> None:
+    """Raise `Conflict` for a thread whose files this machine does not hold.
+
+    `there` and `nowhere` say what to do where another host has them, and where none has.
+    """
     if not is_elsewhere(thread):
         return
     holder = holder_of(thread)
-    where = f"are on the host {holder}" if holder else "are on no host until its next run"
-    raise Conflict(f"The files of this thread {where}: {what}", code="files_elsewhere")
+    where = f"on the host {holder}: {there}" if holder else f"on no host now: {nowhere}"
+    raise Conflict(f"The files of this thread are {where}", code="files_elsewhere")
 
 
 def take_home(thread: Thread) -> None:

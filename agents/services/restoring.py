@@ -38,7 +38,11 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
     is there now cannot be kept, and `NotFound` for a state that is no longer kept; then nothing
     has changed.
     """
-    must_be_here(thread, "restore them there, or send a message first.")
+    must_be_here(
+        thread,
+        "restore them by its pages or its `vel`.",
+        "send a message, and restore them on the host that takes it.",
+    )
     store = snapshot_store(thread.pk)
     target = load_state(store, state)
     try:

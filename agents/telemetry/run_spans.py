@@ -93,7 +93,6 @@ def _run_span(run: Run, trace: Trace, *, with_content: bool) -> Span:
         "gen_ai.usage.output_tokens": clock.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": clock.cache_read_tokens,
         "gen_ai.usage.cache_creation.input_tokens": clock.cache_write_tokens,
-        "gen_ai.response.finish_reasons": [run.finish_reason],
         "vel.run.id": run.pk,
         "vel.run.status": run.status,
         "vel.run.source": run.source,
@@ -105,6 +104,8 @@ def _run_span(run: Run, trace: Trace, *, with_content: bool) -> Span:
     if run.started_at is not None:
         waited = (run.started_at - run.created_at).total_seconds()
         attributes["vel.run.pick_up_seconds"] = max(0.0, waited)
+    if run.status == RunStatus.COMPLETED:  # else it is no model's word
+        attributes["gen_ai.response.finish_reasons"] = [run.finish_reason]
     if clock.cost_known:
         attributes["vel.run.cost_dollars"] = clock.cost_microusd / 1e6
     error = message = ""

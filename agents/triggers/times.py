@@ -52,7 +52,10 @@ def times_of(cron: str, seconds: int | None, time_zone: str) -> Times:
     try:
         never = next_after(times, datetime.now(UTC)) is None
     except CronSimError as error:
-        raise BadTimes(f"cron: {error}.") from None
+        raise BadTimes(
+            f"cron: {error}. The fields are minute 0-59, hour 0-23, day of month 1-31, month 1-12 "
+            "and weekday 0-7 or sun-sat."
+        ) from None
     if never:
         raise BadTimes("cron: No such time comes within fifty years.")
     return times

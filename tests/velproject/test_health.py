@@ -17,7 +17,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from agents.models import ProcessKind, Run, RunClock, ServerProcess
+from agents.models import ProcessKind, Run, RunClock, ServerProcess, WorkerHost
 from agents.services.processes import Reporter
 from sandbox.probe import check_host
 from tests.support.runs import drive_to_end, host, make_agent, make_user, start_run, wait_until
@@ -259,8 +259,17 @@ def test_the_status_page_is_for_those_with_the_permission_and_shows_no_key() -> 
         assert answer.status_code in (302, 403)
         assert b"here" not in answer.content
     assert staff("carl").post("/admin/status/").status_code == 405
+    for name, seen_ago, is_draining in (
+        ("h-one", 0, False),
+        ("h-two", 0, True),
+        ("h-three", 99, 0),
+    ):
+        seen = timezone.now().timestamp() - seen_ago
+        WorkerHost.objects.create(name=name, joined_at=seen, seen_at=seen, is_draining=is_draining)
     page = staff().get("/admin/status/")
     assert page.status_code == 200
+    hosts = {each["name"]: (each["state"], each["threads"]) for each in page.context["hosts"]}
+    assert hosts == {"h-one": ("alive", 0), "h-two": ("drained", 0), "h-three": ("silent", 0)}
     text = page.content.decode()
     assert KEY not in text
     assert "bad key [secret withheld]" in text

@@ -201,10 +201,10 @@ def test_an_engines_lines_have_the_ids_and_not_the_words() -> None:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-    failed = next(each for each in records(stream) if "the model failed" in each["message"])
-    assert (failed["run_id"], failed["thread_id"], failed["user_id"]) == (
-        run.pk, run.thread_id, user.pk,
-    )  # fmt: skip
+    for message in ("claimed", "the model failed"):
+        line = next(each for each in records(stream) if message in each["message"])
+        ids = (line["run_id"], line["thread_id"], line["user_id"])
+        assert ids == (run.pk, run.thread_id, user.pk)
     assert "private" not in stream.getvalue()
 
 

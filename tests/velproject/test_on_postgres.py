@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
+from tests.support.migrated import copy_postgres
 from tests.velproject.command import Vel, say
 
 pytestmark = [pytest.mark.postgresql]
@@ -23,6 +25,13 @@ def database_url(postgres_url: str) -> Iterator[str]:
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture
+def prepared(postgres_url: str, database_url: str) -> str:
+    """The same with every migration."""
+    copy_postgres(postgres_url, urlsplit(database_url).path.lstrip("/"))
+    return database_url
+
+
 def test_of_several_first_starts_one_prepares_the_database(vel: Vel, database_url: str) -> None:
     starts = [vel.start("runs", "list", DATABASE_URL=database_url) for _ in range(3)]
     outputs = [process.communicate()[0] for process in starts]
@@ -30,8 +39,8 @@ def test_of_several_first_starts_one_prepares_the_database(vel: Vel, database_ur
     assert sum("preparing the database" in output for output in outputs) == 1
 
 
-def test_a_task_is_carried_out_and_waits_for_approval(vel: Vel, database_url: str) -> None:
-    vel.environment["DATABASE_URL"] = database_url
+def test_a_task_is_carried_out_and_waits_for_approval(vel: Vel, prepared: str) -> None:
+    vel.environment["DATABASE_URL"] = prepared
     flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Done."))
     done = vel(*flags, "--approve", "ls", "look")
     assert done.returncode == 3, done.stderr
@@ -42,6 +51,6 @@ def test_a_task_is_carried_out_and_waits_for_approval(vel: Vel, database_url: st
     assert resumed.stdout == "Done.\n"
 
 
-def test_the_doctor_knows_it(vel: Vel, database_url: str) -> None:
-    assert vel("migrate", DATABASE_URL=database_url).returncode == 0
-    assert "✓ database       postgresql" in vel("doctor", DATABASE_URL=database_url).stdout
+def test_the_doctor_knows_it(vel: Vel, prepared: str) -> None:
+    assert vel("migrate", DATABASE_URL=prepared).returncode == 0
+    assert "✓ database       postgresql" in vel("doctor", DATABASE_URL=prepared).stdout

@@ -134,7 +134,7 @@ def test_accepting_takes_what_was_ticked_of_what_was_shown(root: User, git: McpS
     row = found(git, root, said("log", "Shows it."), said("push", "Sends it."))
     data = {"digest": row.found_digest, "take-0": "log", "reads-0": "on"}
     response = client.post(tools_url(git), data, follow=True)
-    assert messages_of(response) == ["1 tools of git are accepted, and no others of it."]
+    assert messages_of(response) == ["Accepted tools of git, and no others: 1."]
     git.refresh_from_db()
     assert [(tool["name"], tool["effect"]) for tool in git.tools] == [("log", "read")]
     assert git.found is None

@@ -255,6 +255,7 @@ def test_a_failed_model_call_has_its_code_and_not_the_servers_words(
     whole = one(received.wait(ended(run)), "invoke_agent tester")
     assert whole.failed
     assert whole.attributes["error.type"] == "model_not_found"
+    assert "gen_ai.response.finish_reasons" not in whole.attributes
     assert whole.message == ""
 
 

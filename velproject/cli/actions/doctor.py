@@ -31,7 +31,7 @@ def report(*, as_json: bool, online: bool) -> int:
 def as_text(finding: Finding) -> Text:
     mark, style = _MARKS[finding.level]
     text = Text.assemble(
-        (f"{mark} ", style), (f"{finding.subject:<15}", "bold"), visible(finding.detail)
+        (f"{mark} ", style), (f"{finding.subject:<14} ", "bold"), visible(finding.detail)
     )
     if finding.mend:
         text.append(f"\n{'':17}→ {visible(finding.mend)}", style="dim")

@@ -58,7 +58,7 @@ def drain(*, name: str, wait: bool) -> None:
             raise CliError(f"The host {name} has gone meanwhile.")
         if row.threads != told:
             told = row.threads
-            print(f"{name} holds {told} threads" if told else f"{name} is drained", flush=True)
+            print(f"{name} is drained" if not told else f"threads on {name}: {told}", flush=True)
         if not told:
             return
         if row.state == "silent":
@@ -77,11 +77,11 @@ def undrain(*, name: str) -> None:
 
 def declare_host_dead(*, name: str) -> None:
     moved = declare_dead(name)
-    print(f"{name} counts as dead; {moved} threads may go on elsewhere")
+    print(f"{name} counts as dead; threads that may go on elsewhere: {moved}")
 
 
 def adopt(*, name: str) -> None:
-    print(f"{adopt_threads(name)} threads of {name} are this host's now")
+    print(f"threads of {name} that are this host's now: {adopt_threads(name)}")
 
 
 def forget(*, name: str) -> None:
