@@ -93,6 +93,10 @@ system-run:
 
 system-test: system-run
 	@command -v chromium >/dev/null || { $(call apt,chromium fonts-dejavu-core); }
+	@# Pages' tests take half as long with it, and do without it where a distribution has none.
+	-@command -v chromium-headless-shell >/dev/null \
+		|| ! apt-cache show chromium-headless-shell >/dev/null 2>&1 \
+		|| { $(call apt,chromium-headless-shell); }
 	@command -v npm >/dev/null || { $(call apt,nodejs npm); }
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { $(call apt,postgresql); }
 	@PATH=$$PATH:/usr/sbin command -v mariadbd >/dev/null || { $(call apt,mariadb-server-core); }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,7 +13,11 @@ from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
 from agents.conf import vel_settings
-from tests.support import flush, mariadb, migrated, postgres
+from tests.support import flush, mariadb, migrated, postgres, static_files
+from tests.support.site import site
+
+__all__ = ["site"]
+"""Here and nowhere else: each place that imports a fixture of the session has one of its own."""
 
 REQUIRED = os.environ.get("CI") == "true"
 """In CI nothing that a marker needs may be missing."""
@@ -26,9 +31,20 @@ settings.register_profile(
 settings.register_profile("test", settings.get_profile("storm"), derandomize=True)
 
 
+# Most of what importing and collecting makes stays to the end: it is neither looked through while
+# it grows nor ever after.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("storm" if config.option.markexpr == "storm" else "test")
     flush.install()
+    static_files.install()
 
 
 def _missing(marker: str) -> str:
@@ -45,14 +61,19 @@ def _missing(marker: str) -> str:
     return ""
 
 
-LONG = ("tests/chaos", "tests/velproject", "tests/browser", "tests/benchmarks", "tests/sandbox")
+LONG = (
+    *("tests/browser/test_every_page.py", "tests/velproject/test_up.py", "tests/chaos"),
+    *("tests/velproject", "tests/browser", "tests/sandbox/interop", "tests/agents/harness"),
+    *("tests/benchmarks", "tests/foreign_project", "tests/attacks", "tests/skills_app"),
+    *("tests/agents/demo", "tests/sandbox"),
+)
 """Where single files take long. They come first, in this order: the last file of a run that
 several processes share should be a short one."""
 
 
 def _begin_with_long_files(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
-        found = (at for at, long in enumerate(LONG) if item.nodeid.startswith(f"{long}/"))
+        found = (at for at, long in enumerate(LONG) if item.nodeid.startswith(long))
         return next(found, len(LONG))
 
     items.sort(key=place)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anthropic
 import pytest
@@ -10,8 +13,9 @@ import pytest
 from benchmarks import overhead
 from benchmarks.options import Options
 from benchmarks.peers.environment import PeerMissing, peer_python
-from benchmarks.processes import fake_model
+from benchmarks.processes import fake_model, vel_environment
 from benchmarks.server import script
+from tests.support.migrated import copy_postgres, copy_sqlite
 
 
 def test_the_fake_model_calls_its_tool_as_often_as_the_script_says() -> None:
@@ -31,6 +35,26 @@ def test_the_fake_model_calls_its_tool_as_often_as_the_script_says() -> None:
     assert stops == ["tool_use", "tool_use", "end_turn"]
 
 
+@pytest.fixture
+def _migrated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vel begins on migrated databases: what is measured begins later."""
+
+    def environment(directory: Path, model_url: str, database_url: str = "") -> dict[str, str]:
+        if not database_url:
+            copy_sqlite(directory / "vel.sqlite3")
+        return vel_environment(directory, model_url, database_url)
+
+    @contextmanager
+    def server() -> Iterator[str]:
+        url = request.getfixturevalue("postgres_url")
+        copy_postgres(url, "benchmarks")
+        yield urlsplit(url)._replace(path="/benchmarks").geturl()
+
+    monkeypatch.setattr(overhead, "vel_environment", environment)
+    monkeypatch.setattr(overhead, "postgres_server", server)
+
+
+@pytest.mark.usefixtures("_migrated")
 def test_vel_is_measured_beside_a_bare_loop() -> None:
     report = overhead.measure(Options(turns=(2,), rounds=1, peers=False))
     assert report.rows[0][:1] + report.rows[1][:1] == ["bare SDK loop", "Vel"]

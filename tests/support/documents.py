@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import struct
 import subprocess
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-import pytest
 from django.conf import settings
 from django.test import override_settings
 
 from agents.documents.reader import PACKAGES
-from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
-from sandbox.toolbox_environment import PipFailed
+from sandbox.toolbox_build import ToolboxRequest
 from sandbox.toolbox_find import find_toolbox
+from tests.support.shared import alone, shared_directory
+from tests.support.toolboxes import data_with
 
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006/"
@@ -64,16 +64,7 @@ Image.new("1", (40000, 40000)).save(sys.argv[2] + "/bomb.png")
 
 def documents_data() -> Path:
     """A data directory with the toolbox of documents. Skips the test where it cannot be built."""
-    data = Path(os.environ["VEL_DATA_DIR"]) / "with-documents"
-    data.mkdir(mode=0o711, exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
-        try:
-            request = ToolboxRequest("documents", PACKAGES)
-            create_toolbox(data / "toolboxes", request, IfPresent.KEEP)
-        except PipFailed as error:
-            pytest.skip(f"{', '.join(PACKAGES)} cannot be had here: {error.output[-300:]}")
-    return data
+    return data_with(ToolboxRequest("documents", PACKAGES))
 
 
 @contextmanager
@@ -86,13 +77,16 @@ def reading_documents(**vel: object) -> Iterator[Path]:
 
 @cache
 def samples() -> dict[str, bytes]:
-    """Real files, made by the libraries of the toolbox: prices.xlsx, deck.pptx, pictures."""
+    """Real files, made by the toolbox's libraries once a run: prices.xlsx, deck.pptx, pictures."""
     data = documents_data()
-    directory = data / "samples"
-    directory.mkdir(exist_ok=True)
-    toolbox = find_toolbox(data / "toolboxes", "documents")
-    (packages,) = toolbox.environment.glob("lib/python3*/site-packages")
-    subprocess.run(["/usr/bin/python3", "-c", _MAKE, packages, directory], check=True)
+    directory = shared_directory() / "samples"
+    with alone("samples"):
+        if not directory.exists():
+            fresh = Path(tempfile.mkdtemp(dir=shared_directory()))
+            toolbox = find_toolbox(data / "toolboxes", "documents")
+            (packages,) = toolbox.environment.glob("lib/python3*/site-packages")
+            subprocess.run(["/usr/bin/python3", "-c", _MAKE, packages, fresh], check=True)
+            fresh.rename(directory)
     found = {path.name: path.read_bytes() for path in directory.iterdir()}
     return found | {"letter.docx": docx("Dear Ada", "tea < coffee"), "page.pdf": pdf("Hello page")}
 

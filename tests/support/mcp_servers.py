@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
 
 from agents.mcp.connection import Connection
@@ -17,9 +16,9 @@ from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import accept_tools
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.policy import SandboxPolicy
-from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
-from sandbox.toolbox_environment import PipFailed
+from sandbox.toolbox_build import ToolboxRequest
 from sandbox.uids import uid_for
+from tests.support.toolboxes import data_with
 
 PYTHON = "/usr/bin/python3"
 
@@ -150,13 +149,6 @@ TOOLBOX = "mcp"
 def data_with_mcp() -> Path:
     """A data directory with a toolbox that has the package `mcp` and a public server.
 
-    All processes of a test run share it. Skips the test where no package index can be reached.
+    Skips the test where no package index can be reached.
     """
-    data = Path(os.environ["VEL_DATA_DIR"]) / "with-mcp"
-    data.mkdir(mode=0o711, exist_ok=True)
-    request = ToolboxRequest(TOOLBOX, ("mcp>=2.3,<3", "mcp-server-time"))
-    try:
-        create_toolbox(data / "toolboxes", request, IfPresent.KEEP)
-    except PipFailed as error:
-        pytest.skip(f"{request.requirements} cannot be had here: {error.output[-300:]}")
-    return data
+    return data_with(ToolboxRequest(TOOLBOX, ("mcp>=2.3,<3", "mcp-server-time")))

@@ -142,13 +142,14 @@ def new_database(server_url: str) -> str:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site that is served, with users olga, peter and ada, who may decide for everybody."""
+    """The site of this process that is served: with olga, who has a password, peter, and ada, who
+    may decide for everybody."""
     directory = tmp_path_factory.mktemp("site")
     site = migrated_site(directory, os.environ.get("VEL_TEST_DATABASE_URL", ""))
     try:
         site.do("make_user", name="olga", password=PASSWORD)
-        site.do("make_user", name="peter", password=PASSWORD)
-        site.do("make_user", name="ada", password=PASSWORD, approver=True)
+        site.do("make_user", name="peter")
+        site.do("make_user", name="ada", approver=True)
         site.start_server()
         yield site
     finally:

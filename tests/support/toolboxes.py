@@ -1,4 +1,4 @@
-"""Toolboxes for tests: one with packages, built once a run; and without pip, with one file each."""
+"""Toolboxes for tests: with packages, built once a run; and without pip, with one file each."""
 
 from __future__ import annotations
 
@@ -15,25 +15,34 @@ from sandbox.toolbox_contents import measure
 from sandbox.toolbox_environment import PipFailed
 from sandbox.toolbox_python import python_facts
 from sandbox.toolbox_store import open_store
+from tests.support.shared import alone, shared_directory
+
+
+def data_with(request: ToolboxRequest) -> Path:
+    """A data directory of this process with a toolbox that all processes of the run share.
+
+    A build takes up to 10 s: of several that want it, one builds and the others wait. Skips the
+    test where no package index can be reached.
+    """
+    shared = shared_directory() / "toolboxes"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
+        with alone(f"toolbox-{request.name}"):
+            try:
+                create_toolbox(shared / request.name, request, IfPresent.KEEP)
+            except PipFailed as error:
+                packages = ", ".join(request.requirements)
+                pytest.skip(f"{packages} cannot be had here: {error.output[-300:]}")
+    data = Path(os.environ["VEL_DATA_DIR"]) / f"with-{request.name}"
+    if not data.exists():
+        data.mkdir(mode=0o711)
+        (data / "toolboxes").symlink_to(shared / request.name)
+    return data
 
 
 def data_with_packages() -> Path:
-    """A data directory with the demo's toolbox, which has what built-in skills can use besides.
-
-    All processes of a test run share it, as the build takes 10 s: of several that want it, one
-    builds and the others wait. Skips the test where no package index can be reached.
-    """
-    data = Path(os.environ["VEL_DATA_DIR"]) / "with-packages"
-    data.mkdir(mode=0o711, exist_ok=True)
-    request = ToolboxRequest(TOOLBOX, (*TOOLBOX_PACKAGES, "pypdf"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
-        try:
-            create_toolbox(data / "toolboxes", request, IfPresent.KEEP)
-        except PipFailed as error:
-            packages = ", ".join(request.requirements)
-            pytest.skip(f"{packages} cannot be had here: {error.output[-300:]}")
-    return data
+    """The same with the demo's toolbox, which has what built-in skills can use besides."""
+    return data_with(ToolboxRequest(TOOLBOX, (*TOOLBOX_PACKAGES, "pypdf")))
 
 
 def put_toolbox(base: Path, name: str = "data", mark: str = "first", **changed: object) -> Path:

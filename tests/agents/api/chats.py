@@ -100,7 +100,7 @@ def served_chats(directory: Path) -> Iterator[Chats]:
     site = migrated_site(directory, os.environ.get("VEL_TEST_DATABASE_URL", ""))
     try:
         for name in ("olga", "peter"):
-            site.do("make_user", name=name, password="a-long-enough-password")
+            site.do("make_user", name=name)
         agents: dict[str, dict[str, Any]] = {
             "talker": {"turns": [{"text": LONG, "tool_calls": [PLAN]}, {"text": DONE}]},
             "asker": {

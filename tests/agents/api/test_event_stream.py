@@ -11,10 +11,8 @@ import pytest
 
 from agents.api.streaming import RECHECK_SECONDS
 from agents.conf import VelSettings
-from tests.support.site import Site, site
+from tests.support.site import Site
 from tests.support.sse import Stream
-
-__all__ = ["site"]
 
 DELTA = ("text.delta", {"part_id": "1.0", "text": "a"})
 DONE: list[tuple[str, dict[str, Any]]] = [("run.completed", {"finish_reason": "end_turn"})]
@@ -136,12 +134,12 @@ def test_strangers_are_told_that_there_is_nothing(site: Site, token: str) -> Non
 
 
 def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
-    site.do("make_user", name="tara")
-    runs = {why: site.do("make_run", owner="tara") for why in ("revoked", "out", "deleted")}
+    site.do("make_user", name="thea")
+    runs = {why: site.do("make_run", owner="thea") for why in ("revoked", "out", "deleted")}
     for run in runs.values():
         site.do("append", run=run, events=[DELTA])
-    token = site.do("make_token", user="tara", scopes=["read"])
-    session, other = site.do("sign_in", user="tara"), site.do("sign_in", user="tara")
+    token = site.do("make_token", user="thea", scopes=["read"])
+    session, other = site.do("sign_in", user="thea"), site.do("sign_in", user="thea")
     with ExitStack() as closing:
         streams = {
             why: closing.enter_context(Stream(site, f"runs/{run}/events/stream", **key))
@@ -154,7 +152,7 @@ def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
         for stream in streams.values():
             stream.take(1)
         began = time.monotonic()
-        site.do("revoke_tokens", user="tara")
+        site.do("revoke_tokens", user="thea")
         site.do("sign_out", session=session)
         site.do("delete_run", run=runs["deleted"])
 

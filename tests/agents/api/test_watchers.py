@@ -7,10 +7,8 @@ import statistics
 import pytest
 
 from agents.events.sqlite import POLL_SECONDS
-from tests.support.site import Site, site
+from tests.support.site import Site
 from tests.support.watching import Watched, watch_one_run
-
-__all__ = ["site"]
 
 DELTA_BATCH_SECONDS = 0.05
 MEDIAN_SECONDS = DELTA_BATCH_SECONDS + 2 * POLL_SECONDS

@@ -15,9 +15,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.support.site import Site, site
-
-__all__ = ["site"]
+from tests.support.site import Site
 
 PATIENCE = 30.0
 
