@@ -8,14 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.engine import mcp_servers
-from agents.models import McpState, Message, Run, ToolCall, WorkerHost
+from agents.models import McpState, Message, Run, Thread, ToolCall, WorkerHost
 from agents.services import departure, mcp_state, mcp_state_moves
 from agents.services.departure import CannotLeave, leave, next_leaving
 from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.hosts import declare_dead, set_draining
 from agents.services.mcp_state import state_lock
 from agents.services.mcp_state_moves import store_state
-from agents.services.mcp_state_rows import record_own_state
+from agents.services.mcp_state_rows import NotOurs, record_own_state
 from agents.services.placement import Member
 from agents.services.thread_files import in_transaction
 from agents.services.workspace_care import kept_workspaces, remove_workspace
@@ -24,6 +24,7 @@ from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import Manifest, SnapshotLimits
 from sandbox.workspace import Workspace
+from tests.agents.engine.test_locking import in_thread, open_transaction, wait_until_it_waits
 from tests.agents.engine.test_mcp_state import COUNT, LOOK, SERVERS, results, told
 from tests.agents.snapshots.driven import play
 from tests.support.hosts import Hosts, make_silent, stored
@@ -152,6 +153,31 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
         run = play(tmp_path, told(COUNT), **SERVERS)
         assert in_storage(run) == []
         assert not (data / "snapshots" / run.thread_id).exists()
+
+
+def test_a_move_that_is_under_way_is_waited_for(ada: User, hosts: Hosts, tmp_path: Path) -> None:
+    with hosts.on("a"):
+        run = play(tmp_path, told(COUNT), **SERVERS)
+        stored_here = McpState.objects.get().manifest
+
+        def move() -> None:
+            Thread.objects.filter(pk=run.thread_id).update(host="b")
+
+        refused: list[SandboxError] = []
+
+        def record() -> None:
+            try:
+                record_own_state(run.thread_id, "0" * 64)
+            except SandboxError as error:
+                refused.append(error)
+
+        with open_transaction(move) as commit:
+            recording = in_thread(record)
+            wait_until_it_waits(recording)
+            commit()
+            recording.join()
+        assert [type(error) for error in refused] == [NotOurs]
+        assert McpState.objects.get().manifest == stored_here
 
 
 def test_nothing_is_stored_while_a_program_writes(
