@@ -199,7 +199,11 @@ def hand_back(writer: Writer, *, lost: bool = False) -> None:
 
 
 def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> list[str]:
-    """Runs that this executor may claim and nobody drives, oldest first; see `claim_run`."""
+    """Runs that this executor may claim and nobody drives; see `claim_run`.
+
+    Those that have begun come first, then the oldest: a run that was approved must not wait
+    behind all that is newly queued.
+    """
     join, at_home, home = "", "", []
     if member is not None and vel_settings().pins_threads:
         join = (
@@ -212,7 +216,7 @@ def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> li
             f'SELECT r.id FROM "{RUN}" r JOIN "{CLOCK}" c ON c.run_id = r.id{join}'
             " WHERE r.status IN (%s, %s) AND (r.executor = %s OR c.cancel_requested)"
             f" AND (c.lease_until IS NULL OR c.lease_until < {now_sql()}){at_home}"
-            " ORDER BY r.created_at LIMIT %s",
+            " ORDER BY r.started_at IS NULL, r.created_at LIMIT %s",
             [*CLAIMABLE, executor, *home, limit],
         )
         return [row[0] for row in cursor.fetchall()]

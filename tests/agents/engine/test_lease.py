@@ -104,6 +104,15 @@ def test_a_run_of_one_process_is_not_claimed_by_the_pool() -> None:
     assert orphaned_runs("that-process", 10) == [run.id]
 
 
+def test_runs_that_have_begun_are_found_before_older_new_ones() -> None:
+    _, old = new_run()
+    _, new = new_run()
+    _, begun = new_run()
+    committed(hand_back, claimed(begun))
+    assert orphaned_runs(POOL, 10) == [begun.id, old.id, new.id]
+    assert orphaned_runs(POOL, 1) == [begun.id]
+
+
 def test_a_lost_run_that_is_cancelled_leaves_no_lease_behind() -> None:
     _, run = new_run()
     claimed(run)
