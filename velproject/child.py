@@ -113,6 +113,7 @@ def run_web(listen_fd: int) -> None:
     """Daphne on a socket that the supervisor has bound, so that a restart loses no connection."""
     # The reactor must be there before anything else imports Twisted.
     server = import_module("velproject.web_server").PatientServer
+    import_module("velproject.connection_pool").pool_connections()
     application = import_module("velproject.asgi").application
     slow_requests = import_module("velproject.slow_requests")
     wanted = import_module("django.conf").settings.CONNECTIONS
