@@ -105,6 +105,8 @@ def _decide(
     request = approvals_for(by).filter(pk=request_id).first()
     if request is None:
         raise NotFound(f"There is no request {request_id!r} that you may decide.")
+    if request.status != ApprovalStatus.PENDING:
+        check_decision(request, answer)  # refuses it: who comes late keeps nobody waiting
     is_budget = request.kind == ApprovalKind.BUDGET
     locked = lock_waiters(request) if is_budget else {}
     run = locked[request.run_id] if is_budget else lock_run(request.run_id)

@@ -329,6 +329,26 @@ def wait_until_it_waits(thread: threading.Thread) -> None:
     wait_until(lambda: not thread.is_alive() or waits(), "the thread to wait for a lock")
 
 
+def test_who_decides_too_late_waits_for_nobody() -> None:
+    """Of many who answer one request only one is in time; the others must not hold up the run."""
+    scene = waiting_scene()
+    answer = DecisionRequest("approve", scene.requests[0].digest)
+    decide_approval(scene.requests[0].pk, answer, by=scene.user)
+    refused: list[ServiceError] = []
+
+    def late() -> None:
+        with pytest.raises(Conflict, match="decided already") as error:
+            decide_approval(scene.requests[0].pk, answer, by=scene.user)
+        refused.append(error.value)
+
+    with open_transaction(lambda: lock_run(scene.run.pk)) as commit:
+        deciding = in_thread(late)
+        wait_until_it_waits(deciding)
+        assert refused
+        commit()
+        deciding.join()
+
+
 @pytest.mark.parametrize("end", ["complete", "fail", "end cancelled", "cancel"])
 def test_a_message_that_finds_the_thread_busy_is_not_forgotten_by_the_end(end: str) -> None:
     """The end looks for the next message while that one, still uncommitted, sees the run alive."""
