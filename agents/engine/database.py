@@ -55,9 +55,11 @@ _thread = threading.local()
 def use_long_lived_connection() -> None:
     """Let this thread's connection live as long as the thread does, and wait for no one for long.
 
-    To be called before it is opened.
+    To be called before it is opened. It is none of a pool's, where the project has one.
     """
-    connection.settings_dict = {**connection.settings_dict, "CONN_MAX_AGE": None}
+    given = connection.settings_dict
+    options = {key: value for key, value in given["OPTIONS"].items() if key != "pool"}
+    connection.settings_dict = {**given, "OPTIONS": options, "CONN_MAX_AGE": None}
     _thread.is_engine = True
 
 

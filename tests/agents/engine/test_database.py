@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection, connections, transaction
 
 from agents.engine import database as engine_database
 from agents.engine.database import Database
@@ -162,6 +162,17 @@ def test_a_writer_that_finds_sqlite_locked_tries_again(monkeypatch: pytest.Monke
         assert at_once(hold, write) == [None, "written"]
     finally:
         engine_database.logger.removeHandler(told)
+
+
+@on_postgresql
+def test_a_project_with_a_pool_has_its_own_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    default = connections.settings["default"]
+    monkeypatch.setitem(default, "OPTIONS", {**default["OPTIONS"], "pool": True})
+
+    async def count(database: Database) -> int:
+        return await database.run(Run.objects.count)
+
+    assert with_database(count) == 0
 
 
 @on_postgresql
