@@ -329,6 +329,9 @@ def wait_until_it_waits(thread: threading.Thread) -> None:
     wait_until(lambda: not thread.is_alive() or waits(), "the thread to wait for a lock")
 
 
+@pytest.mark.skipif(
+    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
+)
 def test_who_decides_too_late_waits_for_nobody() -> None:
     """Of many who answer one request only one is in time; the others must not hold up the run."""
     scene = waiting_scene()
