@@ -24,7 +24,7 @@ from sandbox.paths import AREAS
 from tests.attacks.world import World
 
 PATIENCE = 0.7
-LONG_PATIENCE = 6.0
+LONG_PATIENCE = 20.0
 """Seconds after which a naive reader hangs, and one of Vel's, which is never killed by mistake."""
 
 
