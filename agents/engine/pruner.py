@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 
 from agents.conf import vel_settings
 from agents.services.chores import take_chore
+from agents.services.erasing_elsewhere import remove_erased_here
 from agents.services.erasure import erasures_wait, finish_erasures
 from agents.services.retention import Keep, prune
 
@@ -84,3 +85,4 @@ def _do_what_is_due(stop: Callable[[], bool]) -> None:
         logger.info("pruned: %s", dict(removed))
     elif erasures_wait():
         finish_erasures(stop)
+    remove_erased_here(stop)

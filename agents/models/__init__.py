@@ -13,6 +13,7 @@ from agents.models.compaction import Compaction, CompactionAuthor
 from agents.models.credential import Credential, CredentialProvider
 from agents.models.database import DatabaseConnection
 from agents.models.ended_run import EndedRun
+from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.hook import (
@@ -80,6 +81,7 @@ __all__ = [
     "Effect",
     "EndedRun",
     "Epoch",
+    "ErasedFiles",
     "FiringOutcome",
     "Hook",
     "HookDelivery",

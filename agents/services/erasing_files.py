@@ -12,10 +12,22 @@ from sandbox.removal import remove_tree
 
 
 def erase_files(thread_id: str) -> None:
+    """Remove what lies on this machine, and what several hosts keep in common.
+
+    Raises as `erase_files_here`; the thread's row then stays, and with it the way back here.
+    """
+    erase_files_here(thread_id)
+    if vel_settings().pins_threads:
+        try:
+            erase_stored(thread_id)
+        except StorageFailed as error:
+            raise OSError(str(error)) from error
+
+
+def erase_files_here(thread_id: str) -> None:
     """Remove what lies on this machine. A directory of the caller's own is left alone.
 
-    With several hosts also what they keep in common. May be called again after a crash: what is
-    gone stays gone. Raises OSError; the thread's row then stays, and with it the way back here.
+    May be called again after a crash: what is gone stays gone. Raises OSError.
     """
     settings = vel_settings()
     workspace = settings.workspaces / thread_id
@@ -30,10 +42,5 @@ def erase_files(thread_id: str) -> None:
         *settings.set_aside.glob(f"{thread_id}-*"),
     ):
         remove_tree(place)
-    if settings.pins_threads:
-        try:
-            erase_stored(thread_id)
-        except StorageFailed as error:
-            raise OSError(str(error)) from error
     for archive in settings.archives.glob(f"{thread_id}-*.tar.gz"):
         archive.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from django_q.tasks import async_task
 from agents.conf import vel_settings
 from agents.models import IdempotencyKey, Run, Thread
 from agents.services.audit import record
+from agents.services.erasing_elsewhere import tell_hosts
 from agents.services.erasing_files import erase_files
 from agents.services.erasing_rows import Removed, erase_rows
 from agents.services.errors import Conflict, NotFound
@@ -71,6 +72,7 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
     Thread.objects.filter(pk__in=[row.pk for row in found]).update(
         erased_at=timezone.now(), key=None, title=""
     )
+    tell_hosts(row.pk for row in found)
     record("thread.erased", root, name=root.pk, by=by, changes={"runs": (total, 0)}, note=why)
     async_task(FINISH_TASK)
 

@@ -17,6 +17,7 @@ from agents.conf import vel_settings
 from agents.models import Thread, WorkerHost
 from agents.models.database_clock import DatabaseNow, database_now
 from agents.services.audit import record
+from agents.services.erasing_elsewhere import forget_erased_of
 from agents.services.errors import Conflict, NotFound
 from agents.services.placement import queue_of
 
@@ -182,6 +183,7 @@ def forget_host(name: str, *, by: AbstractBaseUser | None = None) -> None:
     silent = SILENT_BEATS * vel_settings().HOST_BEAT_SECONDS
     if row.dead_at is None and database_now() - row.seen_at < silent:
         raise Conflict(f"{name} lives: stop it first.")
+    forget_erased_of(name)
     record("host.forgotten", row, name=name, by=by)
     row.delete()
 

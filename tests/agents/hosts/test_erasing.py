@@ -1,0 +1,123 @@
+"""What is erased goes from the disks of all hosts, and nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import override_settings
+
+from agents.models import ErasedFiles, Run, Thread, WorkerHost
+from agents.services.erasing_elsewhere import remove_erased_here
+from agents.services.erasure import erase_thread, finish_erasures
+from agents.services.hosts import declare_dead, forget_host, set_draining
+from tests.agents.snapshots.driven import play
+from tests.support.hosts import Hosts, make_silent
+from tests.support.runs import host, make_user, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+
+WRITES = ("write_file", {"path": "note.txt", "content": "secret"})
+
+
+@pytest.fixture
+def ada(hosts: Hosts) -> User:
+    return make_user(is_superuser=True)
+
+
+def ran_on_a(hosts: Hosts, tmp_path: Path) -> Run:
+    for name in ("b", "a"):
+        with hosts.on(name), host():
+            wait_until(lambda name=name: WorkerHost.objects.filter(name=name).exists())
+    with hosts.on("a"):
+        return play(tmp_path, WRITES)
+
+
+def lying(hosts: Hosts, name: str, thread_id: str) -> list[str]:
+    return [str(path) for path in hosts.data(name).rglob("*") if thread_id in str(path)]
+
+
+def erase_from_b(hosts: Hosts, ada: User, thread_id: str) -> None:
+    with hosts.on("b"):
+        erase_thread(thread_id, by=ada)
+        finish_erasures()
+    assert not Thread.every.filter(pk=thread_id).exists()
+
+
+def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
+    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ran_on_a(hosts, tmp_path)
+    make_silent("b", -60)  # it lives: somebody must take what a gives up
+    with hosts.on("a"):
+        set_draining("a", True)
+        with host():
+            wait_until(lambda: Thread.objects.get(pk=run.thread_id).host == "")
+    erase_from_b(hosts, ada, run.thread_id)
+    assert lying(hosts, "a", run.thread_id)
+
+    monkeypatch.setattr("agents.engine.pruner.LOOK_SECONDS", 0.1)
+    with hosts.on("a"), host():
+        wait_until(lambda: not ErasedFiles.objects.filter(host="a").exists())
+    assert not lying(hosts, "a", run.thread_id)
+    with hosts.on("b"):
+        assert remove_erased_here() == 1
+    assert not ErasedFiles.objects.exists()
+
+
+def test_a_dead_host_does_it_when_it_is_back(ada: User, hosts: Hosts, tmp_path: Path) -> None:
+    run = ran_on_a(hosts, tmp_path)
+    make_silent("a")
+    with hosts.on("b"):
+        declare_dead("a")
+    erase_from_b(hosts, ada, run.thread_id)
+    with hosts.on("a"):
+        assert remove_erased_here() == 0  # it may still be driving, and does not know
+        assert lying(hosts, "a", run.thread_id)
+        with host():
+            wait_until(lambda: WorkerHost.objects.filter(name="a", dead_at=None).exists())
+        assert remove_erased_here() == 1
+    assert not lying(hosts, "a", run.thread_id)
+
+
+def test_what_cannot_be_removed_is_tried_again(
+    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [ran_on_a(hosts, tmp_path), ran_on_a(hosts, tmp_path)]
+    make_silent("a")
+    with hosts.on("b"):
+        declare_dead("a")
+    for run in runs:
+        erase_from_b(hosts, ada, run.thread_id)
+    WorkerHost.objects.filter(name="a").update(dead_at=None)
+    with hosts.on("a"), monkeypatch.context() as broken:
+
+        def fails(thread_id: str) -> None:
+            raise OSError("the disk is away")
+
+        broken.setattr("agents.services.erasing_elsewhere.erase_files_here", fails)
+        assert remove_erased_here() == 0
+        assert ErasedFiles.objects.filter(host="a").count() == 2
+    with hosts.on("a"):
+        assert remove_erased_here(stop=lambda: True) == 0
+        assert remove_erased_here() == 2
+    assert not any(lying(hosts, "a", run.thread_id) for run in runs)
+
+
+def test_what_nobody_has_erased_stays(ada: User, hosts: Hosts, tmp_path: Path) -> None:
+    """As if the database were another one: none of the directories has a thread in it."""
+    run = ran_on_a(hosts, tmp_path)
+    Thread.every.filter(pk=run.thread_id).update(host="")
+    run.events.all().delete()
+    before = lying(hosts, "a", run.thread_id)
+    ErasedFiles.objects.create(host="b", thread=run.thread_id)  # another host's
+    with hosts.on("a"):
+        assert remove_erased_here() == 0
+    with override_settings():
+        assert remove_erased_here() == 0  # one machine by itself
+    assert lying(hosts, "a", run.thread_id) == before
+
+    make_silent("b")
+    forget_host("b")
+    assert not ErasedFiles.objects.exists()
