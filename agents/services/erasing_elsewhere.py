@@ -18,10 +18,12 @@ logger = logging.getLogger(__name__)
 
 
 def tell_hosts(threads: Iterable[str]) -> None:
-    """In the transaction that erases: every host that there is, also a dead one, has to look."""
-    if not vel_settings().pins_threads:
-        return
-    hosts = list(WorkerHost.objects.order_by("name").values_list("name", flat=True))
+    """In the transaction that erases: every host that there is, also a dead one, has to look.
+
+    Whoever erases, also a program that is on none of them.
+    """
+    apart = WorkerHost.objects.filter(shares_workspaces=False)
+    hosts = list(apart.order_by("name").values_list("name", flat=True))
     rows = [ErasedFiles(host=host, thread=thread) for thread in threads for host in hosts]
     ErasedFiles.objects.bulk_create(rows, ignore_conflicts=True)
 

@@ -71,7 +71,7 @@ def test_a_dead_host_does_it_when_it_is_back(ada: User, hosts: Hosts, tmp_path: 
     make_silent("a")
     with hosts.on("b"):
         declare_dead("a")
-    erase_from_b(hosts, ada, run.thread_id)
+    erase_thread(run.thread_id, by=ada)  # by a program on none of them
     with hosts.on("a"):
         assert remove_erased_here() == 0  # it may still be driving, and does not know
         assert lying(hosts, "a", run.thread_id)
