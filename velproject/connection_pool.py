@@ -1,7 +1,8 @@
 """Requests share connections to PostgreSQL.
 
 Django opens one for each request: under an ASGI server each request has threads of its own, so
-that none can be kept. On a busy machine that was half of what the pages and the API cost.
+that none can be kept. 300 runs beside 100 watchers and 20 approvers, on two cores with the server
+of PostgreSQL: 61 s with a connection for each request, 34 s with these (measured once each).
 """
 
 from __future__ import annotations
