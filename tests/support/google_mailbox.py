@@ -8,7 +8,6 @@ import time
 from email import message_from_bytes
 from email.message import EmailMessage, Message
 from email.policy import default
-from email.utils import getaddresses
 from typing import Any
 
 from tests.support.google_wire import Refused, allow, fields, known, raw_bytes
@@ -123,8 +122,8 @@ class GmailApi:
     def _send(self, given: dict[str, Any]) -> Any:
         raw = raw_bytes(given.get("raw"))
         message = message_from_bytes(raw, policy=default)
-        goes_to = getaddresses([str(message.get(name, "")) for name in ("To", "Cc", "Bcc")])
-        if not any("@" in address for _, address in goes_to):
+        headers = [message[name] for name in ("To", "Cc", "Bcc") if name in message]
+        if not any(address.domain for header in headers for address in header.addresses):
             raise Refused.of(400, "Recipient address required", "invalidArgument")
         if message.defects or ("From" in message and self.address not in str(message["From"])):
             raise Refused.of(400, "Invalid message", "invalidArgument")
