@@ -39,8 +39,9 @@ class Desk:
     box: BubblewrapSandbox
 
     def upload(self, name: str, content: bytes | str) -> str:
-        """Its path for commands."""
+        """Replace the file `name` in user_uploads and return its path in the sandbox."""
         file = self.workspace.directories["user_uploads"] / name
+        file.unlink(missing_ok=True)  # only root can write to a file of mode 0444
         file.write_bytes(content.encode() if isinstance(content, str) else content)
         os.chown(file, self.workspace.uid, self.workspace.gid)
         file.chmod(0o444)
