@@ -91,6 +91,13 @@ def test_inside(python: Path, tmp_path: Path, tests: str) -> None:
     assert len(outcome.passed) >= 4, outcome.said
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_root_of_root_is_refused(python: Path, tmp_path: Path) -> None:
+    outcome = run_inside(python, tmp_path / "report.xml", "as_root.py")
+    assert not outcome.failed, outcome.said
+    assert outcome.passed == {"as_root::test_a_root_of_root_is_refused"}
+
+
 def test_without_deepagents_the_error_names_the_extra() -> None:
     """This environment has none: the project does not depend on it."""
     with pytest.raises(ImportError, match=r"pip install 'vel\[deepagents\]'"):
