@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
 from agents.conf import vel_settings
-from tests.support import flush, mariadb, migrated, postgres, static_files
+from tests.support import compiling, flush, mariadb, migrated, postgres, static_files
 from tests.support.site import site
 
 __all__ = ["site"]
@@ -34,6 +34,10 @@ settings.register_profile("test", settings.get_profile("storm"), derandomize=Tru
 # Most of what importing and collecting makes stays to the end: it is neither looked through while
 # it grows nor ever after.
 gc.disable()
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    compiling.import_own_share(session.config)
 
 
 def pytest_collection_finish() -> None:
