@@ -7,14 +7,16 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
-SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+# uv or pip. Without a value requirements/setup.sh chooses uv, or pip if only pip knows the index.
+INSTALLER ?=
+SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/setup.sh
 # Tests wait for other processes half of the time.
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Where it is set, each process compiles the whole project anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots client clean
+.PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots client requirements clean
 
 run: $(VENV)/installed system-run
 	$(BIN)/vel demo </dev/null  # to its end: at a terminal it would ask you
@@ -58,45 +60,33 @@ client: $(VENV)/installed-dev
 	$(BIN)/vel schema > openapi.json
 	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/api-client.yml --output-path client
 
+# Each list is valid for Linux and macOS and for all supported versions of Python.
+COMPILE = UV_CUSTOM_COMPILE_COMMAND='make requirements' $(BIN)/uv pip compile --quiet --universal \
+	--python-version 3.11 --generate-hashes pyproject.toml
+UPGRADE = $(if $(PACKAGE),--upgrade-package '$(PACKAGE)',--upgrade)
+
+requirements: $(VENV)/installed-dev # pins the newest versions (PACKAGE=name: of one package)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/uv.txt
+	$(COMPILE) $(UPGRADE) --group build -o requirements/run.txt
+	$(COMPILE) $(UPGRADE) --group build --extra dev -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE:pyproject.toml=) $(UPGRADE) --group install -o requirements/uv.txt
+
 clean:
 	rm -rf $(VENV) demo-output
 
-# A virtual environment, made again when the dependencies change.
+# The environment is updated when the pinned versions change.
 
-$(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Vel needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV) || { $(call apt,python3-venv) && $(PYTHON) -m venv --clear $(VENV); }
-
-$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+$(VENV)/installed: requirements/run.txt requirements/uv.txt pyproject.toml
+	@$(SETUP) python run
 	@touch $@
 
-$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+$(VENV)/installed-dev: requirements/dev.txt requirements/uv.txt pyproject.toml
+	@$(SETUP) python dev
 	@touch $@ $(VENV)/installed
-
-# System packages, by apt where there is apt.
-
-define apt
-if command -v apt-get >/dev/null; then \
-	$(SUDO) apt-get update -qq && \
-	DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $(1) >/dev/null; \
-else \
-	echo "Please install: $(1)"; exit 1; \
-fi
-endef
 
 .PHONY: system-run system-test
 system-run:
-	@command -v bwrap >/dev/null || { $(call apt,bubblewrap); }
+	@$(SETUP) system run
 
-system-test: system-run
-	@command -v chromium >/dev/null || { $(call apt,chromium fonts-dejavu-core); }
-	@# Pages' tests take half as long with it, and do without it where a distribution has none.
-	-@command -v chromium-headless-shell >/dev/null \
-		|| ! apt-cache show chromium-headless-shell >/dev/null 2>&1 \
-		|| { $(call apt,chromium-headless-shell); }
-	@command -v npm >/dev/null || { $(call apt,nodejs npm); }
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { $(call apt,postgresql); }
-	@PATH=$$PATH:/usr/sbin command -v mariadbd >/dev/null || { $(call apt,mariadb-server-core); }
+system-test:
+	@$(SETUP) system test
