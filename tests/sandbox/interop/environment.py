@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,12 +40,33 @@ def _cache_directory() -> Path:
 
 
 def _install(place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", str(place)])
-    pip = [str(place / "bin/python"), "-m", "pip", "install", "--quiet"]
+    """Install with uv if the environment of these tests has it, or else with pip.
+
+    uv needs a tenth of pip's time. Only pip knows an index that is in pip's settings.
+    """
+    if importlib.util.find_spec("uv"):
+        try:
+            return _install_with_uv(place)
+        except PackagesMissing as missing:
+            print(f"uv: {missing}; trying pip")
+    _install_with_pip(place)
+
+
+# The file pins all packages, so there is nothing to resolve.
+_PACKAGES = ("--quiet", "--no-deps", "-r", str(REQUIREMENTS))
+
+
+def _install_with_uv(place: Path) -> None:
+    uv = (sys.executable, "-m", "uv")
+    _run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(place)])
+    _run([*uv, "pip", "install", "--python", str(place / "bin/python"), *_PACKAGES])
+    (place / "complete").touch()
+
+
+def _install_with_pip(place: Path) -> None:
+    _run([sys.executable, "-m", "venv", "--clear", str(place)])
     quickly = ["--no-input", "--disable-pip-version-check", "--retries", "1", "--timeout", "15"]
-    # Everything is pinned in the file; nothing is to be resolved.
-    _run([*pip, *quickly, "--no-deps", "-r", str(REQUIREMENTS)])
+    _run([str(place / "bin/python"), "-m", "pip", "install", *quickly, *_PACKAGES])
     (place / "complete").touch()
 
 
@@ -59,5 +80,6 @@ def _run(command: list[str]) -> None:
             f"not installed within {INSTALL_SECONDS} s; is there a package index?"
         ) from None
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        raise PackagesMissing((errors or done.stderr.splitlines() or ["pip said nothing"])[-1])
+        said = done.stderr.splitlines()
+        errors = [line for line in said if line.lower().startswith("error")]
+        raise PackagesMissing((errors or said or ["the installer said nothing"])[-1])

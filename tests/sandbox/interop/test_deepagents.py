@@ -29,6 +29,9 @@ FAILED_BY_DEEPAGENTS_TOO = {
 }
 """Tests that are behind the deepagents they come for, and what each still expects."""
 
+MODULES = ("backend_behaviour", "hostile_files", "agent_loop")
+AS_ROOT = "as_root"
+
 
 @pytest.fixture(scope="session")
 def python() -> Path:
@@ -42,9 +45,30 @@ def python() -> Path:
 
 @dataclass(frozen=True)
 class Outcome:
+    """The tests of `inside` by outcome, each as `module_or_class::name`."""
+
     passed: set[str]
     failed: set[str]
     said: str
+
+    def of(self, *owners: str) -> Outcome:
+        """Return only the tests of these modules and classes."""
+
+        def select(names: set[str]) -> set[str]:
+            return {name for name in names if name.partition("::")[0] in owners}
+
+        return Outcome(select(self.passed), select(self.failed), self.said)
+
+
+@pytest.fixture(scope="module")
+def outcome(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """Run all tests of `inside` in one process, because the imports take seconds."""
+    theirs = [f"standard_suite.py::TestLocalShell::{name}" for name in FAILED_BY_DEEPAGENTS_TOO]
+    modules = [f"{name}.py" for name in (*MODULES, *([AS_ROOT] if os.geteuid() == 0 else []))]
+    directory = tmp_path_factory.mktemp("deepagents")
+    return run_inside(
+        python, directory / "report.xml", "standard_suite.py::TestVel", *theirs, *modules
+    )
 
 
 def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
@@ -71,11 +95,8 @@ def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
     return outcome
 
 
-def test_the_public_suite_passes_but_for_what_deepagents_fails_itself(
-    python: Path, tmp_path: Path
-) -> None:
-    theirs = [f"standard_suite.py::TestLocalShell::{name}" for name in FAILED_BY_DEEPAGENTS_TOO]
-    outcome = run_inside(python, tmp_path / "report.xml", "standard_suite.py::TestVel", *theirs)
+def test_the_public_suite_passes_but_for_what_deepagents_fails_itself(outcome: Outcome) -> None:
+    outcome = outcome.of("TestVel", "TestLocalShell")
     behind = set(FAILED_BY_DEEPAGENTS_TOO)
     assert outcome.failed == {
         *(f"TestVel::{name}" for name in behind),
@@ -84,16 +105,16 @@ def test_the_public_suite_passes_but_for_what_deepagents_fails_itself(
     assert len(outcome.passed) >= 79
 
 
-@pytest.mark.parametrize("tests", ["backend_behaviour.py", "hostile_files.py", "agent_loop.py"])
-def test_inside(python: Path, tmp_path: Path, tests: str) -> None:
-    outcome = run_inside(python, tmp_path / "report.xml", tests)
+@pytest.mark.parametrize("module", MODULES)
+def test_inside(outcome: Outcome, module: str) -> None:
+    outcome = outcome.of(module)
     assert not outcome.failed, outcome.said
     assert len(outcome.passed) >= 4, outcome.said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_a_root_of_root_is_refused(python: Path, tmp_path: Path) -> None:
-    outcome = run_inside(python, tmp_path / "report.xml", "as_root.py")
+def test_a_root_of_root_is_refused(outcome: Outcome) -> None:
+    outcome = outcome.of(AS_ROOT)
     assert not outcome.failed, outcome.said
     assert outcome.passed == {"as_root::test_a_root_of_root_is_refused"}
 
