@@ -29,10 +29,12 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; Django wants that once the apps are loaded.
-        from django_q.signals import post_spawn  # noqa: PLC0415  # needs loaded apps
+        from django.db.models.signals import pre_migrate  # noqa: PLC0415  # needs loaded apps
+        from django_q.signals import post_spawn  # noqa: PLC0415
 
         from agents import checks  # noqa: F401, PLC0415
 
+        pre_migrate.connect(_refuse_development_database, sender=self)
         post_spawn.connect(_start_host, dispatch_uid="agents.tasks")
 
 
@@ -41,3 +43,10 @@ def _start_host(**kwargs: object) -> None:
     from agents.tasks import process_host  # noqa: PLC0415  # only workers need the engine
 
     process_host()
+
+
+def _refuse_development_database(using: str, **kwargs: object) -> None:
+    """Stop `migrate` before it changes anything, also in a project that embeds Vel."""
+    from agents.harness.schema import refuse_development_database  # noqa: PLC0415
+
+    refuse_development_database(using)

@@ -21,7 +21,12 @@ from sandbox.probe import check_host
 from sandbox.toolbox_contents import verify_toolbox
 from sandbox.toolbox_find import find_toolbox, toolbox_names
 from velproject import env
-from velproject.schema import missing_migrations, protect_database_file, unknown_migrations
+from velproject.schema import (
+    is_development_database,
+    missing_migrations,
+    protect_database_file,
+    unknown_migrations,
+)
 
 _LOOKED_AT = ("vel.W001", "vel.W003", "vel.W005")
 """System checks of what the doctor looks at more closely."""
@@ -121,6 +126,7 @@ def check_database() -> Finding:
     name = f"{connection.vendor} {connection.settings_dict['NAME']}"
     try:
         protect_database_file()
+        is_old = is_development_database()
         missing, unknown = missing_migrations(), unknown_migrations()
     except (DatabaseError, OSError) as error:
         return Finding(
@@ -128,6 +134,13 @@ def check_database() -> Finding:
             Level.BROKEN,
             f"{name}: {' '.join(str(error).split())}",
             "Check DATABASE_URL, and that the server runs.",
+        )
+    if is_old:
+        return Finding(
+            "database",
+            Level.BROKEN,
+            f"{name} was made by a development version before 0.1.0",
+            "Move it away, or use another database.",
         )
     if unknown:
         return Finding(

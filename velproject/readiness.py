@@ -21,7 +21,7 @@ from agents.models import ProcessKind
 from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
 from agents.telemetry.content import short
 from sandbox.probe import check_host
-from velproject.schema import missing_migrations, unknown_migrations
+from velproject.schema import is_development_database, missing_migrations, unknown_migrations
 
 KEEP_SECONDS = 5.0
 PATIENCE = 10.0
@@ -42,12 +42,15 @@ class Check:
 def check_database() -> Iterator[Check]:
     """It answers, and its tables are those of this program."""
     try:
+        is_old = is_development_database()
         missing, unknown = missing_migrations(), unknown_migrations()
     except DatabaseError as error:
         yield Check("database", False, short(str(error)))
         return
     yield Check("database", True, connection.vendor)
-    if unknown:
+    if is_old:
+        yield Check("migrations", False, "made by a development version before 0.1.0")
+    elif unknown:
         yield Check("migrations", False, f"prepared by a newer Vel ({unknown[-1]})")
     else:
         yield Check("migrations", not missing, f"{len(missing)} to be made" if missing else "")

@@ -2,9 +2,16 @@
 
 from agents.harness.schema import (
     ensure_schema,
+    is_development_database,
     missing_migrations,
     protect_database_file,
     unknown_migrations,
 )
 
-__all__ = ["ensure_schema", "missing_migrations", "protect_database_file", "unknown_migrations"]
+__all__ = [
+    "ensure_schema",
+    "is_development_database",
+    "missing_migrations",
+    "protect_database_file",
+    "unknown_migrations",
+]

@@ -17,6 +17,7 @@ import django
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError
 from django.db import connections
 
 from agents.harness.errors import SetupError
@@ -67,24 +68,38 @@ def prepare(
         if not apps.ready:
             django.setup()
         _check_apps()
-        from agents.harness.schema import ensure_schema, missing_migrations  # noqa: PLC0415
-
-        if _own is not None:
-            is_new = not _own.exists() and not begin_with_template(_own)
-            ensure_schema(announce=False)
-            if is_new:
-                keep_as_template(_own)
-        elif missing := missing_migrations():
-            raise SetupError(
-                f"The project's database lacks {len(missing)} migrations (such as {missing[0]}): "
-                "run `python manage.py migrate` first."
-            )
+        try:
+            _prepare_database()
+        except CommandError as error:  # a database that this version cannot use
+            raise SetupError(str(error)) from error
         _ready = True
 
 
 def is_own() -> bool:
     """Whether there is no project, and the settings are Vel's own for this process."""
     return _own is not None
+
+
+def _prepare_database() -> None:
+    """Migrate Vel's own database, or check that the project has migrated its database."""
+    from agents.harness.schema import (  # noqa: PLC0415
+        ensure_schema,
+        missing_migrations,
+        refuse_development_database,
+    )
+
+    if _own is not None:
+        is_new = not _own.exists() and not begin_with_template(_own)
+        ensure_schema(announce=False)
+        if is_new:
+            keep_as_template(_own)
+        return
+    refuse_development_database()
+    if missing := missing_migrations():
+        raise SetupError(
+            f"The project's database lacks {len(missing)} migrations (such as {missing[0]}): "
+            "run `python manage.py migrate` first."
+        )
 
 
 def _configure(persistence_path: str | Path | None) -> None:

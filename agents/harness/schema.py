@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.apps import apps
-from django.core.management import call_command
-from django.db import connection
+from django.core.management import CommandError, call_command
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from agents.conf import vel_settings
 
 _LOCK_KEY = 0x76656C  # "vel", for PostgreSQL's advisory locks
+_BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
+"""Only databases of development versions have this migration."""
 
 
 def ensure_schema(*, announce: bool = True) -> bool:
@@ -26,6 +28,7 @@ def ensure_schema(*, announce: bool = True) -> bool:
     that find work to do, one does it and the others wait for it.
     """
     protect_database_file()
+    refuse_development_database()
     if not missing_migrations():
         return False
     with _only_one():
@@ -36,6 +39,24 @@ def ensure_schema(*, announce: bool = True) -> bool:
         call_command("migrate", interactive=False, verbosity=0)
     connection.close()
     return True
+
+
+def refuse_development_database(using: str = DEFAULT_DB_ALIAS) -> None:
+    """Raise `CommandError` if a development version before 0.1.0 made the database.
+
+    Its migrations were replaced, so it can neither be used nor be upgraded. Reads only.
+    """
+    if is_development_database(using):
+        raise CommandError(
+            f"The database {connections[using].settings_dict['NAME']} was made by a development "
+            "version before 0.1.0. This version can neither use nor upgrade it, and has not "
+            "changed it. Move it away, or use another database: Vel prepares a new one."
+        )
+
+
+def is_development_database(using: str = DEFAULT_DB_ALIAS) -> bool:
+    """Return whether a development version before 0.1.0 made the database."""
+    return _BEFORE_0_1_0 in _applied(using)
 
 
 def missing_migrations() -> list[str]:
@@ -61,10 +82,10 @@ def unknown_migrations() -> list[str]:
     )
 
 
-def _applied() -> set[tuple[str, str]]:
-    if "django_migrations" not in connection.introspection.table_names():
+def _applied(using: str = DEFAULT_DB_ALIAS) -> set[tuple[str, str]]:
+    if "django_migrations" not in connections[using].introspection.table_names():
         return set()
-    with connection.cursor() as cursor:
+    with connections[using].cursor() as cursor:
         cursor.execute("SELECT app, name FROM django_migrations")
         return {(str(app), str(name)) for app, name in cursor.fetchall()}
 

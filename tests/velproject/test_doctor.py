@@ -69,6 +69,16 @@ def test_a_new_database_is_a_note(vel: Vel) -> None:
     assert "vel migrate" in found["database"]["mend"]
 
 
+def test_a_database_of_a_development_version_fails(vel: Vel) -> None:
+    vel.execute(
+        "INSERT INTO django_migrations (app, name, applied)"
+        " VALUES ('agents', '0002_sandbox_options', '2026-11-22')"
+    )
+    code, found = findings(vel)
+    assert code == 1
+    assert "development version before 0.1.0" in found["database"]["detail"]
+
+
 def test_a_database_of_a_newer_vel_fails(vel: Vel) -> None:
     vel.execute(
         "INSERT INTO django_migrations (app, name, applied)"

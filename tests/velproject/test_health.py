@@ -108,16 +108,20 @@ def test_each_check_can_fail(settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     assert "look" in failing()
 
 
-def test_a_database_of_a_newer_vel_is_not_ready() -> None:
+@pytest.mark.parametrize(
+    ("name", "made_by"),
+    [("9999_tomorrow", "newer Vel"), ("0002_sandbox_options", "development version before 0.1.0")],
+)
+def test_a_database_of_another_version_is_not_ready(name: str, made_by: str) -> None:
     worker_lives()
     recorder = MigrationRecorder(connection)
-    recorder.record_applied("agents", "9999_tomorrow")
+    recorder.record_applied("agents", name)
     try:
         failing = {each.name: each.detail for each in look() if not each.ok}
     finally:
-        recorder.record_unapplied("agents", "9999_tomorrow")
+        recorder.record_unapplied("agents", name)
     assert set(failing) == {"migrations", "workers"}
-    assert "newer Vel" in failing["migrations"]
+    assert made_by in failing["migrations"]
 
 
 @pytest.fixture

@@ -1,13 +1,14 @@
-"""The quick look at which migrations are missing agrees with Django's own."""
+"""Which migrations a database has, and databases that this version cannot use."""
 
 from __future__ import annotations
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
-from velproject.schema import missing_migrations, unknown_migrations
+from velproject.schema import ensure_schema, missing_migrations, unknown_migrations
 
 
 @pytest.mark.django_db(transaction=True)
@@ -24,3 +25,18 @@ def test_the_names_on_disk_are_the_migrations_that_django_knows() -> None:
     known = {f"{app}.{name}" for app, name in executor.loader.graph.nodes if app in ours}
     assert set(missing_migrations()) == known
     call_command("migrate", "agents", fake=True, verbosity=0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_djangos_own_command_refuses_a_database_of_a_development_version() -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("agents", "0002_sandbox_options")
+    recorder.record_unapplied("agents", "0002_links")
+    try:
+        for migrate in (lambda: call_command("migrate", verbosity=0), ensure_schema):
+            with pytest.raises(CommandError, match=r"development version before 0\.1\.0"):
+                migrate()
+        assert missing_migrations() == ["agents.0002_links"]
+    finally:
+        recorder.record_unapplied("agents", "0002_sandbox_options")
+        recorder.record_applied("agents", "0002_links")

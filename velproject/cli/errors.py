@@ -96,6 +96,7 @@ _KNOWN: dict[str, Callable[[Exception], tuple[str, int]]] = {
     "agents.providers.base.ProviderError": _refused,
     "sandbox.errors.SandboxError": _failed,
     "django.core.exceptions.ImproperlyConfigured": _failed,
+    "django.core.management.base.CommandError": _failed,
     "django.db.utils.Error": _database_error,
     "sqlite3.Error": _database_error,
     "psycopg.Error": _database_error,

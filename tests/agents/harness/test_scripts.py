@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.agents.harness.scripts import ROOT, cache, place, run, start
+from tests.support.migrated import copy_sqlite
 
 __all__ = ["cache", "place"]
 
@@ -111,6 +114,33 @@ def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache
     process.communicate()
     out = run(DRIVEN, place, cache)
     assert out.splitlines()[-3:] == ["end ", "looking", "Looked."]
+
+
+OLD_DATABASE = (
+    AGENT
+    + """
+async def main():
+    try:
+        await make().run("x")
+    except SetupError as error:
+        print("refused:", error)
+asyncio.run(main())
+"""
+)
+
+
+def test_a_database_of_a_development_version_is_refused(place: Path, cache: Path) -> None:
+    copy_sqlite(place / "agent.sqlite3")
+    with closing(sqlite3.connect(place / "agent.sqlite3")) as database, database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied)"
+            " VALUES ('agents', '0002_sandbox_options', '2026-11-22')"
+        )
+    before = (place / "agent.sqlite3").read_bytes()
+    out = run(OLD_DATABASE, place, cache)
+    assert out.startswith("refused: ")
+    assert "development version before 0.1.0" in out
+    assert (place / "agent.sqlite3").read_bytes() == before
 
 
 ONE_PROCESS = (

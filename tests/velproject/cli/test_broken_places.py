@@ -26,6 +26,32 @@ def test_a_file_that_is_no_database(vel: Vel) -> None:
     assert "no SQLite database" in one_line_of(done)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("migrate",),
+        ("runs", "list"),
+        ("--provider", "scripted", "--model", "echo", "hello"),
+        ("up", "--port", "0"),
+        ("worker",),
+    ],
+    ids=" ".join,
+)
+def test_a_database_of_a_development_version_is_refused_and_not_changed(
+    vel: Vel, command: tuple[str, ...]
+) -> None:
+    vel.execute("DELETE FROM django_migrations WHERE app = 'agents' AND name = '0002_links'")
+    vel.execute(
+        "INSERT INTO django_migrations (app, name, applied)"
+        " VALUES ('agents', '0002_sandbox_options', '2026-11-22')"
+    )
+    before = (vel.data / "vel.sqlite3").read_bytes()
+    done = vel(*command)
+    assert done.returncode == 1
+    assert "development version before 0.1.0" in one_line_of(done)
+    assert (vel.data / "vel.sqlite3").read_bytes() == before
+
+
 def test_a_database_server_that_is_not_there(vel: Vel) -> None:
     url = "postgresql://vel:sesame@127.0.0.1:1/vel"
     done = vel("runs", "list", DATABASE_URL=url)
