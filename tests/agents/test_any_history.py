@@ -376,7 +376,6 @@ def test_any_history_leaves_the_rows_in_order() -> None:
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(1800)
 @pytest.mark.django_db(transaction=True)
 def test_many_long_histories_leave_the_rows_in_order() -> None:
     tell_histories(200, 100)

@@ -24,10 +24,11 @@ import re2
 
 from sandbox.uids import uid_for
 from tests.attacks.table import ATTACKS, bombs, host
+from tests.support.hang import HANG
 
 pytestmark = [
     pytest.mark.bubblewrap,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(6 * HANG),
     pytest.mark.xdist_group("attacks"),  # one process runs them all
 ]
 
@@ -81,7 +82,7 @@ def _run(mode: str) -> dict[str, Any]:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=5 * HANG,
             check=False,
         )
     if done.returncode != 0:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.support.hang import HANG
 from tests.support.site import Site
 
 NewPage = Callable[..., Page]
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=HANG * 1000)
 
 CHROMIUM = "/usr/bin/chromium"
 SHELL = shutil.which("chromium-headless-shell")

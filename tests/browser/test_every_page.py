@@ -16,10 +16,11 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NewPage
 from tests.support.every_page import addresses
+from tests.support.hang import HANG
 from tests.support.pictures import png
 from tests.support.site import Site
 
-pytestmark = [pytest.mark.chromium, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.chromium, pytest.mark.timeout(6 * HANG)]
 
 LISTEN = """
 window.refused = [];

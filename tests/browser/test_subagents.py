@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.support.runs import FOREVER
+from tests.support.hang import HANG
 from tests.support.site import Site
 
 pytestmark = pytest.mark.chromium
@@ -53,7 +53,7 @@ def _note(urls: list[str], socket: Any) -> None:
 
 
 def wait_for_sockets(page: Page, sockets: list[str], count: int) -> None:
-    deadline = time.monotonic() + FOREVER
+    deadline = time.monotonic() + HANG
     while len(sockets) != count:
         assert time.monotonic() < deadline, sockets
         page.evaluate("1")  # Playwright tells of what has happened only while it is asked

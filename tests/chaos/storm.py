@@ -30,12 +30,11 @@ from tests.agents.transition_guard import guarded_transitions
 from tests.chaos.story import ASKS, check_ledger, play, task
 from tests.chaos.watching import Watchers
 from tests.support.cluster import Cluster, wait_for_exit
+from tests.support.hang import HANG
 from tests.support.messages_api import MessagesServer
 from tests.support.runs import make_agent, make_user, start_run, wait_until
 
 ENDED = ("completed", "failed", "cancelled")
-PATIENCE = 120.0
-"""Seconds without the end of any run after which the storm has failed."""
 
 
 @dataclass
@@ -104,7 +103,7 @@ class Storm:
         while left := self.unfinished():
             if len(left) != before:
                 before, since = len(left), time.monotonic()
-            if time.monotonic() - since > PATIENCE:
+            if time.monotonic() - since > HANG:
                 rows = Run.objects.filter(pk__in=left).values_list(
                     "id", "status", "wait_reason", "clock__lease_holder", "clock__fence"
                 )

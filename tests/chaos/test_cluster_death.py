@@ -137,7 +137,6 @@ def test_runs_go_on_whatever_dies_of_a_cluster(directory: Path) -> None:
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("death", DEATHS)
 def test_runs_go_on_when_it_happens_again_and_again(
     directory: Path, death: Callable[[Storm], None]

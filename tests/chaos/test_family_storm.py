@@ -102,7 +102,6 @@ def test_families_go_on_when_their_workers_are_killed(directory: Path) -> None:
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(3000)
 def test_families_go_on_when_workers_are_killed_again_and_again(directory: Path) -> None:
     with family_storm(directory) as running:
         for number in range(40):

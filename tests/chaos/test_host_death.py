@@ -18,7 +18,6 @@ from tests.support.runs import wait_until
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.bubblewrap,
-    pytest.mark.timeout(300),
 ]
 
 LEASE = 6.0
@@ -46,7 +45,6 @@ def test_all_runs_end_right_when_a_host_dies_and_comes_back(directory: Path) -> 
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(1800)
 def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> None:
     with two_hosts(directory, seed=any_seed(), lease=LEASE, at_once=25) as running:
         running.storm.start_runs(50)

@@ -59,7 +59,6 @@ def test_runs_go_on_when_their_workers_are_killed(directory: Path) -> None:
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("command", ["vel", "qcluster"])
 def test_runs_go_on_when_a_hundred_workers_are_killed(directory: Path, command: str) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE, command=command) as running:
@@ -67,7 +66,6 @@ def test_runs_go_on_when_a_hundred_workers_are_killed(directory: Path, command: 
 
 
 @pytest.mark.storm
-@pytest.mark.timeout(1800)
 def test_a_run_goes_on_within_45_seconds_with_leases_as_in_life(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=None) as running:
         kill_workers(running, kills=6, at_once=12)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from agents.events.tail import Tail, source_of_default_database
+from tests.support.hang import HANG
 
 
 class Watchers:
@@ -32,7 +33,7 @@ class Watchers:
     ) -> None:
         for following in self._following.values():
             following.cancel()
-        asyncio.run_coroutine_threadsafe(self._settle(), self._loop).result(timeout=30)
+        asyncio.run_coroutine_threadsafe(self._settle(), self._loop).result(timeout=HANG)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

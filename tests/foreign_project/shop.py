@@ -19,9 +19,10 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, Request, build_opener
 
+from tests.support.hang import HANG
+
 HERE = Path(__file__).parent
 PASSWORD = "a-long-enough-password"
-PATIENCE = 90.0
 
 SEED = f"""
 import django; django.setup()
@@ -61,7 +62,7 @@ class Shop:
             cwd=HERE,
             text=True,
             capture_output=True,
-            timeout=3 * PATIENCE,
+            timeout=HANG,
         )
 
     @contextmanager
@@ -84,7 +85,7 @@ class Shop:
             cluster.terminate()
             server.kill()
             server.wait()
-            cluster.wait(timeout=PATIENCE)
+            cluster.wait(timeout=HANG)
 
     def change(self, statement: str, *values: Any) -> None:
         """Something that happens in the project meanwhile."""
@@ -119,7 +120,7 @@ class Visitor:
             headers["Content-Type"] = "application/" + ("x-www-form-urlencoded" if form else "json")
         url = f"http://127.0.0.1:{self.shop.port}{path}"
         try:
-            with self._opener.open(Request(url, data, headers), timeout=PATIENCE) as answer:
+            with self._opener.open(Request(url, data, headers), timeout=HANG) as answer:
                 found = answer.status, answer.read(), dict(answer.headers), answer.url
         except HTTPError as error:
             found = error.code, error.read(), dict(error.headers), url
@@ -155,7 +156,7 @@ class Visitor:
 
     def until(self, path: str, holds: Callable[[Any], bool]) -> Any:
         """What the API answers once `holds` says so."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + HANG
         while True:
             found = self.api(path)
             if holds(found):

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
-from tests.foreign_project.shop import PATIENCE, SEED, Shop, Visitor
+from tests.foreign_project.shop import SEED, Shop, Visitor
+from tests.support.hang import HANG
 
-pytestmark = pytest.mark.timeout(400)  # several processes, one after the other
+pytestmark = pytest.mark.timeout(6 * HANG)  # it starts several processes one after the other
 
 AGENT = """
 name: {name}
@@ -100,7 +101,7 @@ def test_each_sees_their_own_books_and_decides_over_the_socket(world: World) -> 
             live.send(json.dumps({**frame, "decision": "approve"}))
             seen = ""
             while seen != "run.completed":
-                seen = json.loads(live.recv(timeout=PATIENCE))["type"]
+                seen = json.loads(live.recv(timeout=HANG))["type"]
         assert person.ended(run)["status"] == "completed"
         calls = person.calls(run)
         found = json.loads(calls["find_books"]["result"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits
 from sandbox.workspace import Workspace, prepare, uid_for
+from tests.support.hang import HANG
 
 AS_ROOT = os.geteuid() == 0
 
@@ -59,8 +60,8 @@ def processes_with(text: str) -> list[int]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Return when `condition` holds; fail if it does not in a minute."""
-    deadline = time.monotonic() + 60
+    """Return when `condition` holds; fail after `HANG` seconds."""
+    deadline = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
         time.sleep(0.01)

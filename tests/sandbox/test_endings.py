@@ -15,6 +15,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.processes import wait_readable
 from sandbox.reaper import kill_marked
 from tests.sandbox.places import is_dead, processes_with, until, workspace_in
+from tests.support.hang import HANG
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -68,7 +69,7 @@ def test_a_daemon_dies_when_the_command_is_killed(box: BubblewrapSandbox, marker
         marker=marker,
         on_output=lambda _: up.set(),
     )
-    killer = threading.Thread(target=lambda: up.wait(60) and execution.kill())
+    killer = threading.Thread(target=lambda: up.wait(HANG) and execution.kill())
     killer.start()
     assert execution.wait().cancelled
     killer.join()

@@ -11,6 +11,7 @@ import pytest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.probe import usable_cgroups
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
+from tests.support.hang import HANG
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -65,7 +66,7 @@ def exploding(box: BubblewrapSandbox, command: list[str], marker: str) -> Iterat
     thread = threading.Thread(target=explode)
     thread.start()
     try:
-        assert up.wait(30)
+        assert up.wait(HANG)
         yield
     finally:
         started[0].kill()

@@ -8,6 +8,7 @@ import pytest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from tests.sandbox.places import is_dead, sandbox_in, workspace_in
+from tests.support.hang import HANG
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -49,7 +50,7 @@ def test_output_comes_live_and_bounded(place: Path) -> None:
         answered.set()
 
     execution = box.start("echo first; sleep 60", on_output=on_output)
-    killer = threading.Thread(target=lambda: answered.wait(60) and execution.kill())
+    killer = threading.Thread(target=lambda: answered.wait(HANG) and execution.kill())
     killer.start()
     assert execution.wait().cancelled
     killer.join()
@@ -80,7 +81,7 @@ def test_no_command_runs_longer_than_600_seconds(box: BubblewrapSandbox) -> None
 def test_a_cancelled_command_is_137_and_cancelled(box: BubblewrapSandbox) -> None:
     cancel = Cancellation()
     running = threading.Event()
-    thread = threading.Thread(target=lambda: running.wait(60) and cancel.cancel())
+    thread = threading.Thread(target=lambda: running.wait(HANG) and cancel.cancel())
     thread.start()
     result = box.start(
         "trap '' TERM INT HUP; echo up; while :; do sleep 1; done",

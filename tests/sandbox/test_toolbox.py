@@ -22,6 +22,7 @@ from sandbox.toolbox_environment import PipFailed
 from sandbox.toolbox_find import find_toolbox, hold_toolbox
 from sandbox.toolbox_store import open_store
 from tests.sandbox.places import reachable_directory, workspace_in
+from tests.support.hang import HANG
 from tests.support.wheels import NO_INDEX, make_wheel
 
 pytestmark = pytest.mark.bubblewrap
@@ -149,7 +150,7 @@ def test_a_toolbox_that_is_removed_stays_for_a_command_that_runs(place: Path) ->
     )
 
     def remove() -> None:
-        assert started.wait(30)
+        assert started.wait(HANG)
         with open_store(base) as store:
             assert not store.remove("data")
         go_on.touch()

@@ -23,6 +23,7 @@ from skills_app.pinned import PinnedSkill
 from skills_app.store import set_key, unpacked
 from skills_app.store_check import tree_hash
 from skills_app.store_prune import prune_store
+from tests.support.hang import HANG
 from tests.support.skills import package
 
 SCRIPT = "#!/bin/sh\necho beans\n"
@@ -259,7 +260,7 @@ def test_processes_that_unpack_at_once_and_one_that_is_killed_midway(
     hanging.wait()
     assert any(name.startswith(".") for name in leftovers(place))
     running = processes(place, source, "go", "go", "go")
-    said = [process.communicate(timeout=60)[0].splitlines()[-1] for process in running]
+    said = [process.communicate(timeout=HANG)[0].splitlines()[-1] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len(set(said)) == 1
     for found in many:

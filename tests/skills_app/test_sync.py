@@ -25,6 +25,7 @@ from skills_app.scopes import BUILT_IN, directory_scope
 from skills_app.services import sync
 from skills_app.services.sync import changes_of, read_source, read_sources, sync_source
 from skills_app.sources import watch
+from tests.support.hang import HANG
 from tests.support.runs import drive_to_end, events, make_agent, make_user, start_run
 from tests.support.skills import skill_text, write_skill
 
@@ -342,7 +343,7 @@ def test_processes_that_store_the_same_directory_at_once(directory: Path) -> Non
         process.stdin.write("\n")
         process.stdin.flush()
     for process in running:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=HANG)
         assert process.returncode == 0, errors
     assert Skill.objects.filter(scope=scope, is_deleted=False).count() == 25
     assert SkillVersion.objects.count() == 25

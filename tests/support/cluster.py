@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
+from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,7 +123,7 @@ class Cluster:
         """Whether all workers are alive and ready."""
         return len(self.workers()) == self._size
 
-    def terminate(self, seconds: float = 60) -> bool:
+    def terminate(self, seconds: float = HANG) -> bool:
         """Ask its main process alone to stop, as an operator does. False: it did not, in time."""
         self.main.send_signal(signal.SIGTERM)
         try:

@@ -16,6 +16,7 @@ from django.test import override_settings
 from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow, block
 from agents.guards import replace as replaced
 from agents.models import ToolCall
+from tests.support.hang import HANG
 
 PATH = "tests.support.guards"
 WORD = "swordfish"
@@ -107,7 +108,7 @@ class Hangs(Guardrail):
     seconds = 0.05
 
     def check_tool_call(self, context: GuardContext, tool: str, given: dict[str, Any]) -> Decision:
-        opened.wait(60)
+        opened.wait(HANG)
         return allow()
 
 
@@ -196,7 +197,7 @@ class Breaks(Hooks):
     def before_tool(
         self, context: HookContext, call_id: str, tool: str, given: dict[str, Any]
     ) -> None:
-        opened.wait(60)
+        opened.wait(HANG)
 
     async def after_tool(
         self, context: HookContext, call_id: str, tool: str, text: str, is_error: bool

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
+from tests.support.hang import HANG
 from tests.support.messages_memory import Memory, check_length
 from tests.support.messages_script import (
     ERROR_TYPES,
@@ -96,7 +97,7 @@ class MessagesServer:
         self._thread.join()
 
     def wait_for(
-        self, *, requests: int = 0, gone: int = 0, closed: int = 0, timeout: float = 30
+        self, *, requests: int = 0, gone: int = 0, closed: int = 0, timeout: float = HANG
     ) -> bool:
         """Wait until at least so many requests came, clients went away and connections ended.
 

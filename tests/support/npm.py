@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REQUIRED
+from tests.support.hang import HANG
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vel-tests" / "npm"
 INSTALL = [
     *("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"),
     *("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"),
 ]
-PATIENCE = 180
 
 
 def packages(directory: Path) -> Path:
@@ -49,8 +49,8 @@ def packages(directory: Path) -> Path:
 def _install(place: Path) -> str:
     """What went wrong; empty if nothing did."""
     try:
-        done = subprocess.run(INSTALL, cwd=place, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(INSTALL, cwd=place, capture_output=True, text=True, timeout=HANG)
     except subprocess.TimeoutExpired:
-        return f"it took longer than {PATIENCE} s"
+        return f"it took longer than {HANG:g} s"
     # What follows the first lines is a stack.
     return done.stderr.strip()[:300] if done.returncode else ""

@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-PATIENCE = 20.0
+from tests.support.hang import HANG
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Collector:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def wait(self, enough: Callable[[list[Got]], Any]) -> list[Got]:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + HANG
         with self.changed:
             while not enough(self.spans):
                 left = deadline - time.monotonic()

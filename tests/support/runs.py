@@ -16,9 +16,7 @@ from agents.engine.host import Host
 from agents.models import Agent, Run, RunEvent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
-
-FOREVER = 60.0
-"""Seconds after which a test that waits has failed."""
+from tests.support.hang import HANG
 
 
 def make_user(name: str = "ada", **fields: Any) -> User:
@@ -51,13 +49,13 @@ def start_run(owner: User, message: str = "Hello", agent: str = "tester", **fiel
 
 def wait_until(condition: Callable[[], Any], what: str = "the condition") -> Any:
     """Poll the database until `condition()` is true, and return its value."""
-    deadline = time.monotonic() + FOREVER
+    deadline = time.monotonic() + HANG
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
         time.sleep(0.01)
-    raise AssertionError(f"{what} did not come true in {FOREVER:g} s")
+    raise AssertionError(f"{what} did not come true in {HANG:g} s")
 
 
 def wait_for_status(run: Run, *statuses: str) -> Run:

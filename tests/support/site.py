@@ -19,6 +19,7 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
+from tests.support.hang import HANG
 from tests.support.migrated import copy_postgres, copy_sqlite
 
 PASSWORD = "a-long-enough-password"
@@ -93,7 +94,7 @@ class Site:
             )
         # The socket listens already, so that this waits for the answer and not for the port.
         try:
-            urlopen(f"{self.url}/login/", timeout=60).close()
+            urlopen(f"{self.url}/login/", timeout=HANG).close()
         except HTTPError as error:
             error.close()
 
@@ -114,7 +115,7 @@ class Site:
             assert self._writer.stdin is not None
             assert self._writer.stdout is not None
             self._writer.stdin.close()
-            self._writer.wait(timeout=30)
+            self._writer.wait(timeout=HANG)
             self._writer.stdout.close()
         if self._server is not None:
             self._server.send_signal(signal.SIGKILL)

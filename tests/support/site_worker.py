@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agents.engine import host, sweeper
+from tests.support.hang import HANG
 from tests.support.site import ROOT, Site
 
 _WORKER = "import django; django.setup(); from tests.support.site_worker import main; main()"
@@ -42,5 +43,5 @@ def working(site: Site) -> Iterator[None]:
         yield
     finally:
         process.stdin.close()
-        process.wait(timeout=30)
+        process.wait(timeout=HANG)
         process.stdout.close()

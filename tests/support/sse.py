@@ -8,9 +8,8 @@ from http.client import HTTPConnection, HTTPResponse
 from types import TracebackType
 from typing import Any
 
+from tests.support.hang import HANG
 from tests.support.site import Site
-
-PATIENCE = 30.0
 
 Frame = dict[str, str]
 """The fields of a frame; a comment is the field of the empty name."""
@@ -37,7 +36,7 @@ class Stream:
         text = None if body is None else json.dumps(body)
         if body is not None:
             given["Content-Type"] = "application/json"
-        self._connection = HTTPConnection("localhost", site.port, timeout=PATIENCE)
+        self._connection = HTTPConnection("localhost", site.port, timeout=HANG)
         method = "GET" if body is None else "POST"
         self._connection.request(method, f"/api/v1/{path}", body=text, headers=given)
         self.response: HTTPResponse = self._connection.getresponse()

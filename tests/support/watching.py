@@ -12,9 +12,9 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
+from tests.support.hang import HANG
 from tests.support.site import Site
 
-PATIENCE = 120.0
 PER_PERSON = 25
 
 
@@ -56,7 +56,7 @@ async def _watch(
 ) -> list[Watched]:
     watchers = []
     ready = asyncio.Semaphore(0)
-    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(HANG), asyncio.TaskGroup() as group:
         for number in range(count):
             watch = _over_socket if number % 2 else _over_http
             watching = watch(site, run, tokens[number // PER_PERSON], ready)
@@ -72,7 +72,7 @@ async def _over_socket(site: Site, run: str, token: str, ready: asyncio.Semaphor
     watched = Watched("socket")
     headers = {"Authorization": f"Token {token}"}
     address = f"ws://localhost:{site.port}/ws/runs/{run}/?after=0"
-    async with connect(address, additional_headers=headers, open_timeout=PATIENCE) as client:
+    async with connect(address, additional_headers=headers, open_timeout=HANG) as client:
         async for text in client:
             more = watched.note(json.loads(text))
             if len(watched.seqs) == 1:

@@ -16,6 +16,7 @@ from agents.databases.postgresql_session import pool_of
 from agents.databases.target import DatabaseTarget
 from sandbox.cancellation import Cancellation
 from tests.agents.databases.shop import PASSWORD, PASSWORD_IN_URL, admin_of, ask
+from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
@@ -78,7 +79,7 @@ def test_a_cancelled_call_ends_its_statement(target: DatabaseTarget) -> None:
         running = threads.submit(ask, target, ENDLESS + "SELECT count(*) FROM n", cancel=cancel)
         cancel.cancel()
         with pytest.raises(QueryFailed):
-            running.result(timeout=10)
+            running.result(timeout=HANG)
 
 
 @BOTH
@@ -135,7 +136,7 @@ class TestPostgresql:
             if how == "cancel":
                 cancel.cancel()
             with pytest.raises(QueryFailed):
-                running.result(timeout=10)
+                running.result(timeout=HANG)
         wait_until(lambda: active() == 0)
         # The connection is not used again: a late cancellation would hit somebody else's.
         assert self.sessions(postgres_shop, postgres_url, "%")() == 0
@@ -184,11 +185,11 @@ class TestPostgresql:
             late = threads.submit(ask, postgres_shop, "SELECT 1", cancel=waiting)
             waiting.cancel()
             with pytest.raises(QueryFailed, match="cancelled"):
-                late.result(timeout=10)
+                late.result(timeout=HANG)
             cancel.cancel()
             for running in busy:
                 with pytest.raises(QueryFailed):
-                    running.result(timeout=10)
+                    running.result(timeout=HANG)
 
     def test_a_lost_connection_is_replaced(
         self, postgres_shop: DatabaseTarget, postgres_url: str

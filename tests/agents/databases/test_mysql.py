@@ -26,6 +26,7 @@ from agents.services.errors import Conflict
 from sandbox.cancellation import Cancellation
 from tests.agents.databases.mariadb_shop import root_of, target_of
 from tests.agents.databases.shop import NOBODYS, PASSWORD, PASSWORD_IN_URL, ask
+from tests.support.hang import HANG
 from tests.support.mariadb import MariaDB
 from tests.support.runs import wait_until
 
@@ -167,7 +168,7 @@ def test_a_cancelled_call_ends_its_statement(shop: DatabaseTarget, mariadb: Mari
         wait_until(lambda: running_now() == 1)
         cancel.cancel()
         with pytest.raises(QueryFailed):
-            running.result(timeout=10)
+            running.result(timeout=HANG)
     wait_until(lambda: running_now() == 0)
     assert ask(shop, "SELECT 1").row_count == 1
 

@@ -22,6 +22,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.toolbox import Toolbox
 from tests.agents.demo.played import play_demo
 from tests.agents.demo.test_report import Reader, compare_every_number
+from tests.support.hang import HANG
 from tests.support.runs import make_user
 from velproject.cli.actions.demo import demo
 from velproject.cli.errors import OK
@@ -29,7 +30,7 @@ from velproject.cli.errors import OK
 pytestmark = [
     pytest.mark.bubblewrap,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),  # by the first of them, with packages from an index
+    pytest.mark.timeout(6 * HANG),  # the first one installs packages
 ]
 
 

@@ -25,6 +25,7 @@ from agents.selectors.transcript import search_thread
 from agents.services.run_control import resume_run
 from tests.agents.engine.test_recovery import crash_once
 from tests.support import runs
+from tests.support.hang import HANG
 from tests.support.long_results import long_results
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_prefix import assert_prefix_stable
@@ -101,7 +102,7 @@ def main_requests(server: MessagesServer) -> list[Request]:
 def test_a_conversation_of_long_results_in_a_small_window_never_fails(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "FOREVER", 60 + count)
+    monkeypatch.setattr(runs, "HANG", HANG + count)
     turns = [fetching(1_000_000, f"m{number}") for number in range(count)]
     with served(conversation([*turns, Turn(text="Done.")]), RESULT_BYTES=1_000_000) as server:
         run = drive_to_end(a_run(max_turns=count + 1))

@@ -8,22 +8,20 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from agents.events.tail import Tail
+from tests.support.hang import HANG
 from tests.support.site import Site
-
-PATIENCE = 30.0
-"""Seconds after which something that should happen is held not to."""
 
 Event = dict[str, Any]
 
 
 async def take(events: AsyncIterator[Event], count: int) -> list[Event]:
     """The next `count` events."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(HANG):
         return [await anext(events) for _ in range(count)]
 
 
 async def take_all(events: AsyncIterator[Event]) -> list[Event]:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(HANG):
         return [event async for event in events]
 
 
@@ -39,5 +37,5 @@ def deltas(first: int, last: int) -> list[tuple[str, Event]]:
 def wait_until_stopped(tail: Tail) -> None:
     for thread in threading.enumerate():
         if thread.name == "vel-tail":
-            thread.join(PATIENCE)
+            thread.join(HANG)
     assert not tail.is_running

@@ -18,13 +18,13 @@ from agents.events.source import PAGE_EVENTS
 from agents.events.tail import Tail
 from tests.agents.events.conftest import Followed
 from tests.agents.events.following import (
-    PATIENCE,
     deltas,
     do,
     take,
     take_all,
     wait_until_stopped,
 )
+from tests.support.hang import HANG
 
 # On both databases by themselves.
 pytestmark = pytest.mark.any_database
@@ -166,7 +166,7 @@ def test_news_that_comes_together_with_a_page_is_not_lost(followed: Followed) ->
             first = asyncio.create_task(anext(events))
             await asyncio.sleep(0)  # it has asked for a page now
             # This loop stands still until both the page and the news are on their way to it.
-            assert woken.wait(PATIENCE)
+            assert woken.wait(HANG)
             assert (await first)["seq"] == 1
             assert [event["seq"] for event in await take(events, 1)] == [2]
 
@@ -230,7 +230,7 @@ def test_two_event_loops_share_one_thread(followed: Followed) -> None:
     tail = Tail(followed.make_source)
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=deltas(1, 1))
-    both_watch = threading.Barrier(3, timeout=PATIENCE)
+    both_watch = threading.Barrier(3, timeout=HANG)
     seen: list[list[int]] = []
 
     async def watch() -> None:
@@ -246,7 +246,7 @@ def test_two_event_loops_share_one_thread(followed: Followed) -> None:
     assert [thread.name for thread in threading.enumerate()].count("vel-tail") == 1
     site.do("append", run=run, events=[("run.completed", {})], status="completed")
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(HANG)
 
     assert seen == [[2], [2]]
 
@@ -267,7 +267,7 @@ def test_a_slow_watcher_holds_no_more_than_a_page(followed: Followed) -> None:
             held = sum(type(event) is type(second) for event in gc.get_objects())
             assert held <= PAGE_EVENTS
             last = 1 + 5 * PAGE_EVENTS
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(HANG):
                 rest = [(await anext(events)).seq for _ in range(last - 2)]
             assert rest == list(range(3, last + 1))
 

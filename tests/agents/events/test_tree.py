@@ -12,7 +12,8 @@ from agents.events import tree
 from agents.events.read import RunNotFound
 from agents.events.tree import follow_tree
 from tests.agents.events.conftest import Followed
-from tests.agents.events.following import PATIENCE, deltas, do, wait_until_stopped
+from tests.agents.events.following import deltas, do, wait_until_stopped
+from tests.support.hang import HANG
 
 # On both databases by themselves.
 pytestmark = pytest.mark.any_database
@@ -21,7 +22,7 @@ Seen = list[tuple[str, int, str]]
 
 
 async def collect(followed: Followed, run: str, **options: Any) -> Seen:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(HANG):
         events = follow_tree(run, source=followed.tail, **options)
         return [(event.run_id, event.seq, event.type) async for event in events]
 
@@ -83,7 +84,7 @@ def test_subagents_that_begin_later_are_followed_live(followed: Followed) -> Non
 
     async def watch() -> None:
         events = follow_tree(run, source=followed.tail)
-        async with aclosing(events), asyncio.timeout(PATIENCE):
+        async with aclosing(events), asyncio.timeout(HANG):
             child = await do(site, "make_child", parent=run)
             started = await anext(events)
             assert (started.run_id, started.type) == (run, "subagent.started")
@@ -140,7 +141,7 @@ def test_leaving_early_leaves_no_watcher_behind(followed: Followed) -> None:
 
     async def leave() -> None:
         events = follow_tree(run, source=followed.tail)
-        async with aclosing(events), asyncio.timeout(PATIENCE):
+        async with aclosing(events), asyncio.timeout(HANG):
             await anext(events)
             await anext(events)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hang import HANG
+
 ROOT = Path(__file__).parents[3]
 VARIABLES = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "VEL_SECRET_KEY", "ANTHROPIC_API_KEY")
 
@@ -44,7 +46,7 @@ def start(
 
 def run(program: str | Path, directory: Path, cache: Path, **variables: str) -> str:
     """What it prints. It must end well, say nothing else, and leave no temporary file."""
-    out, err = start(program, directory, cache, **variables).communicate(timeout=100)
+    out, err = start(program, directory, cache, **variables).communicate(timeout=HANG)
     if err:
         pytest.fail(f"{out}\n{err}")
     assert not [*(directory / "tmp").iterdir()]

@@ -57,6 +57,7 @@ from agents import (
     scripted_model,
 )
 from tests.agents.harness.scripts import place
+from tests.support.hang import HANG
 
 __all__ = ["place"]
 
@@ -268,7 +269,7 @@ def test_subagents_from_a_program() -> None:
         assert [message["role"] for message in done.messages] == ["user", "assistant"]
         first, second = spawner.start("Look"), spawner.start("Look again", "plan")
         assert spawner.cancel(second)
-        assert (await spawner.wait(first, timeout=60)).status == SubagentStatus.COMPLETED
+        assert (await spawner.wait(first, timeout=HANG)).status == SubagentStatus.COMPLETED
         assert (await spawner.wait(second)).status == SubagentStatus.CANCELLED
         assert not spawner.cancel(first)
         with pytest.raises(ValueError, match="Unknown agent type: x"):

@@ -7,8 +7,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
 from tests.agents.harness.scripts import ROOT, cache, place, run, start
 from tests.support.migrated import copy_sqlite
 
@@ -105,7 +103,6 @@ asyncio.run(main())
 )
 
 
-@pytest.mark.timeout(180)
 def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache: Path) -> None:
     process = start(DRIVEN, place, cache, HANG="1")
     assert process.stdout is not None

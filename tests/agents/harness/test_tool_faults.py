@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from agents import StreamEvent, ToolContext, tool
 from agents.models import Run
 from tests.agents.harness.conftest import MakeAgent
+from tests.support.hang import HANG
 from tests.support.runs import make_user
 
 
@@ -112,7 +113,7 @@ def test_a_function_that_hangs_is_given_up(make_agent: MakeAgent) -> None:
     @tool(timeout=0.2)
     def hangs() -> None:
         """Hang."""
-        over.wait(60)
+        over.wait(HANG)
 
     @tool(timeout=0.2)
     async def sleeps() -> None:

@@ -20,18 +20,17 @@ from agents.mcp.connection import Connection
 from agents.mcp.definitions import Listing
 from agents.mcp.errors import McpError
 from sandbox.reaper import kill_marked
+from tests.support.hang import HANG
 from tests.support.mcp_servers import plain_connection, sandboxed
 
 pytestmark = pytest.mark.bubblewrap
-
-SECONDS = 30.0
 
 
 @contextmanager
 def opened(mode: str = "") -> Iterator[Connection]:
     connection = plain_connection(mode, marker=f"hostile-{mode}")
     try:
-        connection.open().result(SECONDS)
+        connection.open().result(HANG)
         yield connection
     finally:
         connection.close()
@@ -41,19 +40,19 @@ def opened(mode: str = "") -> Iterator[Connection]:
 
 def listing_of(mode: str) -> Listing:
     with opened(mode) as connection:
-        return connection.listing().result(SECONDS)
+        return connection.listing().result(HANG)
 
 
 def failure(mode: str, seconds: float = 20.0) -> McpError:
     with opened(mode) as connection:
         with pytest.raises(McpError) as caught:
-            connection.call("say", {"text": "x"}, seconds).result(SECONDS)
+            connection.call("say", {"text": "x"}, seconds).result(HANG)
         return caught.value
 
 
 def answer(mode: str) -> str:
     with opened(mode) as connection:
-        result = connection.call("say", {"text": "hello"}, 20).result(SECONDS)
+        result = connection.call("say", {"text": "hello"}, 20).result(HANG)
         return str(result["content"][0]["text"])
 
 
@@ -138,7 +137,7 @@ def test_a_program_that_speaks_no_mcp_is_given_up_in_time(monkeypatch: pytest.Mo
     monkeypatch.setattr("agents.mcp.connection.OPEN_SECONDS", 0.5)
     connection = Connection("deaf", sandboxed("/usr/bin/sleep", "60", marker="hostile-deaf"))
     with pytest.raises(McpError, match="did not answer"):
-        connection.open().result(SECONDS)
+        connection.open().result(HANG)
     connection.join()
     assert kill_marked(["hostile-deaf"]) == 0
 
@@ -146,7 +145,7 @@ def test_a_program_that_speaks_no_mcp_is_given_up_in_time(monkeypatch: pytest.Mo
 def test_a_program_that_is_missing_is_told() -> None:
     connection = Connection("gone", sandboxed("/usr/bin/no-such-program"))
     with pytest.raises(McpError, match="no-such-program"):
-        connection.open().result(SECONDS)
+        connection.open().result(HANG)
     connection.join()
 
 
@@ -154,7 +153,7 @@ def test_it_reaches_no_port_of_the_host() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listening, opened("net") as connection:
         port = str(listening.getsockname()[1])
-        said = connection.call("say", {"text": port}, 20).result(SECONDS)
+        said = connection.call("say", {"text": port}, 20).result(HANG)
     assert "refused" in said["content"][0]["text"]
 
 

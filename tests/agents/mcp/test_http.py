@@ -18,9 +18,8 @@ from agents.mcp.http_wire import CheckedTransport
 from agents.services.private_hosts import PrivateHosts
 from sandbox.egress.destinations import Destinations, PublicInternet
 from sandbox.egress.hosts import Address, Endpoint
+from tests.support.hang import HANG
 from tests.support.mcp_http import plain_http_server, real_server
-
-SECONDS = 30.0
 
 
 def connection_to(
@@ -45,7 +44,7 @@ def connection_to(
 def opened(url: str, **more: object) -> Iterator[Connection]:
     connection = connection_to(url, **more)  # type: ignore[arg-type]
     try:
-        connection.open().result(SECONDS)
+        connection.open().result(HANG)
         yield connection
     finally:
         connection.close()
@@ -55,16 +54,16 @@ def opened(url: str, **more: object) -> Iterator[Connection]:
 
 def test_a_real_server_lists_and_answers() -> None:
     with real_server() as url, opened(url) as connection:
-        (tool,) = connection.listing().result(SECONDS).tools
+        (tool,) = connection.listing().result(HANG).tools
         assert (tool.name, tool.description) == ("add", "Add two numbers.")
-        result = connection.call("add", {"a": 20, "b": 22}, 20).result(SECONDS)
+        result = connection.call("add", {"a": 20, "b": 22}, 20).result(HANG)
         assert result["structuredContent"] == {"result": 42}
 
 
 def test_headers_go_along_and_nothing_is_asked_for_beside_requests() -> None:
     with plain_http_server() as asked:
         with opened(asked.url, headers={"Authorization": "Bearer abc"}) as connection:
-            connection.listing().result(SECONDS)
+            connection.listing().result(HANG)
         assert {each["authorization"] for each in asked.headers} == {"Bearer abc"}
         assert {each["accept-encoding"] for each in asked.headers} == {"identity"}
         assert asked.methods[-1] == "tools/list"
@@ -73,7 +72,7 @@ def test_headers_go_along_and_nothing_is_asked_for_beside_requests() -> None:
 def problem_with(mode: str, seconds: float = 20.0) -> McpError:
     with plain_http_server(mode) as asked, opened(asked.url) as connection:
         with pytest.raises(McpError) as caught:
-            connection.call("say", {}, seconds).result(SECONDS)
+            connection.call("say", {}, seconds).result(HANG)
         return caught.value
 
 
@@ -97,7 +96,7 @@ def test_a_redirect_to_another_place_is_not_followed() -> None:
     with plain_http_server() as other, plain_http_server("redirect", other.url) as asked:
         connection = connection_to(asked.url)
         with pytest.raises(McpError, match="leads to another place"):
-            connection.open().result(SECONDS)
+            connection.open().result(HANG)
         connection.join()
         assert other.methods == []
 
@@ -106,7 +105,7 @@ def test_loopback_is_refused_where_it_is_not_listed() -> None:
     with plain_http_server() as asked:
         connection = connection_to(asked.url, PublicInternet())
         with pytest.raises(McpError, match=r"not public .loopback"):
-            connection.open().result(SECONDS)
+            connection.open().result(HANG)
         connection.join()
         assert asked.methods == []
 
@@ -137,7 +136,7 @@ def test_a_name_that_changes_its_mind_gains_nothing(monkeypatch: pytest.MonkeyPa
         world = Rebinding()
         connection = connection_to(asked.url, world, "rebind.example.org")
         with pytest.raises(McpError, match=r"no connection|not public"):
-            connection.open().result(SECONDS)
+            connection.open().result(HANG)
         connection.join()
         assert world.looked >= 1
         assert set(connected) == {"192.0.2.1"}
@@ -152,7 +151,7 @@ def test_one_bad_address_among_good_ones_is_enough() -> None:
     with plain_http_server() as asked:
         connection = connection_to(asked.url, Mixed(), "mixed.example.org")
         with pytest.raises(McpError, match="loopback"):
-            connection.open().result(SECONDS)
+            connection.open().result(HANG)
         connection.join()
 
 

@@ -12,6 +12,7 @@ import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.hang import HANG
 from tests.support.site import Site
 
 LONG = "a-" * 40 + "long"
@@ -43,7 +44,7 @@ class Served:
     async def client(self, token: str, mode: str = "auto") -> AsyncIterator[Client]:
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            httpx2.AsyncClient(headers=headers, timeout=HANG) as http,
             Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
         ):
             yield client
@@ -55,7 +56,7 @@ class Served:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         sign = {"Authorization": f"Bearer {token}"} if token else {}
         return httpx2.post(
-            self.url + path, content=body, headers={**JSON, **sign, **headers}, timeout=60
+            self.url + path, content=body, headers={**JSON, **sign, **headers}, timeout=HANG
         )
 
     def call(self, token: str, name: str, *, id: Any = 1, **arguments: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.agents.mcp_server.serving import ERAS, FORM, JSON, LONG, Served, call
+from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
 eras = pytest.mark.parametrize("era", ERAS)
@@ -157,7 +158,7 @@ def test_a_connection_that_is_lost_leaves_the_run(served: Served, era: str) -> N
     asked = call("slow", message="Wait")
     asked["params"]["_meta"] = {"progressToken": 1, **(ENVELOPE if era == "auto" else {})}
     headers = {**JSON, "Authorization": f"Bearer {token}", **(MODERN if era == "auto" else {})}
-    with httpx2.stream("POST", served.url, json=asked, headers=headers, timeout=60) as answer:
+    with httpx2.stream("POST", served.url, json=asked, headers=headers, timeout=HANG) as answer:
         lines = answer.iter_lines()
         assert any("notifications/progress" in line for line in lines)
     run = str(served.site.do("newest_run"))

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from tests.agents.mcp_server.serving import Served, call, message, messages_in
+from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
 INTERNALS = ("Traceback", "pydantic", "django", "site-packages", "SELECT")
@@ -162,7 +163,7 @@ def test_bodies_have_a_limit_however_they_come(served: Served) -> None:
     assert answer.status_code == 413
     # In chunks, so that no length is known.
     host, port = "127.0.0.1", served.site.port
-    with socket.create_connection((host, port), timeout=30) as connection:
+    with socket.create_connection((host, port), timeout=HANG) as connection:
         head = (
             f"POST /mcp HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer {token}\r\n"
             "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -11,8 +11,7 @@ from django.contrib.auth.models import Group
 
 from agents.guards.runner import Beside
 from agents.middleware.custom.connections import all_or_nothing
-
-PATIENCE = 30.0
+from tests.support.hang import HANG
 
 
 @pytest.mark.django_db(transaction=True)
@@ -24,11 +23,11 @@ def test_what_took_too_long_is_undone() -> None:
         threads.append(threading.current_thread())
         Group.objects.create(name="late")
         written.set()
-        go_on.wait(PATIENCE)
+        go_on.wait(HANG)
 
     async def on_thread(call: Any) -> None:
-        running = asyncio.ensure_future(beside.call(call, seconds=PATIENCE))
-        await asyncio.to_thread(written.wait, PATIENCE)
+        running = asyncio.ensure_future(beside.call(call, seconds=HANG))
+        await asyncio.to_thread(written.wait, HANG)
         running.cancel()  # nobody waits any more
         await running
 
@@ -38,7 +37,7 @@ def test_what_took_too_long_is_undone() -> None:
 
     asyncio.run(main())
     go_on.set()
-    threads[0].join(PATIENCE)
+    threads[0].join(HANG)
     assert not Group.objects.exists()
 
 
@@ -53,7 +52,7 @@ def test_what_raised_is_undone_and_what_returned_stays() -> None:
         return name
 
     async def call(name: str) -> Any:
-        return await all_or_nothing(lambda: make(name), lambda f: beside.call(f, seconds=PATIENCE))
+        return await all_or_nothing(lambda: make(name), lambda f: beside.call(f, seconds=HANG))
 
     assert asyncio.run(call("good")) == "good"
     with pytest.raises(ValueError, match="bad"):

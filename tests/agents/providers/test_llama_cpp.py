@@ -31,15 +31,14 @@ from agents.providers.base import (
 )
 from agents.providers.openai import OpenAIProvider
 from tests.agents.providers.contract.asking import LS, NOW, dump, result, text
+from tests.support.hang import HANG
 
 PROGRAM = os.environ.get("VEL_TEST_LLAMA_SERVER", "")
 MODEL = os.environ.get("VEL_TEST_LLAMA_MODEL", "")
 WINDOW = 2048
-START_SECONDS = 100
 
 pytestmark = [
     pytest.mark.storm,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(
         not (Path(PROGRAM).is_file() and Path(MODEL).is_file()),
         reason="VEL_TEST_LLAMA_SERVER and VEL_TEST_LLAMA_MODEL name no llama.cpp server and model",
@@ -70,7 +69,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait(address: str, server: subprocess.Popen[bytes]) -> None:
-    last = time.monotonic() + START_SECONDS
+    last = time.monotonic() + HANG
     while time.monotonic() < last and server.poll() is None:
         try:
             with urlopen(address, timeout=5):

@@ -25,6 +25,7 @@ from agents.services.approvals import DecisionRequest
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.grants import GrantTerms, revoke_grant, use_grant
 from tests.agents.engine.by_hand import a_call, at_once, committed, new_run, with_calls
+from tests.support.hang import HANG
 from tests.support.runs import (
     drive_to_end,
     events,
@@ -198,7 +199,7 @@ def test_processes_at_once_never_use_more_than_there_is() -> None:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    counts = [int(process.communicate(timeout=60)[0]) for process in started]
+    counts = [int(process.communicate(timeout=HANG)[0]) for process in started]
     assert sum(counts) == 30
     grant.refresh_from_db()
     assert grant.uses == 30

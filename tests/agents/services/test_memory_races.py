@@ -29,6 +29,7 @@ from tests.agents.api.rows import HttpResponse, client_with, make_agent, make_ru
 from tests.agents.engine.by_hand import at_once
 from tests.support import site_writer
 from tests.support.cluster import ROOT, database_url
+from tests.support.hang import HANG
 from tests.support.runs import drive_to_end, script_file, wait_for_status, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -274,7 +275,7 @@ def test_a_worker_that_is_killed_between_decision_and_resume_changes_nothing_twi
         assert by(ann)(request, "approve").status_code == 200
         # It takes the run up again, and dies as it does so.
         tell(worker, "go on")
-        assert worker.wait(timeout=60) == -signal.SIGKILL
+        assert worker.wait(timeout=HANG) == -signal.SIGKILL
     run.refresh_from_db()
     assert (run.status, stored()) == ("running", "kept")
     RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 3600)
@@ -291,7 +292,7 @@ def test_a_server_that_is_killed_within_a_decision_has_decided_nothing(
 ) -> None:
     request = asked(ann)
     with process(DOOMED_SERVER, request.pk, ann.username) as server:
-        assert server.wait(timeout=60) == -signal.SIGKILL
+        assert server.wait(timeout=HANG) == -signal.SIGKILL
     wait_until(lambda: by(ann)(request, "approve").status_code == 200, "the lock's end")
     assert_one_effect(request)
 

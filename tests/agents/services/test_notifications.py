@@ -33,6 +33,7 @@ from agents.services.notification_targets import remove_target, save_target
 from agents.services.notifications import DELIVER_TASK, due_targets, notify_of
 from tests.agents.engine import by_hand
 from tests.agents.services.waiting import asked, hooked, make_due, webhook
+from tests.support import hang
 from tests.support.cluster import ROOT, database_url
 from tests.support.receivers import HANG, receiver
 from tests.support.runs import make_agent, wait_until
@@ -274,7 +275,7 @@ def test_a_message_whose_sender_is_killed_after_sending_is_sent_again_with_the_s
         }
         sender = subprocess.Popen([sys.executable, "-c", SENDER, target.id], env=environment)
         hook.before_answer = sender.kill
-        assert sender.wait(60) == -signal.SIGKILL
+        assert sender.wait(hang.HANG) == -signal.SIGKILL
         hook.before_answer = lambda: None
         row = Notification.objects.get()
         assert (row.status, row.attempts) == ("pending", 1)
@@ -321,7 +322,7 @@ def test_a_target_that_is_removed_at_the_moment_of_parking_fails_no_run() -> Non
             removal = threads.submit(_remove, target.id)
             if connection.vendor == "postgresql":
                 wait_until(lambda: removal.done() or _somebody_waits_for_a_lock())
-        removal.result(timeout=30)
+        removal.result(timeout=hang.HANG)
     assert ApprovalRequest.objects.filter(run=run, status="pending").count() == 1
     assert not NotificationTarget.objects.exists()
     assert not Notification.objects.exists()

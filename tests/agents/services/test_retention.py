@@ -41,6 +41,7 @@ from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.engine.by_hand import at_once
 from tests.agents.services.test_erasure import delegated, talked
+from tests.support.hang import HANG
 from tests.support.planting import make_row
 
 NOTHING = Keep(threads=0, notifications=0, tokens=0, failed_tasks=0, audit=0)
@@ -254,16 +255,16 @@ def test_one_thread_works_at_a_time_and_goes_on_if_somebody_asks_meanwhile(
         at_work.append(stop)
         most.append(len(at_work))
         begun.release()
-        go_on.acquire(timeout=20)
+        go_on.acquire(timeout=HANG)
         at_work.pop()
 
     monkeypatch.setattr(pruner_module, "_do_what_is_due", work)
     pruner.hurry()
-    assert begun.acquire(timeout=20)
+    assert begun.acquire(timeout=HANG)
     pruner.hurry()
     pruner.hurry()
     go_on.release()
-    assert begun.acquire(timeout=5)
+    assert begun.acquire(timeout=HANG)
     assert not at_work[0]()
     pruner.hurry()
     pruner.close()

@@ -14,8 +14,6 @@ import pytest
 
 from tests.sandbox.backends.subjects import Subject
 
-pytestmark = pytest.mark.timeout(60)
-
 SECRET = "the host's secret"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
 

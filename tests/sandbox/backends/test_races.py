@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from sandbox.backends import TreeBackend
 from sandbox.backends.beneath import WalkResolver
 from tests.sandbox.backends.subjects import Subject
@@ -22,7 +20,6 @@ __all__ = ["outside"]
 READS = 3000
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
-pytestmark = pytest.mark.timeout(120)
 
 
 @contextmanager

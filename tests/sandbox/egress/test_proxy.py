@@ -21,6 +21,7 @@ from tests.sandbox.egress.world import (
     web_server,
 )
 from tests.sandbox.places import until
+from tests.support.hang import HANG
 
 
 def client_hello(name: str | None) -> bytes:
@@ -237,7 +238,7 @@ def test_the_end_of_the_proxy_waits_for_nothing() -> None:
     class Hanging(Loopback):
         def resolve(self, name: str) -> list[Address]:
             if name == "slow.test":
-                hanging.wait(60)
+                hanging.wait(HANG)
             return super().resolve(name)
 
     before = len(os.listdir("/proc/self/fd"))

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.sandbox.interop.environment import PackagesMissing, interop_python
+from tests.support.hang import HANG
 
-pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(6 * HANG)]
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
@@ -84,7 +85,7 @@ def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(Path.home())},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=HANG,
     )
     assert report.exists(), done.stdout + done.stderr
     outcome = Outcome(set(), set(), done.stdout + done.stderr)
