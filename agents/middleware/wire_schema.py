@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
 from agents.providers.base import Block
 
+_computed: WeakKeyDictionary[type[BaseModel], Block] = WeakKeyDictionary()
+"""Schemas by model. Pydantic needs about a millisecond for each one."""
+
 
 def wire_schema(model: type[BaseModel]) -> Block:
-    """A tool's input schema without what only costs tokens: titles, nulls, indirections.
+    """Return a tool's input schema without titles, nulls and references, which only cost tokens.
 
-    Raw pydantic schemas are about twice the size.
+    Raw pydantic schemas are about twice the size. All callers share the result; do not change it.
     """
+    schema = _computed.get(model)
+    if schema is None:
+        schema = _computed[model] = _schema_of(model)
+    return schema
+
+
+def _schema_of(model: type[BaseModel]) -> Block:
     raw = model.model_json_schema(by_alias=False)
     schema: Block = _compact(raw, raw.get("$defs", {}))
     schema.setdefault("properties", {})
