@@ -18,12 +18,12 @@ from typing import TypeVar
 
 import pytest
 
-from tests.velproject.command import DEADLINE, Vel
+from tests.velproject.command import DEADLINE, Vel, new_vel
 
 T = TypeVar("T")
 
 
-START_RUN = """
+START_RUNS = """
 import django, sys
 django.setup()
 from agents.ids import new_id
@@ -32,10 +32,13 @@ from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
 from velproject.cli.actions.local_user import local_user
 owner = local_user()
-slug = new_id()
-save_agent(Agent(name="Test", slug=slug, owner=owner, provider="scripted", model=sys.argv[1]))
-print(create_run(RunRequest(agent=slug, message="go"), owner=owner).run.id)
+for line in sys.stdin:
+    slug, model = new_id(), line.strip()
+    save_agent(Agent(name="Test", slug=slug, owner=owner, provider="scripted", model=model))
+    print(create_run(RunRequest(agent=slug, message="go"), owner=owner).run.id, flush=True)
 """
+WORKERS_AND_THEIR_HELPERS = 3
+"""What the guard of a cluster of one worker starts: the worker, the pusher and the monitor."""
 
 
 class Up:
@@ -79,17 +82,28 @@ class Up:
             return error.code
 
     def main_of(self, role: str) -> int:
-        """The pid of the child's main process: the leader of its session."""
-        return until(
-            lambda: next(
-                (
-                    pid
-                    for pid, command in processes_of(self.vel).items()
-                    if f"velproject.child {role}" in command and os.getsid(pid) == pid
-                ),
-                0,
-            )
-        )
+        """Wait for the child of this role; its pid."""
+
+        def find() -> int:
+            for pid in children_of(self.process.pid):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+                    if role in command and "velproject.child" in command:
+                        return pid
+            return 0
+
+        return until(find)
+
+    def cluster(self) -> list[int]:
+        """Wait until the cluster is complete; its guard, and then the processes of the guard."""
+
+        def find() -> list[int]:
+            for guard in children_of(self.main_of("workers")):
+                if len(found := children_of(guard)) >= WORKERS_AND_THEIR_HELPERS:
+                    return [guard, *found]
+            return []
+
+        return until(find)
 
     def end(self) -> None:
         """Whatever the test did, nothing stays."""
@@ -134,83 +148,89 @@ def until(look: Callable[[], T]) -> T:
     return seen
 
 
-def wait_for_workers(vel: Vel) -> None:
-    # Without workers it says "none took a test task within 3 s".
-    until(lambda: "took a test task in " in vel("doctor").stdout)
+@pytest.fixture(scope="module")
+def up() -> Iterator[Up]:
+    """A `vel up` for the tests that do not end it."""
+    with new_vel() as vel, running(vel) as up:
+        yield up
 
 
-def test_it_serves_pages_and_drives_runs_and_ends_cleanly(vel: Vel) -> None:
-    with running(vel) as up:
-        assert up.page("/login/") == 200
-        assert "no administrator yet" in up.said
-        run_id = start_run(vel, "echo")
-        until(lambda: status_of(vel, run_id) == "completed")
-        up.process.send_signal(signal.SIGTERM)
-        assert up.process.wait(DEADLINE) == 0
-        assert processes_of(vel) == {}
-        assert "vel     | stopped" in up.said
+@pytest.fixture(scope="module")
+def drive_a_run(up: Up) -> Iterator[Callable[[], None]]:
+    """Start a run and wait until the workers have completed it."""
+    with starting_runs(up.vel) as start:
+
+        def drive() -> None:
+            run_id = start("echo")
+            until(lambda: status_of(up.vel, run_id) == "completed")
+
+        yield drive
 
 
-def test_the_demo_agent_is_there_for_everybody(vel: Vel) -> None:
-    with running(vel) as up:
-        up.page("/login/")
-    assert vel.count("agents_agent WHERE slug = 'demo' AND everyone") == 1
+def test_it_serves_pages_and_drives_runs(up: Up, drive_a_run: Callable[[], None]) -> None:
+    assert up.page("/login/") == 200
+    assert "no administrator yet" in up.said
+    drive_a_run()
 
 
-def test_a_second_one_on_the_same_port_is_told_so(vel: Vel) -> None:
-    with running(vel) as up:
-        second = vel("up", "--port", str(up.port))
-        assert second.returncode == 1
-        (line,) = second.stderr.splitlines()
-        assert f"port {up.port} of 127.0.0.1 is in use" in line
+def test_the_demo_agent_is_there_for_everybody(up: Up) -> None:
+    assert up.vel.count("agents_agent WHERE slug = 'demo' AND everyone") == 1
+
+
+def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
+    second = up.vel("up", "--port", str(up.port))
+    assert second.returncode == 1
+    (line,) = second.stderr.splitlines()
+    assert f"port {up.port} of 127.0.0.1 is in use" in line
 
 
 @pytest.mark.parametrize("role", ["web", "workers"])
-def test_a_child_that_is_killed_is_started_again(vel: Vel, role: str) -> None:
-    with running(vel) as up:
-        first = up.main_of(role)
-        os.kill(first, signal.SIGKILL)
-        up.expect(rf"{role} ended \(killed by SIGKILL\); starting it again")
-        assert until(lambda: (pid := up.main_of(role)) != first and pid)
-        if role == "web":
-            assert up.page("/login/") == 200
-        else:
-            wait_for_workers(vel)
-            assert not [pid for pid in processes_of(vel) if os.getsid(pid) == first]
+def test_a_child_that_is_killed_is_started_again(
+    up: Up, drive_a_run: Callable[[], None], role: str
+) -> None:
+    up.cluster()
+    first, said = up.main_of(role), len(up.said)
+    os.kill(first, signal.SIGKILL)
+    up.expect(rf"{role} ended \(killed by SIGKILL\); starting it again", said)
+    assert until(lambda: (pid := up.main_of(role)) != first and pid)
+    if role == "web":
+        assert up.page("/login/") == 200
+    else:
+        drive_a_run()
+        assert not [pid for pid in processes_of(up.vel) if os.getsid(pid) == first]
 
 
-def test_a_cluster_whose_guard_is_killed_is_started_again(vel: Vel) -> None:
-    with running(vel) as up:
-        main = up.main_of("workers")
-        guard = until(lambda: children_of(main))[0]
-        until(lambda: children_of(guard))
-        os.kill(guard, signal.SIGKILL)
-        up.expect(r"workers ended .* starting it again")
-        wait_for_workers(vel)
+def test_a_cluster_whose_guard_is_killed_is_started_again(
+    up: Up, drive_a_run: Callable[[], None]
+) -> None:
+    guard, *_ = up.cluster()
+    said = len(up.said)
+    os.kill(guard, signal.SIGKILL)
+    up.expect(r"workers ended .* starting it again", said)
+    drive_a_run()
 
 
-def test_runs_are_driven_after_every_worker_was_killed_while_it_waited(vel: Vel) -> None:
-    with running(vel) as up:
-        wait_for_workers(vel)
-        main = up.main_of("workers")
-        guard = until(lambda: children_of(main))[0]
-        for pid in children_of(guard):
-            os.kill(pid, signal.SIGKILL)
-        run_id = start_run(vel, "echo")
-        until(lambda: status_of(vel, run_id) == "completed")
+def test_runs_are_driven_after_every_worker_was_killed_while_it_waited(
+    up: Up, drive_a_run: Callable[[], None]
+) -> None:
+    drive_a_run()
+    _, *others = up.cluster()
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
+    drive_a_run()
 
 
 def test_nothing_outlives_a_supervisor_that_is_killed(vel: Vel) -> None:
     with running(vel, "--grace", "5") as up:
         up.page("/login/")
-        wait_for_workers(vel)
+        up.cluster()
         up.process.kill()
         until(lambda: not processes_of(vel))
 
 
 def test_nothing_outlives_a_supervisor_that_is_killed_with_its_cluster(vel: Vel) -> None:
     with running(vel, "--grace", "5") as up:
-        wait_for_workers(vel)
+        up.cluster()
         main = up.main_of("workers")
         up.process.kill()
         os.kill(main, signal.SIGKILL)
@@ -226,6 +246,7 @@ def test_a_run_under_way_is_handed_back_when_it_stops(vel: Vel) -> None:
         assert up.process.wait(DEADLINE) == 0
         assert status_of(vel, run_id) == "queued"
         assert processes_of(vel) == {}
+        up.expect(r"vel     \| stopped")
 
 
 def test_a_second_signal_does_not_wait(vel: Vel) -> None:
@@ -241,18 +262,32 @@ def test_a_second_signal_does_not_wait(vel: Vel) -> None:
         assert processes_of(vel) == {}
 
 
-def start_run(vel: Vel, model: str) -> str:
-    """A run for the workers, started by a process of its own. Returns its id."""
-    done = subprocess.run(
-        [vel.command()[0], "-P", "-c", START_RUN, model],
-        capture_output=True,
+@contextmanager
+def starting_runs(vel: Vel) -> Iterator[Callable[[str], str]]:
+    """A function that starts a run for the workers, in another process, and returns its id."""
+    with subprocess.Popen(
+        [vel.command()[0], "-P", "-c", START_RUNS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
         env=vel.env(DJANGO_SETTINGS_MODULE="velproject.settings"),
-        timeout=DEADLINE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    ) as process:
+        given, told = process.stdin, process.stdout
+        assert given is not None
+        assert told is not None
+
+        def start(model: str) -> str:
+            print(model, file=given, flush=True)
+            run_id = told.readline().strip()
+            assert run_id, "it failed: see its standard error"
+            return run_id
+
+        yield start
+
+
+def start_run(vel: Vel, model: str) -> str:
+    with starting_runs(vel) as start:
+        return start(model)
 
 
 def status_of(vel: Vel, run_id: str) -> str:
@@ -260,5 +295,8 @@ def status_of(vel: Vel, run_id: str) -> str:
 
 
 def children_of(parent: int) -> list[int]:
-    path = Path(f"/proc/{parent}/task/{parent}/children")
-    return [int(pid) for pid in path.read_text().split()]
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(pid) for pid in children.split()]
