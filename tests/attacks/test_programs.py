@@ -102,7 +102,7 @@ python3 a.py 2>log | tail -1
 @pytest.mark.parametrize("program", WORK)
 def test_everyday_work(box: BaseSandbox, program: str) -> None:
     if shutil.which(program, path="/usr/bin:/bin") is None:
-        pytest.skip(f"{program} is not installed")
+        pytest.skip(f"needs {program}")
     result = box.execute(f"mkdir {program} && cd {program}\n{WORK[program]}")
     assert result.stdout.strip().split("\n")[-1] == "OK", (result.stdout, result.stderr)
 
@@ -121,7 +121,7 @@ with zipfile.ZipFile("vel_example-1.0-py3-none-any.whl", "w") as wheel:
 
 def test_a_virtual_environment_with_a_local_wheel(box: BaseSandbox) -> None:
     if not box.execute("python3 -c 'import ensurepip'").success:
-        pytest.skip("the system's Python has no ensurepip: install python3-venv")
+        pytest.skip("needs ensurepip: apt-get install python3-venv")
     assert box.execute_python(WHEEL).success
     result = box.execute(
         "python3 -m venv v && v/bin/pip install -q --no-index ./vel_example-1.0*.whl && "

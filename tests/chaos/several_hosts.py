@@ -89,7 +89,7 @@ def two_hosts(
 ) -> Iterator[SeveralHosts]:
     """`at_once`: runs that a host drives. `cut`: the host `a` has a network that is unplugged."""
     if connection.vendor != "postgresql":
-        pytest.skip("several hosts need PostgreSQL: `make test-postgres` runs these")
+        pytest.skip("needs PostgreSQL")
     print(f"seed {seed}")
     hosts = Hosts(directory)
     user = make_user()

@@ -30,5 +30,5 @@ def box(place: Path) -> BubblewrapSandbox:
 def use_cgroups(request: pytest.FixtureRequest) -> bool:
     """Each way in which limits are kept, where this host has it."""
     if request.param and usable_cgroups() is None:
-        pytest.skip("no control groups can be had here")
+        pytest.skip("needs control groups")
     return bool(request.param)

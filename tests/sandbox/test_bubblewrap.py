@@ -173,7 +173,7 @@ def test_a_mount_in_a_bad_place_is_refused(place: Path, target: str) -> None:
         BubblewrapSandbox(replace(policy, mounts=mounts)).execute("true")
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root could run commands as root")
+@pytest.mark.root
 def test_root_never_runs_commands_as_root(place: Path) -> None:
     mount = Mount(place, "/work", writable=True)
     refused = (
@@ -192,7 +192,7 @@ def test_root_never_runs_commands_as_root(place: Path) -> None:
     assert (place / "made").stat().st_uid == 65534
 
 
-@pytest.mark.skipif(AS_ROOT, reason="root may change accounts")
+@pytest.mark.skipif(AS_ROOT, reason="needs an ordinary account")
 def test_an_ordinary_user_cannot_ask_for_another_account(place: Path) -> None:
     with pytest.raises(SandboxSetupError, match="only root can change accounts"):
         BubblewrapSandbox(replace(workspace_in(place).policy(), uid=os.geteuid() + 1))

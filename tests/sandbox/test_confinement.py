@@ -13,7 +13,7 @@ import pytest
 from sandbox import launched
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Mount
-from tests.sandbox.places import AS_ROOT, account, sandbox_in, workspace_in
+from tests.sandbox.places import account, sandbox_in, workspace_in
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -75,7 +75,7 @@ def test_another_threads_files_are_out_of_reach(place: Path) -> None:
     assert result.stdout == ""
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="an ordinary user has one account for all threads")
+@pytest.mark.root
 def test_the_account_of_one_thread_cannot_open_anothers_files(place: Path) -> None:
     """Even where a mount shows them."""
     other = workspace_in(place, "other")

@@ -97,7 +97,7 @@ def test_a_file_is_no_working_directory(place: Path) -> None:
             create_sandbox(str(path))
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root owns root's directories")
+@pytest.mark.root
 def test_a_working_directory_of_root_is_refused(place: Path) -> None:
     with pytest.raises(SandboxSetupError, match=r"belongs to root.*chown"):
         create_sandbox(str(place))

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def cgroups() -> Cgroups:
     found = check_host().command_cgroups
     if found is None:
-        pytest.skip("no control groups can be had here")
+        pytest.skip("needs control groups")
     return found
 
 

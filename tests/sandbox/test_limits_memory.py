@@ -85,7 +85,7 @@ def test_a_memory_bomb_is_killed(place: Path, use_cgroups: bool, bomb: str) -> N
 @pytest.mark.parametrize("bomb", UNSEEN_BOMBS.values(), ids=UNSEEN_BOMBS)
 def test_memory_that_no_process_shows_is_charged_to_the_group(place: Path, bomb: str) -> None:
     if usable_cgroups() is None:
-        pytest.skip("no control groups can be had here")
+        pytest.skip("needs control groups")
     explode(limited(place, True, memory_total=LIMIT), bomb)
 
 

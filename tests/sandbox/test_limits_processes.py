@@ -87,7 +87,7 @@ def test_threads_count_as_processes(place: Path, use_cgroups: bool) -> None:
 def test_the_group_counts_processes_by_itself(place: Path) -> None:
     """The kernel's count of an account's processes is not needed for it."""
     if usable_cgroups() is None:
-        pytest.skip("no control groups can be had here")
+        pytest.skip("needs control groups")
     box = limited(place, True, processes=40)
     group = box.start(["sleep", "600"], marker="test-group")
     try:
@@ -129,7 +129,7 @@ def test_a_command_weighs_less_than_its_host(place: Path) -> None:
     """Two that spin get the same, and the worker between them more."""
     cgroups = usable_cgroups()
     if cgroups is None or "cpu" not in cgroups.parents:
-        pytest.skip("no control group shares out the processors here")
+        pytest.skip("needs the cpu controller of control groups")
     box = limited(place, True, cpus=None)
     mine = f"vel-sandbox-*-{os.getpid()}-*-*"
     there = set(cgroups.parents["cpu"].glob(mine))  # of another test, and not yet away

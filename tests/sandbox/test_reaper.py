@@ -8,7 +8,7 @@ import pytest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError
 from sandbox.reaper import kill_marked
-from tests.sandbox.places import AS_ROOT, account, is_dead, processes_with
+from tests.sandbox.places import account, is_dead, processes_with
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -63,7 +63,7 @@ def test_a_marker_is_an_opaque_token(box: BubblewrapSandbox, bad: str) -> None:
             box.start("true", marker=bad)
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="needs two accounts")
+@pytest.mark.root
 def test_somebody_elses_process_with_our_mark_is_passed_over() -> None:
     """An ordinary user's reaper meets a process that it may not kill."""
     marker = token()

@@ -190,7 +190,7 @@ def test_there_is_none_without_a_mac(tmp_path: Path, monkeypatch: pytest.MonkeyP
         SeatbeltSandbox(policy)
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root is root")
+@pytest.mark.root
 def test_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     as_on_a_mac(monkeypatch)
     with pytest.raises(SandboxUnavailable, match="ordinary user"):

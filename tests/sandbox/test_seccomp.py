@@ -152,7 +152,7 @@ def test_set_id_bits_are_refused_where_a_mode_is_given(architecture: Architectur
 def test_the_numbers_are_the_kernels() -> None:
     headers = list(Path("/usr/include").glob("*/asm/unistd_64.h"))
     if platform.machine() != "x86_64" or not headers:
-        pytest.skip("the kernel's x86_64 headers are not installed")
+        pytest.skip("needs the x86_64 kernel headers: apt-get install linux-libc-dev")
     found = dict(re.findall(r"#define __NR_(\w+) (\d+)", headers[0].read_text()))
     for call, (number, _) in NUMBERS.items():
         if number is not None and call in found:
@@ -237,7 +237,7 @@ print("future", call(9999))
 
 
 @pytest.mark.bubblewrap
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86 has the foreign tables")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="needs an x86_64 processor")
 @pytest.mark.parametrize(
     "attempt",
     [

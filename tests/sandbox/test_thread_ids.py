@@ -8,7 +8,6 @@ import pytest
 
 from sandbox.account import Account
 from sandbox.thread_ids import real_ids_of
-from tests.sandbox.places import AS_ROOT
 
 
 def ids_of(thread: int) -> list[str]:
@@ -16,7 +15,7 @@ def ids_of(thread: int) -> list[str]:
     return [line for line in lines if line.startswith(("Uid:", "Gid:", "Cap"))]
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only root can take other ids")
+@pytest.mark.root
 def test_only_the_calling_thread_changes_and_only_for_the_block() -> None:
     main = threading.get_native_id()
     before = ids_of(main)

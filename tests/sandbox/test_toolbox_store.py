@@ -13,7 +13,6 @@ from sandbox.toolbox import CURRENT, ENVIRONMENT, MANIFEST, ToolboxError
 from sandbox.toolbox_contents import verify_toolbox
 from sandbox.toolbox_find import find_toolbox, hold_toolbox, toolbox_names
 from sandbox.toolbox_store import open_store
-from tests.sandbox.places import AS_ROOT
 from tests.support.toolboxes import put_toolbox
 
 
@@ -147,14 +146,14 @@ def test_what_others_could_have_written_is_not_used(base: Path, mode: int, depth
         hold_toolbox(base, "data")
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="needs root to give files away")
+@pytest.mark.root
 def test_what_belongs_to_another_account_is_not_used(base: Path) -> None:
     os.chown(put_toolbox(base), 12345, 12345)
     with pytest.raises(ToolboxError, match="12345"):
         hold_toolbox(base, "data")
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="only for root do commands run as another account")
+@pytest.mark.root
 def test_a_place_that_sandboxes_cannot_walk_to_is_refused(place: Path) -> None:
     (place / "closed").mkdir(mode=0o700)
     with pytest.raises(SandboxSetupError, match="cannot enter"), open_store(place / "closed/t"):

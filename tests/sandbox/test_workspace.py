@@ -13,8 +13,7 @@ from sandbox.uids import FIRST_UID, UID_COUNT
 from sandbox.workspace import prepare, uid_for
 from tests.sandbox.places import AS_ROOT, account, workspace_in
 
-as_root = pytest.mark.skipif(not AS_ROOT, reason="only root gives files away")
-as_user = pytest.mark.skipif(AS_ROOT, reason="root needs an account for the tree")
+as_user = pytest.mark.skipif(AS_ROOT, reason="needs an ordinary account")
 
 
 def test_a_workspace_has_its_areas_closed_to_everybody_else(place: Path) -> None:
@@ -127,7 +126,7 @@ def test_no_command_can_replace_an_area(box: BubblewrapSandbox, place: Path) -> 
     ]
 
 
-@as_root
+@pytest.mark.root
 def test_a_tree_of_another_account_is_not_taken_over(place: Path) -> None:
     workspace = workspace_in(place)
     with pytest.raises(SandboxSetupError, match="belongs to uid"):
@@ -137,7 +136,7 @@ def test_a_tree_of_another_account_is_not_taken_over(place: Path) -> None:
         workspace_in(place)
 
 
-@as_root
+@pytest.mark.root
 def test_an_interrupted_preparation_is_finished(place: Path) -> None:
     """As if the process died between making a directory and giving it away."""
     root = workspace_in(place).root
@@ -150,7 +149,7 @@ def test_an_interrupted_preparation_is_finished(place: Path) -> None:
         assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (account(), 0o700)
 
 
-@as_root
+@pytest.mark.root
 def test_a_workspace_never_belongs_to_root(place: Path) -> None:
     for uid in (0, None):
         with pytest.raises(SandboxSetupError, match="would belong to root"):
@@ -158,14 +157,14 @@ def test_a_workspace_never_belongs_to_root(place: Path) -> None:
     assert not (place / "threads/new").exists()
 
 
-@as_root
+@pytest.mark.root
 def test_a_base_that_the_account_cannot_walk_to_is_refused(place: Path) -> None:
     (place / "closed").mkdir(mode=0o700)
     with pytest.raises(SandboxSetupError, match=r"cannot enter .*closed.*/var/lib/vel"):
         prepare(place / "closed/threads", "thread", account())
 
 
-@as_root
+@pytest.mark.root
 def test_the_base_can_be_passed_through_but_not_listed(place: Path) -> None:
     old = os.umask(0o077)
     try:
@@ -203,7 +202,7 @@ def test_a_callers_own_directory_is_the_working_directory(place: Path) -> None:
     assert (mine / "file").read_text() == "kept\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user owns nothing as root")
+@pytest.mark.root
 def test_a_callers_own_directory_that_belongs_to_root_is_refused(place: Path) -> None:
     mine = place / "mine"
     mine.mkdir()

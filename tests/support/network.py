@@ -22,12 +22,12 @@ NUMBERS = iter(range(1, 200))
 def missing() -> str:
     """Why there can be no namespace here; empty if there can."""
     if os.geteuid() != 0:
-        return "only root makes network namespaces"
+        return "needs root"
     if shutil.which("ip") is None:
-        return "the command ip is not installed: apt-get install iproute2"
+        return "needs iproute2: apt-get install iproute2"
     trial = f"vel-{os.getpid()}-try"
     if subprocess.run(["ip", "netns", "add", trial], capture_output=True, check=False).returncode:
-        return "this container may not make network namespaces"
+        return "needs permission to create network namespaces"
     _ip("netns", "del", trial)
     return ""
 

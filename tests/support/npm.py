@@ -38,7 +38,7 @@ def packages(directory: Path) -> Path:
                 shutil.copy(directory / name, place / name)
             problem = _install(place)
             if problem:
-                reason = f"npm could not install {directory.name}: {problem}"
+                reason = f"needs the npm registry for {directory.name}: {problem}"
                 if REQUIRED:
                     pytest.fail(reason)
                 pytest.skip(reason)

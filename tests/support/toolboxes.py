@@ -32,7 +32,7 @@ def data_with(request: ToolboxRequest) -> Path:
                 create_toolbox(shared / request.name, request, IfPresent.KEEP)
             except PipFailed as error:
                 packages = ", ".join(request.requirements)
-                pytest.skip(f"{packages} cannot be had here: {error.output[-300:]}")
+                pytest.skip(f"needs a package index for {packages}: {error.output[-300:]}")
     data = Path(os.environ["VEL_DATA_DIR"]) / f"with-{request.name}"
     if not data.exists():
         data.mkdir(mode=0o711)

@@ -76,7 +76,7 @@ def test_a_store_that_cannot_be_made_is_said(directory: Path, settings: Settings
     assert "cannot be unpacked" in broken.detail
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become somebody else")
+@pytest.mark.root
 def test_a_store_of_somebody_else_cannot_be_written(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:

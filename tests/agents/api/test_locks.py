@@ -28,9 +28,7 @@ from tests.support.runs import wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(
-        "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
-    ),
+    pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL"),
 ]
 
 Pause = Callable[[], None]

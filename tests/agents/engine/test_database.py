@@ -21,9 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 T = TypeVar("T")
 
-on_postgresql = pytest.mark.skipif(
-    "connection.vendor != 'postgresql'", reason="SQLite has no server to lose"
-)
+on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 
 
 def with_database(use: Callable[[Database], Awaitable[T]]) -> T:
@@ -132,7 +130,7 @@ def test_a_caller_who_is_cancelled_waits_for_what_was_asked() -> None:
 
 def test_a_writer_that_finds_sqlite_locked_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "sqlite":
-        pytest.skip("PostgreSQL has no lock on the whole")
+        pytest.skip("needs SQLite")
     monkeypatch.setattr(engine_database, "BUSY_SECONDS", 1)
     _, run = new_run()
     locked, tried = threading.Event(), threading.Event()

@@ -304,9 +304,7 @@ def test_a_parent_that_was_cancelled_before_it_parks_takes_its_children_with_it(
 
 # Orders that chance seldom finds ----------------------------------------------------------------
 
-on_postgresql = pytest.mark.skipif(
-    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
-)
+on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 
 
 @on_postgresql

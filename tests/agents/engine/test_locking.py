@@ -6,7 +6,6 @@ No pair of them deadlocks and none loses what another said, on SQLite and on Pos
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -244,9 +243,8 @@ def test_a_message_and_a_resumption_at_once_leave_one_active_run() -> None:
         assert Run.objects.filter(thread=run.thread_id, status="queued").count() == 1
 
 
+@pytest.mark.root
 def test_threads_that_begin_at_once_get_accounts_of_their_own() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root gives threads accounts of their own")
     for _ in range(ROUNDS):
         threads = [new_run()[1].thread for _ in range(3)]
         actions = [lambda t=thread: committed(assign_sandbox_uid, t) for thread in threads]
@@ -329,9 +327,7 @@ def wait_until_it_waits(thread: threading.Thread) -> None:
     wait_until(lambda: not thread.is_alive() or waits(), "the thread to wait for a lock")
 
 
-@pytest.mark.skipif(
-    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
-)
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 def test_who_decides_too_late_waits_for_nobody() -> None:
     """Of many who answer one request only one is in time; the others must not hold up the run."""
     scene = waiting_scene()
@@ -395,9 +391,7 @@ def test_a_resumed_run_is_not_cancelled_by_what_came_before_its_failure() -> Non
     assert not RunClock.objects.get(run=scene.run).cancel_requested
 
 
-@pytest.mark.skipif(
-    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
-)
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 @pytest.mark.parametrize("end", ["complete", "park"])
 def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
     """Deltas take the clock and an end takes the run: in one transaction that is the wrong order
@@ -427,9 +421,7 @@ def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
     assert answers == [None, None]
 
 
-@pytest.mark.skipif(
-    "connection.vendor != 'postgresql'", reason="SQLite locks the whole database at once"
-)
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 def test_a_driver_that_settles_the_skills_takes_the_run_before_its_clock() -> None:
     scene = driven_scene()
 

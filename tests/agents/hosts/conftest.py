@@ -16,7 +16,7 @@ from tests.support.hosts import Hosts
 @pytest.fixture
 def hosts() -> Iterator[Hosts]:
     if connection.vendor != "postgresql":
-        pytest.skip("several hosts need PostgreSQL: `make test-postgres` runs these")
+        pytest.skip("needs PostgreSQL")
     made = Path(tempfile.mkdtemp(prefix="vel-hosts-", dir="/var/tmp"))
     made.chmod(0o711)
     yield Hosts(made)

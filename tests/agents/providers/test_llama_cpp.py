@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.storm,
     pytest.mark.skipif(
         not (Path(PROGRAM).is_file() and Path(MODEL).is_file()),
-        reason="VEL_TEST_LLAMA_SERVER and VEL_TEST_LLAMA_MODEL name no llama.cpp server and model",
+        reason="needs llama.cpp: set VEL_TEST_LLAMA_SERVER and VEL_TEST_LLAMA_MODEL",
     ),
 ]
 

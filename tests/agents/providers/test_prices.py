@@ -52,7 +52,7 @@ def test_a_long_prompt_may_cost_more_output_included() -> None:
 @pytest.mark.parametrize("model", [*get_args(get_args(ModelParam)[0])])
 def test_the_limits_of_every_model_of_the_sdk_are_known(model: str) -> None:
     if model == "claude-mythos-preview":
-        pytest.skip("a preview, by invitation, without published limits")
+        pytest.skip("the provider publishes no limits for this preview")
     limits = known_limits(model)
     assert limits.context_window
     assert limits.max_output

@@ -435,7 +435,7 @@ def test_memory_that_was_approved_stays_and_is_named(ann: User) -> None:
     assert not MemoryEditRequest.objects.exists()
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL's files are its own")
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
 def test_the_files_of_sqlite_do_not_hold_it_any_more(ann: User) -> None:
     run = talked(ann)
     plant(run, said=SAID)

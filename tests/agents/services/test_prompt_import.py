@@ -67,7 +67,7 @@ def test_a_link_inside_of_the_project_is_read_and_one_that_leads_out_is_not(proj
                 read_agents_files(place)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+@pytest.mark.root
 def test_a_repository_of_somebody_else_above_says_nothing(project: Path) -> None:
     for path in (project / "web", project / "web/pages"):
         os.chown(path, 4242, 4242)

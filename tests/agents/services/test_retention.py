@@ -274,7 +274,7 @@ def test_one_thread_works_at_a_time_and_goes_on_if_somebody_asks_meanwhile(
     assert most == [1, 1]
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps its files itself")
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
 def test_the_file_stays_level_when_as_much_goes_as_comes(ann: User) -> None:
     def fill() -> int:
         for _ in range(3):

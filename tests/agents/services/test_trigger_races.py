@@ -88,7 +88,7 @@ def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
     assert Schedule.objects.get().due_at > timezone.now()
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="one writer at a time in SQLite")
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL")
 def test_what_one_process_holds_does_not_keep_others_from_other_runs():
     """A person's run is made while a schedule is being started."""
     from django.db import transaction

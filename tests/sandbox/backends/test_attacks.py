@@ -15,7 +15,6 @@ import pytest
 from tests.sandbox.backends.subjects import Subject
 
 SECRET = "the host's secret"
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
 
 
 @pytest.fixture
@@ -145,7 +144,7 @@ def plant_device(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "plant", [plant_fifo, plant_socket, pytest.param(plant_device, marks=as_root)]
+    "plant", [plant_fifo, plant_socket, pytest.param(plant_device, marks=pytest.mark.root)]
 )
 def test_what_is_not_a_regular_file_is_neither_read_nor_written(
     on_disk: Subject, plant: Callable[[Path], None]

@@ -20,12 +20,12 @@ from sandbox.backends.beneath import (
 )
 from sandbox.errors import FileAccessFailed, StorageFull
 from tests.sandbox.backends.subjects import Subject
-from tests.sandbox.backends.test_attacks import as_root, place
+from tests.sandbox.backends.test_attacks import place
 
 NOBODY = 65534
 
 
-@as_root
+@pytest.mark.root
 def test_what_root_writes_belongs_to_the_owner_of_the_directory(on_disk: Subject) -> None:
     os.chown(place(on_disk), NOBODY, NOBODY)
 
@@ -37,7 +37,7 @@ def test_what_root_writes_belongs_to_the_owner_of_the_directory(on_disk: Subject
         assert (found.st_uid, found.st_gid) == (NOBODY, NOBODY)
 
 
-@as_root
+@pytest.mark.root
 def test_an_owner_that_is_given_is_used(tmp_path: Path) -> None:
     TreeBackend(tmp_path, uid=1234, gid=2345).write_bytes("/a/b", b"x")
 

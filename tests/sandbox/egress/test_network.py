@@ -51,7 +51,7 @@ def test_programs_use_the_proxy_by_themselves(place: Path) -> None:
     assert result.to_dict()["connections"][0]["host"] == "web.test"
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate with openssl")
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
 def test_https_goes_through_and_domain_fronting_does_not(place: Path) -> None:
     key, certificate = place / "key", place / "certificate"
     make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a.test"

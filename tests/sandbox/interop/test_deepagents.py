@@ -39,7 +39,7 @@ def python() -> Path:
     try:
         return interop_python()
     except PackagesMissing as missing:
-        reason = f"deepagents and langchain-tests cannot be installed: {missing}"
+        reason = f"needs a package index for deepagents and langchain-tests: {missing}"
         print(reason)
         pytest.skip(reason)
 
@@ -113,7 +113,7 @@ def test_inside(outcome: Outcome, module: str) -> None:
     assert len(outcome.passed) >= 4, outcome.said
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.root
 def test_a_root_of_root_is_refused(outcome: Outcome) -> None:
     outcome = outcome.of(AS_ROOT)
     assert not outcome.failed, outcome.said

@@ -11,8 +11,6 @@ import pytest
 from sandbox.snapshots import restore
 from tests.sandbox.snapshots.trees import contents, make_place
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-
 
 def test_every_kind_of_change_is_undone_and_redone(tmp_path: Path) -> None:
     place = make_place(tmp_path)
@@ -133,7 +131,7 @@ def test_setuid_bits_do_not_come_back(tmp_path: Path) -> None:
     assert (place.work / "a").stat().st_mode & 0o7777 == 0o755
 
 
-@needs_root
+@pytest.mark.root
 def test_what_is_restored_belongs_to_the_owner_of_the_workspace(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     (place.work / "d").mkdir()

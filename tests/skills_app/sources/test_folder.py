@@ -194,7 +194,7 @@ def test_places_that_are_no_folder(tmp_path: Path) -> None:
             read_folder(tmp_path / name)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="needs an ordinary account")
 def test_what_may_not_be_read_is_a_problem(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report", {"secret": "x"})
     (place / "secret").chmod(0)

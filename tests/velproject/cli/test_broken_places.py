@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 import subprocess
 from contextlib import ExitStack
@@ -83,8 +81,7 @@ def test_a_data_directory_that_is_a_file(vel: Vel) -> None:
     assert "VEL_DATA_DIR" in one_line_of(done)
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.root
 def test_a_data_directory_that_this_account_may_not_write(vel: Vel) -> None:
     # The interpreter may lie where only root can go, so the check runs inside this process.
     program = (
@@ -103,11 +100,12 @@ def test_a_data_directory_that_this_account_may_not_write(vel: Vel) -> None:
         check=False,
     )
     if "ModuleNotFoundError" in done.stderr or "No module named" in done.stderr:
-        pytest.skip("an unprivileged account cannot read this interpreter's packages")
+        pytest.skip("needs an interpreter that every account can read")
     assert done.returncode == 1
     assert "VEL_DATA_DIR" in one_line_of(done) or "cannot be opened" in one_line_of(done)
 
 
+@pytest.mark.root
 def test_a_full_disk(vel: Vel) -> None:
     listing = vel.command("runs", "list", "--persist", str(vel.data / "small.sqlite3"))
     mounted = "mount -t tmpfs -o size=300k vel-test . && exec "
@@ -122,12 +120,13 @@ def test_a_full_disk(vel: Vel) -> None:
     except FileNotFoundError:
         pytest.skip("needs unshare")
     if "unshare:" in done.stderr or "mount:" in done.stderr:
-        pytest.skip(f"cannot mount here: {done.stderr}")
+        pytest.skip(f"needs permission to mount: {done.stderr}")
     assert done.returncode == 1
     assert "the disk is full" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.root
 def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) -> None:
     write = ("write_file", {"path": "/big.txt", "content": "0123456789" * 100_000})
     script = vel.script(*[say("", write) for _ in range(20)], say("done"))
@@ -148,7 +147,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(vel: Vel, tmp_path: Path) ->
         check=False,
     )
     if "unshare:" in done.stderr or "mount:" in done.stderr:
-        pytest.skip(f"cannot mount here: {done.stderr}")
+        pytest.skip(f"needs permission to mount: {done.stderr}")
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert "the disk is full" in last

@@ -102,7 +102,7 @@ def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixt
         pruned(capsys, user="ann\x1b")
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="what SQLite alone needs")
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
 def test_the_file_becomes_smaller(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
     def pages() -> int:
         with connection.cursor() as cursor:

@@ -106,7 +106,7 @@ def test_without_a_workspace_it_says_where_the_files_are(vel: Vel) -> None:
     assert (Path(line.removeprefix("Files: ")) / "note.txt").read_text() == "hi"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has directories of root's to offer")
+@pytest.mark.root
 def test_a_directory_of_roots_is_refused_before_a_model_is_asked(vel: Vel) -> None:
     (vel.data / "mine").mkdir()
     done = vel(*ECHO, "--workspace", "mine", "write a note")

@@ -76,7 +76,7 @@ def test_why_a_reply_ends(wire: Wire, reason: str) -> None:
 @pytest.mark.parametrize("raw", ['{"path": "/a', '["/a"]', '{"path": NaN}', '{"path": "\\ud83d"}'])
 def test_a_broken_input_is_told_apart(wire: Wire, raw: str) -> None:
     if wire.whole_inputs:
-        pytest.skip("its server sends none such")
+        pytest.skip("this API does not send such replies")
     reply = reply_of(wire, Turn(tool_uses=[ToolUse("ls", raw), ToolUse("now")]))
     broken, whole = calls_of(reply)
     assert broken["input"] == {}
@@ -86,7 +86,7 @@ def test_a_broken_input_is_told_apart(wire: Wire, raw: str) -> None:
 
 def test_a_broken_input_does_not_break_the_next_request(wire: Wire) -> None:
     if wire.whole_inputs:
-        pytest.skip("its server sends none such")
+        pytest.skip("this API does not send such replies")
     with Talk(wire, [Turn(tool_uses=[ToolUse("ls", '{"path')]), Turn("Sorry.")]) as talk:
         reply = talk.ask(text("Look"))
         talk.ask(result(calls_of(reply)[0]["id"], "The input was not JSON.", is_error=True))

@@ -107,7 +107,7 @@ def test_thoughts_without_anything_after_them_have_no_place(wire: Wire) -> None:
 def test_nothing_opaque_of_another_api_is_sent(wire: Wire, other: Wire) -> None:
     """History leaves thoughts of earlier epochs out; should one slip through, it stops here."""
     if other.provider is wire.provider:
-        pytest.skip("the same API")
+        pytest.skip("not applicable: both are the same API")
     with Talk(other, [CALLING]) as talk:
         reply = talk.ask(text("Look"))
     if other.name == "anthropic":  # whose blocks are canonical: a signature alone names nobody
