@@ -1,4 +1,4 @@
-"""An empty database that is kept for the next program: migrating a new one takes seconds."""
+"""An empty database that is kept for the next program: migrating a new one takes a second."""
 
 from __future__ import annotations
 
