@@ -1,62 +1,72 @@
-# make run    set everything up and run the demo to its end (SQLite, offline model unless a key is set)
-# make up     web and workers on http://127.0.0.1:8000
-# make test   everything that CI runs;  make storm  the long chaos, load and fuzz tests
-# make lint   formatting, types, import directions;  make bench  overhead beside other harnesses
-
 SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
-BIN := $(VENV)/bin
+BIN = $(VENV)/bin
+# More than the cores of a small machine: tests often wait for other processes.
+WORKERS ?= 4
 # uv or pip. Without a value requirements/setup.sh chooses uv, or pip if only pip knows the index.
 INSTALLER ?=
-SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/setup.sh
-# Tests wait for other processes half of the time.
-WORKERS ?= 4
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-# Where it is set, each process compiles the whole project anew.
+# With this variable set, each process would compile the whole project again.
 unexport PYTHONDONTWRITEBYTECODE
+SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/setup.sh
+TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
-.PHONY: run up test test-sqlite test-postgres storm lint format bench screenshots client requirements clean
+.DEFAULT_GOAL := help
+.PHONY: help run up test test-sqlite test-postgres test-fast test-lowest test-root storm lint format bench \
+	screenshots client requirements clean system-run system-test
 
-run: $(VENV)/installed system-run
-	$(BIN)/vel demo </dev/null  # to its end: at a terminal it would ask you
+help: ## show this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
+	@echo 'Variables: PYTHON, VENV, WORKERS (processes of the tests), INSTALLER (uv or pip)'
 
-up: $(VENV)/installed system-run
+run: $(VENV)/installed system-run ## install everything and run the demo (SQLite; the offline model without a key)
+	$(BIN)/vel demo </dev/null  # with a terminal as its input, the demo would ask questions
+
+up: $(VENV)/installed system-run ## start the web server and the workers on http://127.0.0.1:8000
 	$(BIN)/vel up
 
-test: test-sqlite test-postgres
+test: $(VENV)/installed-dev system-test ## run all tests, on SQLite and on PostgreSQL
+	@$(TESTS) sqlite postgres
 
-test-sqlite: $(VENV)/installed-dev system-test
-	$(BIN)/python -m tests.support.postgres --aside $(PYTEST) -m "not storm"
+test-sqlite: $(VENV)/installed-dev system-test ## run the SQLite half of the tests
+	@$(TESTS) sqlite
 
-# What depends on the database's locks and clock, once more on PostgreSQL.
-ON_POSTGRES := not storm and not chromium and not node and not any_database
-test-postgres: $(VENV)/installed-dev system-test
-	$(BIN)/python -m tests.support.postgres $(PYTEST) -m "$(ON_POSTGRES)" tests/chaos \
-		$(addprefix tests/agents/,api consumers engine events hosts middleware snapshots test_any_history.py test_states.py)
+test-postgres: $(VENV)/installed-dev system-test ## run the PostgreSQL half of the tests
+	@$(TESTS) postgres
 
-storm: $(VENV)/installed-dev system-test
+test-fast: $(VENV)/installed-dev ## run the unit tests, in about a minute
+	@$(TESTS) fast
+
+test-lowest: override VENV := $(VENV)-lowest
+test-lowest: ## run the unit tests with the lowest versions that pyproject.toml allows
+	@$(SETUP) python lowest
+	@$(TESTS) fast
+
+test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as root
+	@$(TESTS) root
+
+storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
 	$(BIN)/pytest -m storm --timeout 3600
 	$(BIN)/python -m tests.support.postgres $(BIN)/pytest -m storm --timeout 3600 tests/chaos
 
-lint: $(VENV)/installed-dev
+lint: $(VENV)/installed-dev ## check style, format, types, imports and migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py makemigrations --check --dry-run -v 0
 
-format: $(VENV)/installed-dev
+format: $(VENV)/installed-dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/installed-dev
+bench: $(VENV)/installed-dev ## measure the overhead beside other harnesses
 	$(BIN)/python -m benchmarks
 
-screenshots: $(VENV)/installed-dev system-test
+screenshots: $(VENV)/installed-dev system-test ## take the screenshots of the documentation
 	$(BIN)/python docs/screenshots.py
 
-client: $(VENV)/installed-dev
+client: $(VENV)/installed-dev ## generate a Python client of the REST API in client/
 	$(BIN)/vel schema > openapi.json
 	$(BIN)/openapi-python-client generate --overwrite --path openapi.json --config docs/api-client.yml --output-path client
 
@@ -65,14 +75,15 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND='make requirements' $(BIN)/uv pip compile --
 	--python-version 3.11 --generate-hashes pyproject.toml
 UPGRADE = $(if $(PACKAGE),--upgrade-package '$(PACKAGE)',--upgrade)
 
-requirements: $(VENV)/installed-dev # pins the newest versions (PACKAGE=name: of one package)
+requirements: $(VENV)/installed-dev ## pin the newest versions (PACKAGE=name: of one package)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/uv.txt
 	$(COMPILE) $(UPGRADE) --group build -o requirements/run.txt
 	$(COMPILE) $(UPGRADE) --group build --extra dev -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) $(UPGRADE) --group build --extra dev --resolution lowest-direct -o requirements/lowest.txt
 	$(COMPILE:pyproject.toml=) $(UPGRADE) --group install -o requirements/uv.txt
 
-clean:
-	rm -rf $(VENV) demo-output
+clean: ## delete the virtual environments and the output of the demo
+	rm -rf $(VENV) $(VENV)-lowest demo-output
 
 # The environment is updated when the pinned versions change.
 
@@ -84,7 +95,6 @@ $(VENV)/installed-dev: requirements/dev.txt requirements/uv.txt pyproject.toml
 	@$(SETUP) python dev
 	@touch $@ $(VENV)/installed
 
-.PHONY: system-run system-test
 system-run:
 	@$(SETUP) system run
 

@@ -1,0 +1,125 @@
+"""Run groups of tests one after the other, and print one summary at the end.
+
+`python -m tests.run sqlite postgres` is `make test`. A group also runs when the one before it has
+failed. The exit code is 1 if any group failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).parents[1]
+
+POSTGRES = (sys.executable, "-m", "tests.support.postgres")
+
+GROUPS = {
+    "sqlite": (*POSTGRES, "--aside", "PYTEST", "-m", "not storm"),
+    # Tests of code that depends on the locks and the clock of the database.
+    "postgres": (
+        *(
+            *POSTGRES,
+            "PYTEST",
+            "-m",
+            "not storm and not chromium and not node and not any_database",
+        ),
+        *("tests/chaos", "tests/agents/api", "tests/agents/consumers", "tests/agents/engine"),
+        *("tests/agents/events", "tests/agents/hosts", "tests/agents/middleware"),
+        *("tests/agents/snapshots", "tests/agents/test_any_history.py"),
+        "tests/agents/test_states.py",
+    ),
+    # Tests without the sandbox, servers, browsers or other processes.
+    "fast": (
+        *("PYTEST", "-m", "not storm and not bubblewrap and not postgresql"),
+        *("tests/agents/agent_files", "tests/agents/custom", "tests/agents/guards"),
+        *("tests/agents/reading", "tests/agents/selectors", "tests/agents/structured_output"),
+        *("tests/agents/test_conditions.py", "tests/skills_app/search"),
+    ),
+    "root": (*POSTGRES, "--aside", "PYTEST", "-m", "root and not storm"),
+}
+"""The command of each group, where PYTEST stands for pytest and its general options."""
+
+PROBLEMS = ("failed", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    group: str
+    code: int
+    seconds: float
+    counts: dict[str, int]
+
+    def line(self) -> str:
+        """Return this outcome as a line of the summary."""
+        minutes, seconds = divmod(round(self.seconds), 60)
+        numbers = ", ".join(f"{number} {name}" for name, number in _numbers(self.counts).items())
+        end = "" if self.counts else f" (no result; exit code {self.code})"
+        return f"{self.group:10} {numbers} in {minutes}:{seconds:02}{end}"
+
+
+def _numbers(counts: dict[str, int]) -> dict[str, int]:
+    return {
+        "passed": counts.get("passed", 0),
+        "failed": sum(counts.get(name, 0) for name in PROBLEMS),
+        "skipped": counts.get("skipped", 0),
+    }
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def run(group: str, pytest: list[str], scratch: Path) -> Outcome:
+    """Run a group and read the counts that tests.support.report has written."""
+    report = scratch / f"{group}.json"
+    command: list[str] = []
+    for word in GROUPS[group]:
+        command += pytest if word == "PYTEST" else [word]
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "VEL_TEST_COUNTS": str(report)}
+    )
+    try:
+        code = process.wait()
+    finally:
+        # Its PostgreSQL server ends with it.
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    counts = json.loads(report.read_text()) if report.exists() else {}
+    return Outcome(group, code, time.monotonic() - begin, counts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
+    parser.add_argument("groups", nargs="+", choices=GROUPS, metavar="group")
+    parser.add_argument("--workers", default="4", help="the number of processes")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _terminated)
+    pytest = [sys.executable, "-m", "pytest", "-n", options.workers, "--dist", "loadfile"]
+    pytest.append("--no-loadscope-reorder")
+    with tempfile.TemporaryDirectory(prefix="vel-tests-") as scratch:
+        outcomes = [run(group, pytest, Path(scratch)) for group in options.groups]
+    print()
+    for outcome in outcomes:
+        print(outcome.line())
+    total = [_numbers(outcome.counts) for outcome in outcomes]
+    sums = {name: sum(numbers[name] for numbers in total) for name in total[0]}
+    print("Total:", ", ".join(f"{number} {name}" for name, number in sums.items()), flush=True)
+    return int(any(outcome.code for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -1,0 +1,60 @@
+"""A plugin of pytest that counts the outcomes for tests.run, and checks the skipped tests in CI."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from _pytest.terminal import TerminalReporter
+
+ALLOWED = Path(__file__).parents[1] / "allowed_skips.txt"
+
+
+def allowed_skips() -> list[str]:
+    """Return the node ids of allowed_skips.txt; each line is a node id, " # " and a reason."""
+    entries = []
+    for line in ALLOWED.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        node, separator, reason = line.partition(" # ")
+        if not separator or not reason.strip():
+            raise pytest.UsageError(f"{ALLOWED.name}: {line!r} has no reason")
+        entries.append(node.strip())
+    return entries
+
+
+def may_skip(node: str, allowed: list[str]) -> bool:
+    """Tell whether a node id, its test without parameters, its file or its directory is allowed."""
+    return any(
+        node == entry or node.startswith((f"{entry}::", f"{entry}[", f"{entry}/"))
+        for entry in allowed
+    )
+
+
+def _unexpected(reporter: TerminalReporter) -> list[str]:
+    if os.environ.get("CI") != "true":
+        return []
+    allowed = allowed_skips()
+    skipped = {report.nodeid for report in reporter.stats.get("skipped", [])}
+    return sorted(node for node in skipped if not may_skip(node, allowed))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _unexpected(reporter) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    counts = {outcome: len(reports) for outcome, reports in terminalreporter.stats.items()}
+    if unexpected := _unexpected(terminalreporter):
+        terminalreporter.section(f"skipped, but not in {ALLOWED.name}", red=True)
+        for node in unexpected:
+            terminalreporter.write_line(node)
+        counts["failed"] = counts.get("failed", 0) + len(unexpected)
+        counts["skipped"] -= len(unexpected)
+    if path := os.environ.get("VEL_TEST_COUNTS"):
+        Path(path).write_text(json.dumps(counts))
