@@ -202,8 +202,8 @@ def _namespace() -> int:
 def _start_time(pid: int) -> int | None:
     """Since boot, in clock ticks; together with the number it names a process for good."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name may hold any bytes
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else int(fields[19])
+    fields = line.rpartition(b")")[2].split()
+    return None if fields[0] == b"Z" else int(fields[19])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -136,7 +137,7 @@ def _place_of(group: str | None, mount: _Mount) -> Path | None:
 def _own_groups() -> dict[str, str]:
     """The own group by controller, as in /proc/self/cgroup; "" is version 2."""
     found: dict[str, str] = {}
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    for line in _lines("/proc/self/cgroup"):
         _, kinds, group = line.split(":", 2)
         for kind in kinds.split(","):
             found[kind] = group
@@ -145,7 +146,7 @@ def _own_groups() -> dict[str, str]:
 
 def _mounts() -> list[_Mount]:
     found = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in _lines("/proc/self/mountinfo"):
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         if kind in ("cgroup", "cgroup2"):
@@ -156,5 +157,12 @@ def _mounts() -> list[_Mount]:
     return found
 
 
+def _lines(path: str) -> list[str]:
+    """The lines of a kernel file with paths. A path may hold any byte except a line feed."""
+    text = os.fsdecode(Path(path).read_bytes())
+    return [line for line in text.split("\n") if line]
+
+
 def _unescaped(field: str) -> str:
-    return field.encode().decode("unicode_escape") if "\\" in field else field
+    """Replace the octal numbers that the kernel writes for spaces and backslashes."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

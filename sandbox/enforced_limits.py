@@ -71,7 +71,7 @@ def _shared_cpu() -> EnforcedLimit:
 
 
 def _has_capability(number: int) -> bool:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("CapEff:"):
+    for line in Path("/proc/self/status").read_bytes().split(b"\n"):
+        if line.startswith(b"CapEff:"):
             return bool(int(line.split()[1], 16) >> number & 1)
     return False

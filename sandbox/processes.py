@@ -37,10 +37,10 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
 
 def parent_of(pid: int) -> int | None:
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name may hold any bytes
     except FileNotFoundError:
         return None
-    return int(text.rpartition(")")[2].split()[1])
+    return int(line.rpartition(b")")[2].split()[1])
 
 
 def kill_children(pid: int) -> None:
