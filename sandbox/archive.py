@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY, READ
+from sandbox.reopening import open_directory, open_file
 
 MAX_DEPTH = 60
 MAX_FILE_BYTES = 2 * 1024**3
@@ -43,7 +43,7 @@ def write_archive(areas: Mapping[str, Path], target: Path) -> Archived:
         ):
             for name in sorted(areas):
                 try:
-                    directory = os.open(areas[name], DIRECTORY)
+                    directory = open_directory(areas[name])
                 except OSError as error:
                     done.left_out.append((name, error.strerror or "cannot be opened"))
                     continue
@@ -94,9 +94,9 @@ def _add(
             archive.addfile(link)
             return ""
         if modes.S_ISDIR(status.st_mode):
-            opened = os.open(name, DIRECTORY, dir_fd=parent)
+            opened = open_directory(name, parent)
         elif modes.S_ISREG(status.st_mode):
-            opened = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
+            opened = open_file(name, parent)
         else:
             return "a FIFO, socket or device"
     except OSError as error:

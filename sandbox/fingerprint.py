@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from sandbox.quota import MAX_DEPTH
+from sandbox.reopening import open_below, open_directory
 
 MAX_ENTRIES = 50_000
 
@@ -16,26 +21,46 @@ def fingerprint(directories: Iterable[Path]) -> str:
 
     Made of names, kinds, sizes, inode numbers and times of change, which no command can set: so no
     content is read, and a change that is taken back is a change. Links are not followed. A tree of
-    more than `MAX_ENTRIES` never has the same text twice, nor has one that cannot be read.
+    more than `MAX_ENTRIES` never has the same text twice, nor has one that is too deep or that
+    cannot be read.
     """
     digest = hashlib.sha256()
     count = 0
-    unreadable: list[OSError] = []
-    for number, directory in enumerate(directories):
-        digest.update(f"{number}\0".encode())
-        for place, names, files, descriptor in os.fwalk(directory, onerror=unreadable.append):
-            names.sort()
-            below = os.path.relpath(place, directory)
-            for name in sorted([*names, *files]):
+    try:
+        for number, directory in enumerate(directories):
+            digest.update(f"{number}\0".encode())
+            for path, found in _entries(directory):
                 count += 1
                 if count > MAX_ENTRIES:
                     return secrets.token_hex(32)
-                try:
-                    found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                except OSError as error:
-                    unreadable.append(error)
-                    continue
                 told = (found.st_mode, found.st_size, found.st_ino, found.st_ctime_ns)
-                digest.update(f"{below}/{name}\0{told}\0".encode("utf-8", "surrogateescape"))
-    # A directory that a command takes away while it is read is a change, too.
-    return secrets.token_hex(32) if unreadable else digest.hexdigest()
+                digest.update(path + f"\0{told}\0".encode())
+    except OSError:
+        # A directory that a command takes away while it is read is a change, too.
+        return secrets.token_hex(32)
+    return digest.hexdigest()
+
+
+def _entries(directory: Path) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield the path and status of what lies below `directory`, always in the same order."""
+    top = open_directory(directory)
+    try:
+        pending: list[tuple[bytes, ...]] = [()]
+        while pending:
+            names = pending.pop()
+            if len(names) > MAX_DEPTH:
+                raise OSError(errno.ENAMETOOLONG, "nested too deep", os.fspath(directory))
+            descriptor = open_below(top, names)
+            try:
+                if names:  # after it was opened, which may have changed its mode
+                    yield b"/".join(names), os.fstat(descriptor)
+                for name in sorted(map(os.fsencode, os.listdir(descriptor))):
+                    found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    if stat.S_ISDIR(found.st_mode):
+                        pending.append((*names, name))
+                    else:
+                        yield b"/".join((*names, name)), found
+            finally:
+                os.close(descriptor)
+    finally:
+        os.close(top)

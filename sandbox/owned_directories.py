@@ -8,16 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sandbox.backends.beneath import DIRECTORY
 from sandbox.errors import SandboxSetupError
-
-_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from sandbox.reopening import CHANGE, open_directory
 
 
 @contextmanager
 def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """A descriptor of the directory. Raises `SandboxSetupError` for a link and what is none."""
+    """Open a directory. What a command has closed in `parent` is opened again.
+
+    Raises `SandboxSetupError` for a link and for what is not a directory.
+    """
     try:
-        descriptor = os.open(name, _OPEN_DIRECTORY, dir_fd=parent)
+        if parent is None:
+            descriptor = os.open(name, DIRECTORY)
+        else:
+            descriptor = open_directory(name, parent, CHANGE)
     except OSError as error:
         raise SandboxSetupError(
             f"{name} in the workspaces is not a plain directory ({error.strerror}). "

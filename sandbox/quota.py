@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sandbox.errors import StorageFull
 from sandbox.policy import Limits
+from sandbox.reopening import open_below, open_directory
 from sandbox.watchdog import in_units
 
 MAX_DEPTH = 256
@@ -26,7 +27,6 @@ _TRUSTED_PART = 16
 _UNLIMITED = 1 << 62
 _BATCH = 64
 """Names between two looks at the clock."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class TreeScan:
         """False after each batch."""
         for directory in directories:
             try:
-                root = os.open(directory, _DIRECTORY)
+                root = open_directory(directory)
             except FileNotFoundError:
                 continue
             try:
@@ -80,7 +80,7 @@ class TreeScan:
             names = pending.pop()
             yield False
             try:
-                directory = _open_below(root, names)
+                directory = open_below(root, names)
             except (FileNotFoundError, NotADirectoryError, PermissionError):
                 continue  # gone or replaced meanwhile; or another's, where commands cannot write
             except OSError as error:
@@ -120,35 +120,6 @@ class TreeScan:
                 return
             self._linked.add(key)
         self.usage.size += status.st_blocks * 512
-
-
-def _open_below(root: int, names: tuple[bytes, ...]) -> int:
-    """The directory, entered name by name: whoever owns the tree may swap any of them."""
-    directory = os.dup(root)
-    for name in names:
-        try:
-            below = _open_directory(name, directory)
-        finally:
-            os.close(directory)
-        directory = below
-    return directory
-
-
-def _open_directory(name: bytes, parent: int) -> int:
-    try:
-        descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
-        if os.access(b".", os.X_OK, dir_fd=descriptor, effective_ids=True):
-            return descriptor
-        os.close(descriptor)
-    except PermissionError:
-        pass
-    # Its owner, who is this account, closed it. Room must not be hidden so: it is opened again.
-    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    try:
-        os.chmod(f"/proc/self/fd/{found}", 0o700)
-    finally:
-        os.close(found)
-    return os.open(name, _DIRECTORY, dir_fd=parent)
 
 
 class Room:

@@ -6,7 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY
+from sandbox.reopening import CHANGE, open_directory
 
 
 def remove_tree(path: Path) -> None:
@@ -17,11 +17,10 @@ def remove_tree(path: Path) -> None:
     OSError, as is what this account may not delete. A path that is not there is fine.
     """
     try:
-        top = os.open(path, DIRECTORY)
+        top = open_directory(path, needs=CHANGE)
     except FileNotFoundError:
         return
     try:
-        os.fchmod(top, 0o700)
         _clear_files(top)
         while names := os.listdir(top):
             for name in names:
@@ -33,15 +32,11 @@ def remove_tree(path: Path) -> None:
 
 def _empty(top: int, name: str) -> None:
     """Remove one directory of `top`; the directories in it come up beside it."""
-    # Of another account's directories only root deletes any, and root needs no mode.
-    if os.geteuid() != 0:
-        os.chmod(name, 0o700, dir_fd=top)
-    directory = os.open(name, DIRECTORY, dir_fd=top)
+    directory = open_directory(name, top, CHANGE)
     try:
         for nested in _clear_files(directory):
-            # Its own `..` changes, which needs the right to write in it.
-            if os.geteuid() != 0:
-                os.chmod(nested, 0o700, dir_fd=directory)
+            # Moving a directory changes its `..` entry, which needs write permission in it.
+            os.close(open_directory(nested, directory, CHANGE))
             os.rename(nested, f"d-{secrets.token_hex(12)}", src_dir_fd=directory, dst_dir_fd=top)
     finally:
         os.close(directory)

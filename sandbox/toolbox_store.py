@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from sandbox.errors import SandboxSetupError
 from sandbox.reach import unreachable_directory
+from sandbox.removal import remove_tree
 from sandbox.toolbox import CURRENT, MANIFEST, check_name, check_operators_own, missing
 from sandbox.toolbox_find import toolbox_names
 from sandbox.uids import uid_for
@@ -45,7 +45,7 @@ class ToolboxStore:
             directory.chmod(0o755)
             yield directory
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory)
 
     def publish(self, name: str, staged: Path) -> str:
         """Make `staged`, complete with its manifest, the newest generation; its id."""
@@ -113,7 +113,7 @@ class ToolboxStore:
             # First out of sight: a removal that is interrupted leaves nothing that looks whole.
             doomed = self.base / f"{_REMOVED}{secrets.token_hex(8)}"
             generation.rename(doomed)
-            shutil.rmtree(doomed)
+            remove_tree(doomed)
         finally:
             if lock is not None:
                 os.close(lock)
@@ -123,7 +123,7 @@ class ToolboxStore:
         for entry in self.base.iterdir():
             if entry.name.startswith((_BUILDING, _REMOVED)):
                 if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
+                    remove_tree(entry)
                 else:
                     entry.unlink()
         self.prune()

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY
+from sandbox.reopening import open_directory
 
 MAX_DEPTH = 60
 MAX_ENTRIES = 500_000
@@ -26,7 +26,7 @@ def tree_size(path: Path, seconds: float = 10.0) -> TreeSize:
     """The size of what lies below `path`, whose links are not followed. Raises nothing."""
     total = TreeSize()
     try:
-        descriptor = os.open(path, DIRECTORY)
+        descriptor = open_directory(path)
     except OSError:
         total.is_complete = False
         return total
@@ -51,7 +51,7 @@ def _add(directory: int, total: TreeSize, depth: int, deadline: float) -> None:
                 if not entry.is_dir(follow_symlinks=False):
                     total.files += 1
                     continue
-                below = os.open(entry.name, DIRECTORY, dir_fd=directory)
+                below = open_directory(entry.name, directory)
                 try:
                     _add(below, total, depth + 1, deadline)
                 finally:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import weakref
 from dataclasses import replace
@@ -23,6 +22,7 @@ from sandbox.errors import PathRefused, SandboxSetupError
 from sandbox.host_paths import readable_path
 from sandbox.namespace import ENVIRONMENT
 from sandbox.policy import Mount, SandboxPolicy
+from sandbox.removal import remove_tree
 
 TEMPORARY = "/tmp"  # noqa: S108 - the sandbox's, never the host's
 SKILLS = "/skills"
@@ -42,7 +42,7 @@ class Places:
         shown = None if skills is None else _skills(skills, self.root)
         own = Path(tempfile.mkdtemp(prefix="vel-places-"))
         # Not before anything is made in it, so that no failure leaves a directory behind.
-        self.close = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True)
+        self.close = weakref.finalize(self, remove_tree, own)
         account = account_for(base)
         temporary = _temporary(own, account)
         mounts = [Mount(temporary, TEMPORARY, writable=True)]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY
+from sandbox.reopening import CHANGE, open_below, open_directory
 from sandbox.snapshots.changes import Change, compare
 from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
 from sandbox.snapshots.store import SnapshotStore
@@ -39,8 +40,8 @@ def restore(
     To be called under the store's lock, while no command runs. Parents are opened one name at a
     time and no link is followed, so that a link planted in the way costs its own path only. What
     one of the two did not keep is left as it is, so that restoring can be undone. `owner` (uid,
-    gid) owns what is written; None: the process's own account. Raises nothing for what is in the
-    workspace.
+    gid) owns what is written; None: the process's own account. Directories without write permission
+    get it while this runs. Raises nothing for what is in the workspace.
     """
     done = Restored()
     changes = []
@@ -53,21 +54,22 @@ def restore(
             done.failed.append((change.path, why))
         else:
             changes.append(change)
+    modes: dict[str, int] = {}  # of directories, set at the end: before, they may forbid a write
     # What must go, deepest first; then what must come, from the top.
     for change in reversed(changes):
         if change.before is not None and _must_go(change):
-            with _noted(done, change.path), _parent(areas, change.path) as (parent, name):
+            with _noted(done, change.path), _parent(areas, change.path, modes) as (parent, name):
                 _remove(parent, name)
+                modes.pop(change.path, None)
                 done.deleted += change.after is None
-    directories: list[tuple[str, Node]] = []
     for change in changes:
         node = change.after
         if node is None:
             continue
-        with _noted(done, change.path), _parent(areas, change.path) as (parent, name):
+        with _noted(done, change.path), _parent(areas, change.path, modes) as (parent, name):
             if node.kind == "directory":
                 _make_directory(parent, name, owner)
-                directories.append((change.path, node))
+                modes[change.path] = node.mode
             elif is_kept_file(node):
                 _write_file(store, parent, name, node, owner)
             elif node.kind == "link":
@@ -75,15 +77,10 @@ def restore(
             else:
                 raise OSError(0, f"it was not kept: {node.reason}")
             done.written += 1
-    # Modes last: a directory may have been closed to writing.
-    for path, node in reversed(directories):
-        with _noted(done, path), _parent(areas, path) as (parent, name):
-            descriptor = os.open(name, DIRECTORY, dir_fd=parent)
-            try:
-                if node.mode:
-                    os.fchmod(descriptor, node.mode)
-            finally:
-                os.close(descriptor)
+    for path in sorted(modes, reverse=True):  # what lies in a directory comes before it
+        with _noted(done, path), _opened(areas, path.split("/")) as directory:
+            if modes[path]:
+                os.fchmod(directory, modes[path])
     return done
 
 
@@ -113,16 +110,30 @@ def _noted(done: Restored, path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _parent(areas: Mapping[str, Path], path: str) -> Iterator[tuple[int, str]]:
-    """The open directory of `path` and its last name. No link on the way is followed."""
-    area, *above, name = path.split("/")
-    descriptor = os.open(areas[area], DIRECTORY)
-    try:
-        for part in above:
-            below = os.open(part, DIRECTORY, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = below
+def _parent(
+    areas: Mapping[str, Path], path: str, modes: dict[str, int]
+) -> Iterator[tuple[int, str]]:
+    """Open the directory of `path` for writing and note its mode; also give the last name."""
+    above, _, name = path.rpartition("/")
+    with _opened(areas, above.split("/")) as descriptor:
+        status = os.fstat(descriptor)
+        if status.st_uid == os.geteuid() and status.st_mode & CHANGE != CHANGE:
+            modes.setdefault(above, stat.S_IMODE(status.st_mode))
+            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) | CHANGE)
         yield descriptor, name
+
+
+@contextmanager
+def _opened(areas: Mapping[str, Path], parts: Sequence[str]) -> Iterator[int]:
+    """Open a directory of an area. No link on the way is followed."""
+    area, *below = parts
+    top = open_directory(areas[area])
+    try:
+        descriptor = open_below(top, [os.fsencode(name) for name in below])
+    finally:
+        os.close(top)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -140,7 +151,7 @@ def _make_directory(parent: int, name: str, owner: Owner | None) -> None:
         os.mkdir(name, 0o700, dir_fd=parent)
     except FileExistsError:
         pass
-    descriptor = os.open(name, DIRECTORY, dir_fd=parent)
+    descriptor = open_directory(name, parent)
     try:
         if owner is not None:
             os.fchown(descriptor, *owner)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY, READ
+from sandbox.reopening import open_directory, open_file
 from sandbox.snapshots.limits import LEFT_OUT, SnapshotLimits
 from sandbox.snapshots.manifest import Manifest, Node, is_kept_file
 
@@ -53,7 +53,7 @@ class Scan:
         """Look at each area. An area that cannot be opened is listed as not kept."""
         for name in sorted(areas):
             try:
-                descriptor = os.open(areas[name], DIRECTORY)
+                descriptor = open_directory(areas[name])
             except OSError as error:
                 self.nodes[name] = Node(
                     "directory", 0, reason=f"cannot be opened: {error.strerror}"
@@ -105,7 +105,7 @@ class Scan:
                 reason = "directories of this name are left out"
                 self.nodes[path] = Node("directory", mode & _PERMISSIONS, reason=reason)
             elif modes.S_ISDIR(mode):
-                descriptor = os.open(entry.name, DIRECTORY, dir_fd=parent)
+                descriptor = open_directory(entry.name, parent)
                 try:
                     self._directory(descriptor, path, depth + 1)
                 finally:
@@ -131,7 +131,7 @@ class Scan:
         refused = self._refusal(status.st_size)
         if refused:
             return _unkept(status, refused)
-        descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
+        descriptor = open_file(name, parent)
         try:
             status = os.fstat(descriptor)
             if not modes.S_ISREG(status.st_mode):

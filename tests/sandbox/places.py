@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits
+from sandbox.removal import remove_tree
 from sandbox.workspace import Workspace, prepare, uid_for
 from tests.support.hang import HANG
 
@@ -32,7 +32,7 @@ def reachable_directory() -> Iterator[Path]:
     try:
         yield path
     finally:
-        shutil.rmtree(path)
+        remove_tree(path)
 
 
 def workspace_in(place: Path, key: str = "thread") -> Workspace:

@@ -41,6 +41,7 @@ BOMBS = {
     ),
     "a file without a name": "kept = fill('.', 40, os.O_TMPFILE | os.O_RDWR)",
     "a closed directory": ("os.mkdir('dark')\nfill('dark/bomb', 40)\nos.chmod('dark', 0)"),
+    "a closed area": "fill('bomb', 40)\nos.chmod('.', 0)",
     "a directory with a name that is no text": "os.mkdir(b'\\xff')\nfill(b'\\xff/bomb', 40)",
     "empty files": "for n in range(1500): os.close(os.open(f'bomb{n}', os.O_CREAT))",
     "directories": "for n in range(1500): os.mkdir(f'bomb{n}')",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from agents.services.errors import NotFound, ServiceError
 from agents.services.open_answers import open_answers
 from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
+from sandbox.reopening import open_directory
 from velproject.cli.actions.display import Display
 from velproject.cli.actions.family import Family
 from velproject.cli.actions.follow import PATIENCE, STOPPED, Watch, leave_at_once
@@ -223,7 +225,15 @@ def kept_files(run: Run) -> list[Path]:
     own = [Path(thread.workspace_path)] if thread.workspace_path else []
     kept = vel_settings().workspaces / thread.id
     areas = [*own, kept / "workspace", kept / "outputs"]
-    return [area for area in areas if area.is_dir() and any(area.iterdir())]
+    return [area for area in areas if area.is_dir() and _has_entries(area)]
+
+
+def _has_entries(area: Path) -> bool:
+    directory = open_directory(area)
+    try:
+        return bool(os.listdir(directory))
+    finally:
+        os.close(directory)
 
 
 def exit_code(run: Run) -> int:
