@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
@@ -16,7 +15,7 @@ from agents.conf import vel_settings
 from tests.support import compiling, flush, mariadb, migrated, postgres, static_files
 from tests.support.site import site
 
-pytest_plugins = ["tests.support.report"]
+pytest_plugins = ["tests.support.isolation", "tests.support.report"]
 
 __all__ = ["site"]
 """Here and nowhere else: each place that imports a fixture of the session has one of its own."""
@@ -114,11 +113,7 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
     """Lay a migrated database where pytest-django is about to make one."""
-    name = django_settings.DATABASES["default"]["TEST"]["NAME"]
-    if server := os.environ.get("VEL_TEST_DATABASE_URL"):
-        migrated.copy_postgres(server, name)
-    else:
-        migrated.copy_sqlite(Path(name))
+    migrated.lay_database(django_settings.DATABASES["default"]["TEST"]["NAME"])
 
 
 @pytest.fixture(scope="session")

@@ -3,27 +3,25 @@
 `VEL_TEST_DATABASE_URL` (set by `make test` for its second pass) puts them on PostgreSQL.
 """
 
-import atexit
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
+from tests.support import process_guard
 
-def _remove(directory: Path, maker: int) -> None:
-    if os.getpid() == maker:  # and not a process that it forked
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-# The first process makes a directory, and each of its pytest workers one in it, so that a test may
-# look whether anything was left. What tests start inherits theirs.
+# The first process makes a directory, and each of its pytest workers makes one in it, so that a
+# test can check that nothing was left. What tests start inherits theirs. The guard removes them.
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
 if "VEL_DATA_DIR" not in os.environ:
-    os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(prefix="vel-tests-", dir="/var/tmp")
+    process_guard.start()
+    os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(
+        prefix="vel-tests-", dir=os.environ.get("VEL_TEST_ROOT", "/var/tmp")
+    )
     os.environ["VEL_TEST_DATA_OF"] = _worker
-    os.environ["VEL_TEST_SHARED_DIR"] = os.environ["VEL_DATA_DIR"]  # see support/migrated.py
-    atexit.register(_remove, Path(os.environ["VEL_DATA_DIR"]), os.getpid())
+    # See support/migrated.py. A pytest that a test runs uses what its parent has made.
+    os.environ.setdefault("VEL_TEST_SHARED_DIR", os.environ["VEL_DATA_DIR"])
 elif os.environ.get("VEL_TEST_DATA_OF", _worker) != _worker:
+    process_guard.start()
     os.environ["VEL_DATA_DIR"] = tempfile.mkdtemp(dir=os.environ["VEL_DATA_DIR"])
     os.environ["VEL_TEST_DATA_OF"] = _worker
 _data = Path(os.environ["VEL_DATA_DIR"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
+from django.db import connections
 
 from tests.support.shared import alone, shared_directory
 
@@ -25,12 +26,44 @@ _MIGRATE = (
 )
 
 
+_of_this_process: list[str] = []
+"""The name of the database that `django.db` uses, if there is one already."""
+
+
+def lay_database(name: str) -> None:
+    """Put a migrated database where Django's test runner is about to create one."""
+    if server := os.environ.get("VEL_TEST_DATABASE_URL"):
+        copy_postgres(server, name)
+    else:
+        copy_sqlite(Path(name))
+    _of_this_process[:] = [name]
+
+
+def renew() -> None:
+    """Replace the database of this process, and its connections, by new ones.
+
+    A thread that still has a connection no longer reaches the database.
+    """
+    from django.contrib.contenttypes.models import ContentType  # conftest.py imports this module
+
+    for name in _of_this_process:
+        for alias in connections:
+            connections[alias].close()
+            del connections[alias]
+        if "VEL_TEST_DATABASE_URL" not in os.environ:
+            for end in ("", "-wal", "-shm", "-journal"):
+                Path(f"{name}{end}").unlink(missing_ok=True)
+        lay_database(name)
+        ContentType.objects.clear_cache()
+
+
 def copy_sqlite(file: Path) -> None:
     """Put a migrated SQLite database at `file`, which no one has open."""
     place = shared_directory() / "migrated.sqlite3"
     with alone("migrated"):
         if not place.exists():
             fresh = place.with_suffix(".new")
+            fresh.unlink(missing_ok=True)  # of a process that was killed
             _migrate(f"sqlite:///{fresh}")
             fresh.rename(place)
     shutil.copyfile(place, file)
@@ -45,10 +78,12 @@ def copy_postgres(server_url: str, name: str) -> None:
     with alone(template), psycopg.connect(server_url, autocommit=True) as server:
         is_there = "SELECT 1 FROM pg_database WHERE datname = %s"
         if server.execute(is_there, [template]).fetchone() is None:
+            # The first is of a process that was killed.
+            server.execute(f'DROP DATABASE IF EXISTS "{template}_new" WITH (FORCE)')
             server.execute(f'CREATE DATABASE "{template}_new"')
             _migrate(urlsplit(server_url)._replace(path=f"/{template}_new").geturl())
             server.execute(f'ALTER DATABASE "{template}_new" RENAME TO "{template}"')
-        server.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
 
 

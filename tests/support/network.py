@@ -16,6 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from tests.support import process_guard
+from tests.support.hang import HANG
+
 NUMBERS = iter(range(1, 200))
 
 
@@ -51,6 +54,8 @@ class Network:
         self.inside = ["ip", "netns", "exec", self.name]
 
     def __enter__(self) -> Network:
+        # If this process is killed.
+        process_guard.run_after(f"test ! -e /run/netns/{self.name} || ip netns del {self.name}")
         _ip("netns", "add", self.name)
         try:
             _ip("link", "add", self._outer, "type", "veth", "peer", "name", self._inner,
@@ -111,9 +116,9 @@ class Network:
 
         thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
         thread.start()
-        assert begun.wait(10)
+        assert begun.wait(HANG)
         try:
             yield ready[0]
         finally:
             ends[0]()
-            thread.join(10)
+            thread.join(HANG)

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support import process_guard
+
 ACCOUNT = "postgres"
 """initdb refuses root, so root starts the server as this account, which the package makes."""
 
@@ -39,6 +41,7 @@ def binaries() -> Path | None:
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """Start a server on a socket of its own; yields its URL and removes everything afterwards."""
+    process_guard.start()
     where = binaries()
     if where is None:
         raise RuntimeError("PostgreSQL's server is missing: apt-get install postgresql")
@@ -49,6 +52,9 @@ def postgres_server() -> Iterator[str]:
         os.chown(base, account.pw_uid, account.pw_gid)
         as_account = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
     data = base / "data"
+    # If this process is killed: a killed server leaves its shared memory behind.
+    stop = f"{where}/pg_ctl -D {data} -m immediate -w -s stop"
+    process_guard.run_before(f"cd /; test ! -e {data}/postmaster.pid || {stop}", **as_account)
 
     def run(*command: str) -> None:
         done = subprocess.run(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.migrated import copy_sqlite
-from tests.velproject.forked import can_fork, run_forked
+from tests.velproject.forked import KEPT, can_fork, run_forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE = 90.0
@@ -38,7 +38,7 @@ class Vel:
         return [sys.executable, "-P", "-m", "velproject.cli", *arguments]
 
     def env(self, **more: str) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         return {
             **kept,
             "PYTHONPATH": str(ROOT),

@@ -27,7 +27,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, NoReturn
 
+from tests.support import process_guard
+
 ROOT = Path(__file__).resolve().parents[2]
+KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
+"""Environment variables of the tests that commands inherit."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """What an interpreter reads when it begins."""
 _OTHERWISE = frozenset({"up", "worker", "doctor"})
@@ -100,7 +104,7 @@ def _parent() -> str:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(address)
         listening.listen(64)
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         parent = subprocess.Popen(
             [sys.executable, "-P", "-m", __name__, str(listening.fileno()), str(life)],
             pass_fds=[listening.fileno(), life],
@@ -115,6 +119,8 @@ def _parent() -> str:
             },
         )
     os.close(life)
+    if process := process_guard.look_up(parent.pid):
+        process_guard.shared.add(process)
 
     def end() -> None:
         os.close(held)

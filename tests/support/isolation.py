@@ -1,0 +1,238 @@
+"""No test harms another one: hooks of pytest that every test runs with.
+
+- A test that reaches its time limit ends its process, with the stacks of all threads. Nothing is
+  interrupted in the middle and goes on half done. pytest-xdist replaces the process, and the new
+  one continues with the next test on a database of its own. (pytest-timeout raises an exception
+  instead, from a signal handler, wherever the test is: also in a frame without a line number,
+  which pytest cannot print, or in the middle of the tear-down. C code delays it for ever.)
+- After a failed test the process gets a new copy of the migrated database.
+- A test that leaves a process, or changes what belongs to the whole process, fails.
+- All that tests start ends with the process, and their directories go: see `process_guard`.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
+from tests.support import migrated, process_guard
+from tests.support.process_guard import Process
+
+STORM_LIMIT = 4 * 3600
+"""Seconds for a test of `make storm`."""
+GRACE = float(os.environ.get("VEL_TEST_GRACE", "60"))
+"""Seconds in which processes end that a test has killed but has not waited for."""
+SIGNALS = (signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+_NOT_OF_A_TEST = ("multiprocessing.resource_tracker",)
+"""Python starts it once for each process."""
+
+
+class _State:
+    stderr = 2
+    """Where pytest does not capture."""
+    surroundings: dict[str, Any] = {}
+    """As the test found them."""
+    shared_fixture = False
+    """Whether a fixture of several tests was set up or torn down during this test."""
+    seen: set[int] = set()
+    """The processes of this machine at the end of the last test."""
+
+
+_failed = pytest.StashKey[bool]()
+_limit = pytest.StashKey[float]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _State.stderr = os.dup(2)
+    process_guard.start()
+    process_guard.show_problems(_State.stderr)
+    _State.seen = process_guard.all_pids()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        # pytest keeps the directories of its last runs. It should not keep those of a killed one.
+        process_guard.remove(session.config._tmp_path_factory.getbasetemp())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        process_guard.keep(session.config._tmp_path_factory.getbasetemp())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("storm"):
+            item.add_marker(pytest.mark.timeout(STORM_LIMIT))
+
+
+# Time limits -----------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
+    """Set the limit of pytest-timeout. A thread of C keeps it, which needs no help of Python."""
+    item.stash[_limit] = settings.timeout
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=_State.stderr)
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
+    faulthandler.cancel_dump_traceback_later()
+    return True
+
+
+def pytest_enter_pdb() -> None:
+    faulthandler.cancel_dump_traceback_later()
+
+
+class Scheduling(LoadFileScheduling):
+    """Continue with the next test after a crash.
+
+    pytest-xdist 3.8 runs the test that crashed again, also gives the finished files of the
+    process to others, and then waits for ever (pytest-xdist's issues 1323, 1327, 1378).
+    """
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        units = self.assigned_work.pop(node)
+        rest = {
+            file: {test: False for test, done in tests.items() if not done}
+            for file, tests in units.items()
+            if not all(tests.values())
+        }
+        if not rest:
+            return None
+        file, tests = next(iter(rest.items()))
+        crashed = next(iter(tests))
+        del rest[file][crashed]
+        if not rest[file]:
+            del rest[file]
+        # The rest comes next: it may be long.
+        self.workqueue = OrderedDict([*rest.items(), *self.workqueue.items()])
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return crashed
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """Give a process work until it knows its next test, or that there is none."""
+        if node not in self.registered_collections:
+            return  # it still collects
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
+            if self.workqueue:
+                self._assign_work_unit(node)
+            else:
+                node.shutdown()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+# What a test leaves ----------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:
+    if fixturedef.scope == "function":
+        return (yield)
+    try:
+        return (yield)
+    finally:
+        _State.shared_fixture = True
+        process_guard.shared.update(_started())
+
+
+def pytest_fixture_post_finalizer(fixturedef: Any) -> None:
+    if fixturedef.scope != "function":
+        _State.shared_fixture = True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    _State.surroundings = _surroundings()
+    _State.shared_fixture = False
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    # pytest-timeout cancels the limit when a test fails, because a debugger may begin then.
+    if limit := item.stash.get(_limit, 0.0):
+        faulthandler.dump_traceback_later(limit, exit=True, file=_State.stderr)
+    result = yield
+    left = [f"a change of {what}" for what in _changes()]
+    left += [process.describe() for process in _left_processes()]
+    if left:
+        raise AssertionError(f"{item.nodeid} leaves behind: {'; '.join(left)}")
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[None]:
+    report = yield
+    item.stash[_failed] = report.failed or item.stash.get(_failed, False)
+    if call.when == "teardown" and item.stash[_failed]:
+        migrated.renew()
+    return report
+
+
+def _surroundings() -> dict[str, Any]:
+    environment = dict(os.environ)
+    environment.pop("PYTEST_CURRENT_TEST", None)
+    return {
+        "the working directory": os.getcwd(),
+        "signal handlers": [signal.getsignal(number) for number in SIGNALS],
+        "Django's settings": settings._wrapped,
+        "os.environ": environment,
+    }
+
+
+def _changes() -> list[str]:
+    if _State.shared_fixture:
+        return []
+    now = _surroundings()
+    return [what for what, value in now.items() if value != _State.surroundings[what]]
+
+
+def _left_processes() -> list[Process]:
+    """Those of this test that do not end. They are killed."""
+    until = time.monotonic() + GRACE
+    while (left := _started()) and time.monotonic() < until:
+        time.sleep(0.01)
+    for process in left:
+        process.send(signal.SIGKILL)
+    return left
+
+
+def _started() -> list[Process]:
+    """The living processes that this test has started, without those of shared fixtures."""
+    reported = process_guard.reported()
+    now = process_guard.all_pids()
+    token = process_guard.token()
+    found = {pid for pid in now - _State.seen if process_guard.carries(pid, token)}
+    found |= {process.pid for process in reported} - _State.seen
+    if not found:
+        _State.seen = now
+        return []
+    family = process_guard.family(token, reported)
+    shared = process_guard.relatives(process_guard.shared, family)
+    left = [
+        process
+        for process in family - shared
+        if not any(word in process.command() for word in _NOT_OF_A_TEST)
+    ]
+    _State.seen = now - {process.pid for process in left}
+    return left

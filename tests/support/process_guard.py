@@ -1,0 +1,312 @@
+"""Kill what a test process started, and remove its directories, when it ends in any way.
+
+`start()` gives the calling process a guard: a small process that waits for its end, also by
+SIGKILL or `os._exit`. The guard then kills all processes that belong to the ended one:
+
+- those that carry its token in the environment variable `VEL_TEST_RUN`. Each process inherits
+  this variable, also a daemon that has left its session and its parent;
+- those that the guarded process has reported: children without this variable, because they were
+  forked without exec or started with an environment of their own;
+- the children, process groups and sessions of all these, for example the inside of a sandbox.
+
+`PR_SET_PDEATHSIG` alone is not enough: it is not inherited, a setuid program clears it, and it
+acts when the thread that started the process ends. The guard is no child of the guarded process
+and has a session of its own, so that a test does not meet it.
+
+This module uses only the standard library. The guard runs it as a program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+VARIABLE = "VEL_TEST_RUN"
+
+
+class Process(NamedTuple):
+    """A living process. `began` tells it apart from a later process with the same number."""
+
+    pid: int
+    began: int
+    parent: int
+    group: int
+    session: int
+
+    def lives(self) -> bool:
+        now = look_up(self.pid)
+        return now is not None and now.began == self.began
+
+    def command(self) -> str:
+        try:
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+        return b" ".join(words).decode(errors="replace").strip()[:300]
+
+    def describe(self) -> str:
+        return f"process {self.pid}, child of {self.parent}: {self.command()}"
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, but never to another process that has got the number since."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            if self.lives():
+                signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            pass
+        finally:
+            os.close(handle)
+
+
+def look_up(pid: int) -> Process | None:
+    """Read one process; None: it has ended, though its parent may still have to wait for it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        return None
+    parent, group, session = map(int, fields[1:4])
+    return Process(pid, int(fields[19]), parent, group, session)
+
+
+def all_pids() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def carries(pid: int, token: str) -> bool:
+    """Whether the environment of a process has the token."""
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # it has ended, or belongs to another account
+        return False
+    marked = f"{VARIABLE}=".encode()
+    for entry in environment.split(b"\0"):
+        if entry.startswith(marked):
+            return token.encode() in entry[len(marked) :].split(b":")
+    return False
+
+
+def family(token: str, reported: Iterable[Process] = ()) -> set[Process]:
+    """All living processes that belong to the owner of the token, except the owner itself."""
+    living = {found for pid in all_pids() if (found := look_up(pid))}
+    known = {(process.pid, process.began) for process in reported}
+    first = {
+        process
+        for process in living
+        if (process.pid, process.began) in known or carries(process.pid, token)
+    }
+    return relatives(first, living)
+
+
+def relatives(first: Iterable[Process], living: set[Process]) -> set[Process]:
+    """Those of `living` that are in `first` or in a session, group or family that these lead."""
+    wanted = {(process.pid, process.began) for process in first}
+    members = {process for process in living if (process.pid, process.began) in wanted}
+    while True:
+        leaders = {process.pid for process in members}
+        more = {
+            process
+            for process in living - members
+            if leaders & {process.parent, process.group, process.session}
+        }
+        if not more:
+            return members
+        members |= more
+
+
+# In the guarded process ------------------------------------------------------------------------
+
+
+shared: set[Process] = set()
+"""What may outlive a test: it serves several, and ends with this process."""
+
+
+class _State:
+    owner = 0
+    """The process that called `start()`."""
+    token = ""
+    channel: socket.socket
+    reported: list[Process] = []
+
+
+_start_process = subprocess.Popen.__init__
+
+
+def start() -> None:
+    """Give this process a guard, which also removes the directories that `tempfile` makes here."""
+    if _State.owner == os.getpid():
+        return
+    first = not _State.owner
+    _State.owner, _State.token, _State.reported = os.getpid(), secrets.token_hex(8), []
+    _State.channel, its_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    owner = os.pidfd_open(os.getpid())
+    # It forks the guard and ends, so that the guard is not a child of this process.
+    command = [sys.executable, "-I", "-S", __file__, str(owner), str(its_end.fileno())]
+    command.append(_State.token)
+    subprocess.run(
+        command, pass_fds=[owner, its_end.fileno()], env={}, cwd="/", stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, start_new_session=True, check=True,
+    )  # fmt: skip
+    os.close(owner)
+    its_end.close()
+    os.environ[VARIABLE] = ":".join(filter(None, (os.environ.get(VARIABLE), _State.token)))
+    if first:
+        sys.addaudithook(_report_directory)
+        os.register_at_fork(after_in_child=_report_fork)
+        subprocess.Popen.__init__ = _popen  # type: ignore[method-assign]
+
+
+def remove(directory: Path) -> None:
+    """Remove the directory after the end of this process."""
+    _tell(remove=str(directory))
+
+
+def keep(directory: Path) -> None:
+    """Do not remove the directory, after all."""
+    _tell(keep=str(directory))
+
+
+def run_before(command: str, **account: Any) -> None:
+    """Run a shell command before the processes are killed; `account` as for `subprocess.run`."""
+    _tell(before=[command, account])
+
+
+def run_after(command: str) -> None:
+    """Run a shell command after the processes are killed."""
+    _tell(after=[command, {}])
+
+
+def token() -> str:
+    return _State.token
+
+
+def reported() -> list[Process]:
+    """The processes without a token that this process has started and that still run."""
+    for process in list(_State.reported):  # other threads may add to it
+        if not process.lives():
+            _State.reported.remove(process)
+    return list(_State.reported)
+
+
+def show_problems(fd: int) -> None:
+    """Let the guard write its error messages to a file descriptor of this process."""
+    _tell(fd, stderr=True)
+
+
+def _report_directory(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "tempfile.mkdtemp":  # it does not exist yet
+        _tell(remove=os.path.abspath(arguments[0]))
+
+
+def _report_fork() -> None:
+    _tell(process=os.getpid())
+
+
+def _popen(self: subprocess.Popen[Any], *arguments: Any, **options: Any) -> None:
+    _start_process(self, *arguments, **options)
+    environment = options.get("env")
+    if environment is not None and _State.token not in environment.get(VARIABLE, "").split(":"):
+        _tell(process=self.pid)
+        if process := look_up(self.pid):
+            _State.reported.append(process)
+
+
+def _tell(*fds: int, **message: Any) -> None:
+    if _State.owner:
+        socket.send_fds(_State.channel, [json.dumps(message).encode()], fds)
+
+
+# The guard -------------------------------------------------------------------------------------
+
+
+def _guard(owner: int, channel: socket.socket, its_token: str) -> None:
+    reports: dict[int, Process] = {}
+    directories: list[str] = []
+    commands: dict[str, list[Any]] = {"before": [], "after": []}
+    for kind, value in _messages(owner, channel):
+        if kind == "process":
+            reports = {pid: old for pid, old in reports.items() if old.lives()}
+            if process := look_up(value):
+                reports[value] = process
+        elif kind == "remove":
+            directories.append(value)
+        elif kind == "keep":
+            directories.remove(value)
+        elif kind == "stderr":
+            os.dup2(value, 2)
+        else:
+            commands[kind].append(value)
+    problems = [_run(*command) for command in commands["before"]]
+    kill(its_token, list(reports.values()))
+    problems += [_run(*command) for command in commands["after"]]
+    for directory in directories:
+        try:
+            shutil.rmtree(directory)
+        except FileNotFoundError:
+            pass  # the owner has removed it itself
+    sys.exit("\n".join(filter(None, problems)) or None)
+
+
+def _messages(owner: int, channel: socket.socket) -> Iterator[tuple[str, Any]]:
+    """All messages until the end of the owner, with a file descriptor as the value if it has one.
+
+    Processes that the owner has forked may keep its end of the channel open.
+    """
+    poll = select.poll()
+    poll.register(owner, select.POLLIN)
+    poll.register(channel, select.POLLIN)
+    while ready := dict(poll.poll()):
+        if channel.fileno() not in ready:
+            return  # the owner has ended, and there are no messages left
+        data, fds, _, _ = socket.recv_fds(channel, 65_536, 1)
+        if data:
+            [(kind, value)] = json.loads(data).items()
+            yield kind, fds[0] if fds else value
+        else:
+            poll.unregister(channel)  # there is no other end any more
+
+
+def _run(command: str, account: dict[str, Any]) -> str:
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False, **account
+    )
+    return f"{command} failed: {done.stdout}{done.stderr}" if done.returncode else ""
+
+
+def kill(its_token: str, reports: Sequence[Process] = ()) -> None:
+    """Kill all processes that belong to the owner of the token, and wait for their end."""
+    # They are stopped before the first is killed: none can start another one meanwhile, and a
+    # child without the token is found while its parent is there.
+    stopped: dict[tuple[int, int], Process] = {}
+    while found := family(its_token, [*reports, *stopped.values()]):
+        new = [process for process in found if (process.pid, process.began) not in stopped]
+        for process in new:
+            process.send(signal.SIGSTOP)
+            stopped[process.pid, process.began] = process
+        if not new:
+            for process in found:
+                process.send(signal.SIGKILL)
+            while any(process.lives() for process in found):
+                time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    if os.fork() == 0:
+        _guard(int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])), sys.argv[3])
