@@ -6,7 +6,8 @@
   instead, from a signal handler, wherever the test is: also in a frame without a line number,
   which pytest cannot print, or in the middle of the tear-down. C code delays it for ever.)
 - After a failed test the process gets a new copy of the migrated database.
-- A test that leaves a process, or changes what belongs to the whole process, fails.
+- A test that leaves a process fails. A warning names a test that changes what belongs to the
+  whole process.
 - All that tests start ends with the process, and their directories go: see `process_guard`.
 """
 
@@ -146,7 +147,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling |
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:
-    if fixturedef.scope == "function":
+    if not _is_shared(fixturedef, request):
         return (yield)
     try:
         return (yield)
@@ -155,9 +156,15 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:
         process_guard.shared.update(_started())
 
 
-def pytest_fixture_post_finalizer(fixturedef: Any) -> None:
-    if fixturedef.scope != "function":
+def pytest_fixture_post_finalizer(fixturedef: Any, request: Any) -> None:
+    if _is_shared(fixturedef, request):
         _State.shared_fixture = True
+
+
+def _is_shared(fixturedef: Any, request: Any) -> bool:
+    """Whether several tests use a fixture. Without a class, one of its scope is for one test."""
+    alone = fixturedef.scope == "class" and request.cls is None
+    return fixturedef.scope != "function" and not alone
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -173,9 +180,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     if limit := item.stash.get(_limit, 0.0):
         faulthandler.dump_traceback_later(limit, exit=True, file=_State.stderr)
     result = yield
-    left = [f"a change of {what}" for what in _changes()]
-    left += [process.describe() for process in _left_processes()]
-    if left:
+    for what in _changes():
+        item.warn(pytest.PytestWarning(f"{item.nodeid} leaves a change of {what}"))
+    if left := [process.describe() for process in _left_processes()]:
         raise AssertionError(f"{item.nodeid} leaves behind: {'; '.join(left)}")
     return result
 

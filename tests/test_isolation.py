@@ -1,0 +1,135 @@
+"""A test that hangs, dies or fails harms no other test, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import psycopg
+import pytest
+
+from tests.support import process_guard
+from tests.support.hang import HANG
+from tests.support.runs import wait_until
+
+pytestmark = pytest.mark.any_database
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = "tests/support/isolation_cases.py"
+OPTIONS = ["-n1", "--dist=loadfile", "-rA", "-p", "no:schemathesis"]  # it takes long to import
+
+
+class Inner:
+    """A pytest that runs some of the cases."""
+
+    def __init__(self, directory: Path, cases: str) -> None:
+        self.ready = directory / "ready"
+        self.temporary = directory / "tmp"
+        self.temporary.mkdir()
+        self.token = secrets.token_hex(8)
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTEST_", "VEL_DATA_", "VEL_TEST_DATA"))
+        } | {
+            process_guard.VARIABLE: f"{os.environ[process_guard.VARIABLE]}:{self.token}",
+            "TMPDIR": str(self.temporary),
+            "VEL_TEST_ROOT": str(self.temporary),
+            "VEL_TEST_READY": str(self.ready),
+            "VEL_TEST_GRACE": "0",
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", CASES, "-k", cases, *OPTIONS],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def outcomes(self) -> dict[str, str]:
+        """Wait for the end. Returns the outcome of each case, without `test_`."""
+        said, _ = self.process.communicate(timeout=HANG)
+        print(said)
+        found = re.findall(rf"^(PASSED|FAILED|ERROR) {CASES}::test_(\w+)", said, re.MULTILINE)
+        return {name: outcome for outcome, name in found}
+
+    def wait_until_nothing_is_left(self) -> None:
+        wait_until(lambda: not process_guard.family(self.token), "the end of all processes")
+        patterns = ("*", "pytest-of-*/pytest-[0-9]*")
+        wait_until(
+            lambda: (
+                not [
+                    path
+                    for pattern in patterns
+                    for path in self.temporary.glob(pattern)
+                    if not path.name.startswith("pytest-of-")
+                ]
+            ),
+            "the removal of all directories",
+        )
+
+
+def test_a_hang_a_death_and_a_failure_harm_no_other_test(tmp_path: Path) -> None:
+    cases = ("hang", "kill", "fail", "leaves", "left")
+    inner = Inner(tmp_path, f"({' or '.join(cases)}) and not waits")
+    assert inner.outcomes() == {
+        "hangs": "FAILED",
+        "after_a_hang": "PASSED",
+        "is_killed": "FAILED",
+        "after_a_kill": "PASSED",
+        "breaks_the_schema_and_fails": "FAILED",
+        "after_a_failure": "PASSED",
+        "leaves_a_process": "ERROR",
+        "leaves_a_process_without_the_token": "ERROR",
+        "after_what_was_left": "PASSED",
+    }
+    wait_until(lambda: not process_guard.family(inner.token), "the end of all processes")
+
+
+def test_nothing_is_left_of_a_killed_pytest(tmp_path: Path) -> None:
+    inner = Inner(tmp_path, "waits")
+    wait_until(inner.ready.exists, "the start of the case")
+    assert len(list(inner.temporary.glob("vel-tests-*/*"))) > 1
+    inner.process.kill()
+    inner.process.communicate(timeout=HANG)
+    inner.wait_until_nothing_is_left()
+
+
+def test_nothing_is_left_of_a_pytest_that_was_killed_at_any_moment(tmp_path: Path) -> None:
+    inner = Inner(tmp_path, "waits")
+    try:
+        inner.process.wait(random.uniform(0, 3))
+    except subprocess.TimeoutExpired:
+        inner.process.kill()
+    said, _ = inner.process.communicate(timeout=HANG)
+    print(said)
+    inner.wait_until_nothing_is_left()
+
+
+@pytest.mark.postgresql
+def test_no_server_is_left_of_a_killed_process(tmp_path: Path) -> None:
+    token = secrets.token_hex(8)
+    say = "import os, time; print(os.environ['VEL_TEST_DATABASE_URL'], flush=True); time.sleep(1e4)"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.postgres", sys.executable, "-c", say],
+        cwd=ROOT,
+        env=os.environ | {process_guard.VARIABLE: f"{os.environ[process_guard.VARIABLE]}:{token}"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    url = process.stdout.readline().strip()
+    with psycopg.connect(url) as server:
+        assert server.execute("SELECT 1").fetchone() == (1,)
+    process.kill()
+    process.communicate(timeout=HANG)
+    wait_until(lambda: not process_guard.family(token), "the end of all processes")
+    directory = Path(parse_qs(urlsplit(url).query)["host"][0])
+    wait_until(lambda: not directory.exists(), "the removal of the server's directory")
