@@ -34,8 +34,8 @@ KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
 """Environment variables of the tests that commands inherit."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """What an interpreter reads when it begins."""
-_OTHERWISE = frozenset({"up", "worker", "doctor"})
-"""Commands with the settings of a server, or that look at their own process."""
+_OTHERWISE = frozenset({"up", "worker"})
+"""Commands with the settings of a server."""
 _DESCRIPTORS = 3
 
 

@@ -173,6 +173,11 @@ def test_it_serves_pages_and_drives_runs(up: Up, drive_a_run: Callable[[], None]
     drive_a_run()
 
 
+def test_the_doctor_sees_the_workers(up: Up, drive_a_run: Callable[[], None]) -> None:
+    drive_a_run()
+    assert "took a test task in " in up.vel("doctor").stdout
+
+
 def test_the_demo_agent_is_there_for_everybody(up: Up) -> None:
     assert up.vel.count("agents_agent WHERE slug = 'demo' AND everyone") == 1
 
@@ -182,6 +187,12 @@ def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
     assert f"port {up.port} of 127.0.0.1 is in use" in line
+
+
+@pytest.mark.parametrize("role", ["web", "workers"])
+def test_web_and_workers_know_where_it_listens(up: Up, role: str) -> None:
+    """With no address in the settings; `test_up_address` has the other cases."""
+    assert public_url_of(up.main_of(role)) == f"http://127.0.0.1:{up.port}"
 
 
 @pytest.mark.parametrize("role", ["web", "workers"])
@@ -288,6 +299,12 @@ def starting_runs(vel: Vel) -> Iterator[Callable[[str], str]]:
 def start_run(vel: Vel, model: str) -> str:
     with starting_runs(vel) as start:
         return start(model)
+
+
+def public_url_of(pid: int) -> str:
+    """`VEL_PUBLIC_URL` as a process was started with it."""
+    lines = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(line.split("=", 1) for line in lines if line)["VEL_PUBLIC_URL"]
 
 
 def status_of(vel: Vel, run_id: str) -> str:
