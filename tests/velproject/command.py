@@ -8,6 +8,7 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.migrated import copy_sqlite
-from tests.velproject.forked import KEPT, can_fork, run_forked
+from tests.velproject.forked import KEPT, can_fork, fork_at_terminal, run_forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE = 90.0
@@ -154,14 +155,23 @@ def new_vel(**environment: str) -> Iterator[Vel]:
 class Terminal:
     """A `vel` that believes that a person sits before it."""
 
-    def __init__(self, vel: Vel, *arguments: str, **environment: str) -> None:
+    def __init__(self, vel: Vel, *arguments: str, fresh: bool = False, **environment: str) -> None:
+        """Start the command: forked, or with `fresh` in an interpreter of its own."""
         self.shown = ""
         self._read_so_far = 0
-        self.pid, self._fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(vel.data)
-            env = vel.env(TERM="xterm", COLUMNS="120", **environment)
-            os.execve(sys.executable, vel.command(*arguments), env)
+        self._forked: socket.socket | None = None
+        env = vel.env(TERM="xterm", COLUMNS="120", **environment)
+        if fresh or not can_fork(arguments, {**vel.environment, **environment}):
+            self.pid, self._fd = pty.fork()
+            if self.pid == 0:
+                os.chdir(vel.data)
+                os.execve(sys.executable, vel.command(*arguments), env)
+        else:
+            self._fd, terminal = pty.openpty()
+            self.pid, self._forked = fork_at_terminal(
+                arguments, environment=env, cwd=vel.data, terminal=terminal
+            )
+            os.close(terminal)
 
     def expect(self, text: str) -> str:
         """Wait until `text` is shown after what was expected last; everything shown up to it."""
@@ -190,9 +200,13 @@ class Terminal:
         end = time.monotonic() + DEADLINE
         while self._read(end):
             assert time.monotonic() < end, f"it did not end; shown: {self.tail}"
-        _, status = os.waitpid(self.pid, 0)
         os.close(self._fd)
-        return os.waitstatus_to_exitcode(status)
+        if self._forked is None:
+            _, status = os.waitpid(self.pid, 0)
+            return os.waitstatus_to_exitcode(status)
+        with self._forked:
+            self._forked.settimeout(DEADLINE)
+            return int(self._forked.recv(64))
 
     def _read(self, end: float) -> bool:
         ready, _, _ = select.select([self._fd], [], [], max(0.0, end - time.monotonic()))

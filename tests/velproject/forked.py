@@ -2,7 +2,8 @@
 
 Each command is a process of its own, with its own arguments, environment, directory, pipes and exit
 code, and reads the settings anew. What it has from its parent are imported modules. Starts from
-nothing are in `tests.velproject.cli.test_start`, at every terminal and in every `Vel.start`.
+nothing are in `tests.velproject.cli.test_start`, in `test_yes_lets_it_run` at a terminal, and in
+every `Vel.start`.
 
 This module is also the parent's program: `python -P -m tests.velproject.forked SOCKET LIFE_FD`.
 """
@@ -10,6 +11,7 @@ This module is also the parent's program: `python -P -m tests.velproject.forked 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import json
 import os
@@ -20,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -64,11 +67,8 @@ def run_forked(
         threading.Thread(target=_read, args=(os.fdopen(out, encoding="utf-8"), told, 0)),
         threading.Thread(target=_read, args=(os.fdopen(err, encoding="utf-8"), told, 1)),
     ]
-    request = {"arguments": list(arguments), "environment": dict(environment), "cwd": str(cwd)}
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        connection.connect(_parent())
+    with _ask(arguments, environment, cwd, [given, out_end, err_end]) as connection:
         connection.settimeout(timeout)
-        socket.send_fds(connection, [json.dumps(request).encode()], [given, out_end, err_end])
         for end in (given, out_end, err_end):
             os.close(end)
         for thread in threads:
@@ -79,6 +79,39 @@ def run_forked(
     for thread in threads:
         thread.join()
     return subprocess.CompletedProcess(["vel", *arguments], int(answer), *told)
+
+
+def fork_at_terminal(
+    arguments: Sequence[str], *, environment: Mapping[str, str], cwd: Path, terminal: int
+) -> tuple[int, socket.socket]:
+    """Start a command in a session with this controlling terminal.
+
+    Returns its pid, and a socket that receives its exit code as text. Closing the socket kills the
+    command.
+    """
+    connection = _ask(arguments, environment, cwd, [terminal] * _DESCRIPTORS, at_terminal=True)
+    return int(connection.recv(64)), connection
+
+
+def _ask(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path,
+    descriptors: list[int],
+    *,
+    at_terminal: bool = False,
+) -> socket.socket:
+    """Ask the parent for a command."""
+    request = {
+        "arguments": list(arguments),
+        "environment": dict(environment),
+        "cwd": str(cwd),
+        "at_terminal": at_terminal,
+    }
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(_parent())
+    socket.send_fds(connection, [json.dumps(request).encode()], descriptors)
+    return connection
 
 
 def _write(pipe: IO[str], text: str) -> None:
@@ -168,6 +201,7 @@ def _serve(listening: socket.socket, life: int) -> bool:
             if key.fileobj is listening:
                 connection, _ = listening.accept()
                 message, descriptors, _, _ = socket.recv_fds(connection, 1 << 18, _DESCRIPTORS)
+                request = json.loads(message)
                 pid = os.fork()
                 if pid == 0:
                     for other in (watched, listening, connection):
@@ -176,8 +210,10 @@ def _serve(listening: socket.socket, life: int) -> bool:
                         one.close()
                     for pidfd in (life, *running):
                         os.close(pidfd)
-                    _become(json.loads(message), descriptors)
+                    _become(request, descriptors)
                     return True
+                if request["at_terminal"]:
+                    connection.send(str(pid).encode())
                 for descriptor in descriptors:
                     os.close(descriptor)
                 pidfd = os.pidfd_open(pid)
@@ -206,9 +242,13 @@ def _become(request: dict[str, object], descriptors: Sequence[int]) -> None:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    if request["at_terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     # The old ones have looked at what was open then.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    buffering = 1 if request["at_terminal"] else -1
+    sys.stdout = os.fdopen(1, "w", buffering, encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(request["environment"])  # type: ignore[call-overload]

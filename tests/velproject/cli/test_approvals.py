@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.velproject.command import Terminal, Vel, say
 
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
@@ -21,8 +23,9 @@ def flags(vel: Vel) -> list[str]:
     ]
 
 
-def test_yes_lets_it_run(vel: Vel) -> None:
-    terminal = Terminal(vel, *flags(vel), "write a note")
+@pytest.mark.parametrize("fresh", [True, False])
+def test_yes_lets_it_run(vel: Vel, fresh: bool) -> None:
+    terminal = Terminal(vel, *flags(vel), "write a note", fresh=fresh)
     shown = terminal.expect("Run it?")
     assert "Create note.txt" in shown
     assert "new file, +1" in shown
