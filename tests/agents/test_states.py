@@ -27,6 +27,8 @@ from agents.states import (
 from tests.agents.engine.by_hand import new_run, parked
 from tests.agents.transition_guard import guarded_transitions
 
+pytestmark = pytest.mark.both_databases
+
 Table = dict[str, frozenset[str]]
 
 TABLES: dict[str, tuple[Table, type[models.TextChoices]]] = {

@@ -22,7 +22,7 @@ from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Request, ToolUse, Turn
 from tests.support.runs import make_agent, make_user, start_run, wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 CHILDREN = 20
 CALL = 1_500

@@ -19,7 +19,7 @@ from tests.chaos.watching import Watchers
 from tests.support.cluster import Cluster
 from tests.support.runs import make_agent, make_user, start_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 AT_ONCE = 8
 

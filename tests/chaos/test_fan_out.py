@@ -19,7 +19,7 @@ DELAY = 2.0
 ROOM = 5.0
 """Seconds. Five children one after another would take eight more than the slowest."""
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @contextmanager

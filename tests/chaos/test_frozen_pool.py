@@ -25,7 +25,7 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 ATTEMPTS = 10

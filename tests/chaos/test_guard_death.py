@@ -23,7 +23,7 @@ from tests.support.runs import (
     wait_for_status,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 MARKS = "VEL_TEST_MARKS"
 

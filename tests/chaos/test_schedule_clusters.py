@@ -15,7 +15,7 @@ from agents.states import ENDED_RUNS
 from tests.support.cluster import Cluster
 from tests.support.runs import make_agent, make_user, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 SCHEDULES = 40
 ROUNDS = 3

@@ -18,6 +18,7 @@ from tests.support.runs import wait_until
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.bubblewrap,
+    pytest.mark.both_databases,
 ]
 
 SHORT_LEASE = 2.0

@@ -11,6 +11,7 @@ from tests.agents.api.rows import client_for, make_agent, make_user
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.both_databases
 def test_agents_are_listed_with_what_a_run_would_use() -> None:
     writer = make_agent("writer", provider="", model="")
     painter = make_agent("painter")
@@ -49,6 +50,7 @@ def test_only_agents_that_the_caller_may_use_are_listed() -> None:
     assert [agent["slug"] for agent in listed] == ["mine"]
 
 
+@pytest.mark.both_databases
 def test_agents_come_in_pages() -> None:
     for slug in ("a-1", "b_2", "c"):
         make_agent(slug)

@@ -78,6 +78,7 @@ def test_a_request_shows_what_would_run() -> None:
     }
 
 
+@pytest.mark.both_databases
 def test_requests_are_listed_longest_waiting_first_and_filtered() -> None:
     first = asked()
     ann = first.run.owner
@@ -170,6 +171,7 @@ def test_the_request_of_a_cancelled_run_is_a_conflict() -> None:
     assert decide(client, request).status_code == 409
 
 
+@pytest.mark.both_databases
 def test_a_decision_that_is_not_offered_is_refused() -> None:
     request = asked("approve", "reject")
     client = client_for(request.run.owner)

@@ -337,6 +337,7 @@ def test_no_endpoint_is_forgotten():
     assert there == set(SCENARIOS) | set(WITHOUT) | set(ELSEWHERE)
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("_each_in_a_transaction")
 @pytest.mark.parametrize("endpoint", sorted(SCENARIOS), ids=" ".join)
 def test_it_is_in_the_audit_log(
@@ -360,6 +361,7 @@ def test_it_is_in_the_audit_log(
     assert TOKEN not in str(list(entries.values()))
 
 
+@pytest.mark.both_databases
 def test_what_is_refused_writes_nothing(tmp_path: Path):
     world = World(tmp_path)
     asked = ask_approval(world.run())
@@ -390,6 +392,7 @@ def test_a_token_is_named_by_its_first_characters(tmp_path: Path):
     assert AuditEntry.objects.filter(action="run.cancelled").count() == 1
 
 
+@pytest.mark.both_databases
 def test_operators_read_the_log_and_nobody_else(tmp_path: Path):
     world = World(tmp_path)
     create_token(world.root)

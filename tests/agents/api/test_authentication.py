@@ -50,6 +50,7 @@ def test_a_wrong_token_does_not_fall_back_to_a_session() -> None:
     assert_refused(client)
 
 
+@pytest.mark.both_databases
 def test_an_expired_token_is_refused() -> None:
     token, secret = create_token(make_user("ann"))
     client = client_with(secret)

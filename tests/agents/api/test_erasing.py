@@ -44,6 +44,7 @@ def page_for(user: User) -> Client:
     return client
 
 
+@pytest.mark.both_databases
 def test_an_owner_erases_a_thread(ann: User) -> None:
     run = ended(ann)
     assert erase(ann, run.thread_id) == 204
@@ -59,6 +60,7 @@ def test_an_owner_erases_a_thread(ann: User) -> None:
     assert not Thread.every.exists()
 
 
+@pytest.mark.both_databases
 def test_nobody_else_does(ann: User) -> None:
     run = ended(ann)
     boss = make_user("boss", superuser=True)
@@ -76,6 +78,7 @@ def test_a_narrow_token_cannot_hide_what_it_did(ann: User, scope: str) -> None:
     assert erase(ann, run.thread_id, "manage") == 204
 
 
+@pytest.mark.both_databases
 def test_a_thread_at_work_is_a_conflict(ann: User) -> None:
     run = make_run(ann)
     assert erase(ann, run.thread_id) == 409
@@ -83,6 +86,7 @@ def test_a_thread_at_work_is_a_conflict(ann: User) -> None:
     assert Thread.objects.filter(pk=run.thread_id).exists()
 
 
+@pytest.mark.both_databases
 def test_the_page_asks_first(ann: User) -> None:
     run = ended(ann)
     client = page_for(ann)
@@ -101,6 +105,7 @@ def test_the_page_asks_first(ann: User) -> None:
     assert not Thread.objects.filter(pk=run.thread_id).exists()
 
 
+@pytest.mark.both_databases
 def test_the_admins_action_needs_its_permission_and_asks_first(ann: User) -> None:
     run = ended(ann)
     Run.objects.update(status=RunStatus.COMPLETED)

@@ -27,6 +27,7 @@ def seqs(events: list[dict[str, Any]]) -> list[int]:
     return [event["seq"] for event in events]
 
 
+@pytest.mark.both_databases
 def test_a_watcher_gets_what_was_there_and_what_comes_until_the_end(site: Site, token: str) -> None:
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[("run.started", {"agent": "assistant"}), DELTA])
@@ -51,6 +52,7 @@ def test_a_watcher_gets_what_was_there_and_what_comes_until_the_end(site: Site, 
         assert list(frames) == [{"event": "end", "data": "{}"}]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("query", "header"), [("after=3", None), ("", "3"), ("after=1", "3"), ("after=0", "3")]
 )
@@ -77,6 +79,7 @@ def test_who_has_everything_of_an_ended_run_is_told_to_stay_away(site: Site, tok
         assert stream.status == 204
 
 
+@pytest.mark.both_databases
 def test_a_tree_has_subagents_whose_events_move_no_position(site: Site, token: str) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
@@ -133,6 +136,7 @@ def test_strangers_are_told_that_there_is_nothing(site: Site, token: str) -> Non
         assert (stream.status, stream.problem()["code"]) == (403, "insufficient_scope")
 
 
+@pytest.mark.both_databases
 def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
     site.do("make_user", name="thea")
     runs = {why: site.do("make_run", owner="thea") for why in ("revoked", "out", "deleted")}

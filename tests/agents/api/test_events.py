@@ -63,6 +63,7 @@ def test_bad_numbers_are_refused(query: str) -> None:
     assert list(problem_of(response)["errors"]) == [query.split("=")[0]]
 
 
+@pytest.mark.both_databases
 def test_an_approver_follows_the_events_of_a_run_that_asks_and_of_no_other() -> None:
     run = run_with_events(1)
     client = client_for(make_user("eve", "approve_toolcall"))
@@ -71,6 +72,7 @@ def test_an_approver_follows_the_events_of_a_run_that_asks_and_of_no_other() -> 
     assert client.get(f"/api/v1/runs/{run.id}/events").status_code == 200
 
 
+@pytest.mark.both_databases
 def test_a_lone_surrogate_in_an_event_goes_out_as_an_escape() -> None:
     run = run_with_events(1)
     RunEvent.objects.filter(run=run).update(data=r'{"text":"a\ud800b"}')

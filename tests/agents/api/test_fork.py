@@ -133,6 +133,7 @@ def test_a_fork_has_the_plan_of_the_step(answered: Run, step: int | None, todos:
     assert list(stored.values_list("content", flat=True)) == todos
 
 
+@pytest.mark.both_databases
 def test_files_in_rows_are_copied_where_they_are_known(answered: Run) -> None:
     client = ada()
     unknown = fork(client, answered, {"step": 0})
@@ -169,6 +170,7 @@ def test_calls_that_wait_are_answered_and_the_original_still_waits() -> None:
     assert ApprovalRequest.objects.get().status == "pending"
 
 
+@pytest.mark.both_databases
 @pytest.mark.bubblewrap
 def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
     run = play(
@@ -202,6 +204,7 @@ def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
     assert (area(run) / "d/b").read_text() == "second"
 
 
+@pytest.mark.both_databases
 @pytest.mark.bubblewrap
 def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path) -> None:
     run = play(tmp_path, ("ls", {}), write("a", "first"))
@@ -214,6 +217,7 @@ def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path
     assert fork(ada(), other, {"step": 0, "files": "none"}).status_code == 201
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -236,6 +240,7 @@ def test_what_does_not_fit_makes_no_thread(answered: Run, body: dict[str, Any], 
     assert Thread.objects.count() == 1
 
 
+@pytest.mark.both_databases
 def test_a_fork_is_its_owners_alone(answered: Run) -> None:
     stranger, operator = make_user("bob"), make_user("carol", "view_all_runs")
     Agent.objects.update(everyone=True)
@@ -247,6 +252,7 @@ def test_a_fork_is_its_owners_alone(answered: Run) -> None:
     assert Thread.objects.count() == 1
 
 
+@pytest.mark.both_databases
 def test_who_may_not_use_the_agent_any_more_forks_nothing(answered: Run) -> None:
     Agent.objects.update(owner=None)
     response = fork(ada(), answered, {"files": "none"})
@@ -268,6 +274,7 @@ def test_an_older_version_is_only_for_people_who_may_change_the_agent(answered: 
     assert Run.objects.get(pk=old).agent_version_id == answered.agent_version_id
 
 
+@pytest.mark.both_databases
 def test_a_key_of_a_thread_is_not_taken_twice(answered: Run) -> None:
     asked = {"files": "none", "thread_key": "mine"}
     assert fork(ada(), answered, asked).json()["thread"]["key"] == "mine"

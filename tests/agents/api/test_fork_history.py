@@ -114,6 +114,7 @@ def test_a_permission_that_a_call_used_is_not_the_copys(run: Run) -> None:
     assert ToolCall.objects.get(run__thread=forked(run)).grant is None
 
 
+@pytest.mark.both_databases
 def test_copied_replies_cost_nothing(run: Run) -> None:
     Message.objects.filter(run=run, turn=1).update(input_tokens=70, cost_microusd=9)
     client = client_for(run.owner)
@@ -123,6 +124,7 @@ def test_copied_replies_cost_nothing(run: Run) -> None:
     assert client.get("/api/v1/usage").json() == before
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
@@ -139,18 +141,21 @@ def test_what_the_agent_has_not_heard_is_not_forked(
     assert Thread.objects.count() == 1
 
 
+@pytest.mark.both_databases
 def test_a_subagents_run_is_not_forked(run: Run) -> None:
     child = make_run(run.owner)
     Run.objects.filter(pk=child.pk).update(parent=run)
     assert problem_of(fork(child))["code"] == "subagent"
 
 
+@pytest.mark.both_databases
 def test_a_blocked_message_is_in_no_fork(run: Run) -> None:
     blocked = make_run(run.owner, thread=run.thread_id, message="Bad words")
     Run.objects.filter(pk=blocked.pk).update(status="failed", error_code="guardrail_input")
     assert "Bad words" not in said(forked(later_run(run)))
 
 
+@pytest.mark.both_databases
 def test_an_older_version_needs_every_right_to_change_the_agent(run: Run) -> None:
     agent = run.thread.agent
     agent.interrupt_on = {"write_file": True}
@@ -177,6 +182,7 @@ def compact(run: Run, number: int, until_turn: int) -> None:
     )
 
 
+@pytest.mark.both_databases
 def test_a_summary_of_what_came_later_stays_behind(run: Run) -> None:
     compact(run, 1, 1)
     compact(run, 2, 2)
@@ -188,6 +194,7 @@ def test_a_summary_of_what_came_later_stays_behind(run: Run) -> None:
         assert {row.run.thread_id for row in rows} <= {row.thread_id for row in rows}
 
 
+@pytest.mark.both_databases
 def test_a_skill_that_was_loaded_later_is_not_loaded(run: Run, tmp_path: Path) -> None:
     later = later_run(run)
     for name, where, call_id in (("stew", run, "a"), ("beans", run, "b"), ("rice", later, "c")):
@@ -215,6 +222,7 @@ def test_uploads_come_along_only_with_files(run: Run) -> None:
     assert Upload.objects.filter(thread=run.thread_id, run=run).get().name == "told.txt"
 
 
+@pytest.mark.both_databases
 def test_pictures_of_a_message_are_the_forks_own(run: Run) -> None:
     image = MessageImage.objects.create(
         thread=run.thread, media_type="image/png", size=3, data=b"png"

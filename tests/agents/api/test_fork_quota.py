@@ -83,6 +83,7 @@ def test_what_was_pruned_counts_no_more(run: Run) -> None:
     assert (vel_settings().workspaces / made[1]).is_dir()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("run", ["rows"], indirect=True)
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 def test_of_two_at_once_one_is_the_last_that_fits(run: Run) -> None:

@@ -17,8 +17,6 @@ from tests.support.runs import script_file
 from tests.support.site import ROOT, Site, migrated_site
 from tests.support.site_worker import working
 
-pytestmark = pytest.mark.any_database
-
 CONFIG = ROOT / "docs" / "api-client.yml"
 
 # As docs/api-client.md has it, in a process that knows nothing of Vel but the client.

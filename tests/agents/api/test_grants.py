@@ -43,6 +43,7 @@ def given(request: ApprovalRequest, by: User, **terms: Any) -> ApprovalGrant:
     return ApprovalGrant.objects.get(request=request)
 
 
+@pytest.mark.both_databases
 def test_an_approval_with_always_makes_a_grant_that_is_listed() -> None:
     request = asked()
     ann = request.run.owner
@@ -57,6 +58,7 @@ def test_an_approval_with_always_makes_a_grant_that_is_listed() -> None:
     assert timedelta(days=2) < grant.expires_at - timezone.now() < timedelta(days=3)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "always",
     [
@@ -82,6 +84,7 @@ def test_terms_that_do_not_fit_approve_nothing(always: object) -> None:
     assert (request.status, ApprovalGrant.objects.count()) == ("pending", 0)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("always", [{"for_everybody": True}, {"match": "tool"}])
 def test_what_only_approvers_may_allow_is_refused(always: object) -> None:
     request = asked()
@@ -98,6 +101,7 @@ def test_null_is_an_ordinary_approval() -> None:
     assert not ApprovalGrant.objects.exists()
 
 
+@pytest.mark.both_databases
 def test_strangers_see_and_revoke_nothing() -> None:
     request = asked()
     grant = given(request, request.run.owner)
@@ -108,6 +112,7 @@ def test_strangers_see_and_revoke_nothing() -> None:
     assert grant.revoked_at is None
 
 
+@pytest.mark.both_databases
 def test_revoking_is_for_once() -> None:
     request = asked()
     grant = given(request, request.run.owner)
@@ -124,6 +129,7 @@ def rehearsal(by: User, agent: Agent, **body: Any) -> Any:
     return post(client_for(by), f"/api/v1/agents/{agent.pk}/policy/rehearse", body)
 
 
+@pytest.mark.both_databases
 def test_a_rehearsal_counts_and_names_calls() -> None:
     request = asked(sandbox=True)
     agent = Agent.objects.get()
@@ -139,6 +145,7 @@ def test_a_rehearsal_counts_and_names_calls() -> None:
     assert agent.approval_rules == []
 
 
+@pytest.mark.both_databases
 def test_a_rehearsal_shows_no_inputs_of_runs_that_one_may_not_read() -> None:
     asked(sandbox=True)
     editor = make_user("ed", "change_agent")
@@ -148,6 +155,7 @@ def test_a_rehearsal_shows_no_inputs_of_runs_that_one_may_not_read() -> None:
     assert INPUT["command"] not in answer.content.decode()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "body",
     [

@@ -41,6 +41,7 @@ def _fresh_rates() -> None:
     forget_shares()
 
 
+@pytest.mark.both_databases
 def test_two_secrets_while_one_is_replaced():
     ada = make_user("ada")
     hook, first = make_hook(ada)
@@ -58,12 +59,14 @@ def test_two_secrets_while_one_is_replaced():
     assert send(hook.pk, signed(third, message_id="m5")).status_code == 202
 
 
+@pytest.mark.both_databases
 def test_a_secret_that_no_key_decrypts_lets_nobody_in(settings):
     hook, secret = make_hook(make_user("ada"))
     settings.VEL = {**settings.VEL, "SECRET_KEYS": ("another key altogether",)}
     assert send(hook.pk, signed(secret)).status_code == 404
 
 
+@pytest.mark.both_databases
 def test_bodies(monkeypatch: pytest.MonkeyPatch):
     hook, secret = make_hook(make_user("ada"), message="{{ body }}")
 
@@ -111,6 +114,7 @@ def test_the_rate_of_a_hook():
     assert HookDelivery.objects.count() == 2
 
 
+@pytest.mark.both_databases
 def test_the_owners_rights_count_and_a_refused_request_may_come_again():
     ada = make_user("ada")
     hook, secret = make_hook(ada)
@@ -129,6 +133,7 @@ def test_the_owners_rights_count_and_a_refused_request_may_come_again():
     assert (delivery.outcome, delivery.reason, delivery.repeats) == ("started", "", 1)
 
 
+@pytest.mark.both_databases
 def test_what_is_refused_counts_each_time_that_it_comes():
     """Only what has a run already is told without end: to look again costs what a run costs."""
     hook, secret = make_hook(make_user("ada"), per_minute=2)
@@ -141,6 +146,7 @@ def test_what_is_refused_counts_each_time_that_it_comes():
     assert HookDelivery.objects.get().repeats == 1
 
 
+@pytest.mark.both_databases
 def test_the_budget_of_a_hook_counts_its_runs_only():
     ada = make_user("ada")
     hook, secret = make_hook(ada, budget=DayBudget(max_cost=Decimal("1")))
@@ -159,6 +165,7 @@ def test_the_budget_of_a_hook_counts_its_runs_only():
     assert HookDelivery.objects.get(key="m2").reason == "budget_spent"
 
 
+@pytest.mark.both_databases
 def test_one_thread_takes_one_request_after_the_other():
     hook, secret = make_hook(make_user("ada"), thread_policy=ThreadPolicy.ONE)
     for number in range(3):
@@ -169,6 +176,7 @@ def test_one_thread_takes_one_request_after_the_other():
     assert statuses == sorted([RunStatus.QUEUED, RunStatus.PENDING, RunStatus.PENDING])
 
 
+@pytest.mark.both_databases
 def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
     """Never less than what could still be sent again."""
     monkeypatch.setattr(hook_deliveries, "KEPT_DELIVERIES", 2)
@@ -182,6 +190,7 @@ def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
     assert list(HookDelivery.objects.values_list("key", flat=True)) == ["m4", "m3"]
 
 
+@pytest.mark.both_databases
 def test_refusals_of_long_ago_go():
     long_ago = timezone.now() - timedelta(days=40)
     HookRefusal.objects.create(
@@ -191,6 +200,7 @@ def test_refusals_of_long_ago_go():
     assert [row.count for row in HookRefusal.objects.all()] == [1]
 
 
+@pytest.mark.both_databases
 def test_a_message_that_would_be_too_long_is_refused_and_told_to_the_owner():
     hook, secret = make_hook(make_user("ada"), message="{{ body }}" * 100)
     body = json.dumps("x" * 100_000).encode()
@@ -218,6 +228,7 @@ def test_the_message_is_made_before_anybody_is_kept_from_writing():
     assert made == [False]
 
 
+@pytest.mark.both_databases
 def test_a_template_that_was_changed_meanwhile_is_what_counts():
     ada = make_user("ada")
     hook, _ = make_hook(ada)
@@ -246,6 +257,7 @@ def test_a_delivery_touches_no_row_of_others():
     assert HookDelivery.objects.get(hook=hook).repeats == 1
 
 
+@pytest.mark.both_databases
 def test_pausing_between_the_signature_and_the_lock():
     hook, _ = make_hook(make_user("ada"))
     Hook.objects.update(is_enabled=False)
@@ -290,6 +302,7 @@ def test_a_thread_is_named_once_and_kept_only_to_go_on_in_it():
     assert [each.title for each in (first, second, fourth)] == ["Issues", "Rain", "Issues"]
 
 
+@pytest.mark.both_databases
 def test_only_its_own_deliveries_are_let_go(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(hook_deliveries, "KEPT_DELIVERIES", 1)
     monkeypatch.setattr(hook_deliveries, "_PRUNE_EVERY", 1)

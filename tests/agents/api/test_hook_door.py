@@ -38,6 +38,7 @@ def refusals() -> dict[tuple[str, str], int]:
     return {(row.subject, row.reason): row.count for row in HookRefusal.objects.all()}
 
 
+@pytest.mark.both_databases
 def test_a_signed_request_starts_a_run():
     ada = make_user("ada")
     hook, secret = make_hook(ada)
@@ -55,6 +56,7 @@ def test_a_signed_request_starts_a_run():
     assert secret not in repr(Hook.objects.get().__dict__)
 
 
+@pytest.mark.both_databases
 def test_all_that_is_wrong_gets_one_answer():
     """Nobody learns whether there is such a hook, whether it is paused, or what was wrong."""
     ada = make_user("ada")
@@ -126,6 +128,7 @@ def test_an_unknown_id_costs_what_a_bad_signature_costs():
     assert 0.4 < known / unknown < 2.5
 
 
+@pytest.mark.both_databases
 def test_failures_of_one_address_are_limited_and_write_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -139,6 +142,7 @@ def test_failures_of_one_address_are_limited_and_write_nothing_more(
     assert send(hook.pk, signed(secret)).status_code == 202
 
 
+@pytest.mark.both_databases
 def test_the_same_id_is_the_same_run():
     hook, secret = make_hook(make_user("ada"))
     first = send(hook.pk, signed(secret)).json()
@@ -169,6 +173,7 @@ def test_github_cannot_be_sent_again_under_another_id():
     assert len({answer.json()["run"] for answer in answers}) == 1
 
 
+@pytest.mark.both_databases
 def test_slack_asks_whether_somebody_is_there():
     given = "8f742231b10e8888abcd99yyyzzz85a5"
     hook, shown = make_hook(make_user("ada"), signing=HookSigning.SLACK, given=given)

@@ -70,6 +70,7 @@ def test_a_key_belongs_to_one_request() -> None:
     assert Run.objects.count() == 2
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
     make_agent()
@@ -173,6 +174,7 @@ def _at_once(work: Callable[[], Any], count: int = 2) -> list[Any]:
     return found
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_of_two_processes_one_makes_it() -> None:
     make_agent()
@@ -193,6 +195,7 @@ def test_of_two_processes_one_makes_it() -> None:
     assert problem_of(other)["code"] == "idempotency_mismatch"
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_of_two_processes_one_forks() -> None:
     make_agent(sandbox=False)
@@ -213,6 +216,7 @@ def test_of_two_processes_one_forks() -> None:
     assert Thread.objects.count() == 4
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "x" * 201, "caf\xe9", "a\tb"])
 def test_a_key_is_a_short_line_of_ascii(key: str) -> None:
@@ -232,6 +236,7 @@ def test_old_keys_of_others_are_left_alone() -> None:
     assert IdempotencyKey.objects.count() == 2
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_what_stands_beside_the_files_is_part_of_the_request() -> None:
     make_agent(sandbox=False)

@@ -23,7 +23,7 @@ from tests.agents.api.rows import (
     problem_of,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 LISTS = ("agents", "runs", "threads", "approvals", "grants", "databases")
 

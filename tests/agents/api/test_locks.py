@@ -29,6 +29,7 @@ from tests.support.runs import wait_until
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL"),
+    pytest.mark.both_databases,
 ]
 
 Pause = Callable[[], None]

@@ -66,6 +66,7 @@ def test_the_list_has_the_knowledge_files(ann: User, agent: Agent, client: APICl
     assert file == {"path": PATH, "content_type": "text/markdown", "size_bytes": 12}
 
 
+@pytest.mark.both_databases
 def test_the_list_has_more_when_it_is_asked_for(ann: User, agent: Agent, client: APIClient) -> None:
     write_file(agent, PATH, "x", by=ann, source="web")
     write_file(agent, "skills/report.md", SKILL, by=ann, source="web")
@@ -86,6 +87,7 @@ def test_a_file_is_read(ann: User, agent: Agent, client: APIClient) -> None:
     assert shape == {"path": PATH, "content": "Tables.\u202e\r\n", "content_type": "text/markdown"}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("path", "text"),
     [("AGENTS.md", "You write."), ("tools.json", '"full"'), ("skills/report.md", SKILL)],
@@ -97,6 +99,7 @@ def test_the_other_files_of_the_tree_are_read_by_their_paths(
     assert text in client.get(url(agent, path)).json()["content"]
 
 
+@pytest.mark.both_databases
 def test_a_file_is_deleted_once_and_its_history_stays(
     ann: User, agent: Agent, client: APIClient
 ) -> None:
@@ -128,6 +131,7 @@ def test_a_file_is_made_and_then_changed(agent: Agent, client: APIClient) -> Non
     )
 
 
+@pytest.mark.both_databases
 def test_a_change_of_what_has_changed_since_is_refused(agent: Agent, client: APIClient) -> None:
     put(client, agent, "one")
     for response in (
@@ -159,6 +163,7 @@ def test_a_body_that_does_not_fit_is_refused_by_field(
     assert list(problem_of(response)["errors"]) == [field]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("path", "content"),
     [
@@ -225,6 +230,7 @@ def test_revisions_come_in_pages(agent: Agent, client: APIClient) -> None:
     assert seen == [[5, 4], [3, 2], [1]]
 
 
+@pytest.mark.both_databases
 def test_any_revision_is_restored_as_a_new_one(ann: User, agent: Agent, client: APIClient) -> None:
     put(client, agent, "one")
     put(client, agent, "two")
@@ -242,6 +248,7 @@ def test_any_revision_is_restored_as_a_new_one(ann: User, agent: Agent, client: 
 # Who ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_who_only_uses_an_agent_reads_its_memory_and_changes_nothing(
     agent: Agent, client: APIClient
 ) -> None:

@@ -93,6 +93,7 @@ def test_the_memory_of_an_agent_that_is_retired_is_closed(ann: User, mine: Agent
     assert {answer.status_code for answer in every_call(client_for(ann), mine.pk, PATH)} == {404}
 
 
+@pytest.mark.both_databases
 def test_without_signing_in_there_is_nothing(mine: Agent, other: Agent) -> None:
     assert {answer.status_code for answer in every_call(APIClient(), mine.pk, PATH)} == {401}
 
@@ -198,7 +199,9 @@ def hostile_paths(other: str) -> list[str]:
     return climbs
 
 
-@pytest.mark.parametrize("spell", ["encoded", "slashes", "twice"])
+@pytest.mark.parametrize(
+    "spell", [pytest.param("encoded", marks=pytest.mark.both_databases), "slashes", "twice"]
+)
 def test_no_path_leaves_the_memory_or_reaches_anything_by_another_spelling(
     ann: User, mine: Agent, other: Agent, spell: str
 ) -> None:

@@ -24,6 +24,7 @@ class VerySpecialConflict(Conflict):
     """A service may refine its errors without telling the API."""
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
@@ -57,6 +58,7 @@ def break_agents(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(agents_views, "agents_for", fail)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
 def test_a_busy_database_asks_to_try_again(
@@ -70,6 +72,7 @@ def test_a_busy_database_asks_to_try_again(
     assert b"/var/lib" not in response.content
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_what_nobody_foresaw_is_logged_and_not_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -151,6 +154,7 @@ def test_a_thousand_parameters_are_refused() -> None:
     assert (response.status_code, problem_of(response)["code"]) == (400, "bad_request")
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_a_chunked_body_is_not_taken_for_an_empty_one() -> None:
     client = client_for(make_user("ann"))

@@ -21,7 +21,7 @@ from tests.agents.api.rows import (
     post,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ROUNDS = 5
 

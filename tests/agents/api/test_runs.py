@@ -87,6 +87,7 @@ def test_a_run_shows_its_answer_usage_and_cost() -> None:
     assert client_for(ann).get(f"{RUNS}/{run.id}").json()["cost"] is None
 
 
+@pytest.mark.both_databases
 def test_a_failed_run_shows_its_error_and_no_answer() -> None:
     make_agent()
     ann = make_user("ann")
@@ -157,6 +158,7 @@ def test_a_busy_thread_is_a_conflict_unless_the_message_may_queue() -> None:
     assert (queued.status_code, queued.json()["status"]) == (201, "pending")
 
 
+@pytest.mark.both_databases
 def test_nobody_writes_into_a_thread_of_somebody_else() -> None:
     make_agent()
     run = make_run(make_user("ann"), key="shared")
@@ -193,6 +195,7 @@ def test_idempotency_keys_of_two_users_are_two_keys() -> None:
     assert IdempotencyKey.objects.count() == 2
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("key", ["", "k" * 201, "a\x00b", "caf\xe9"])
 def test_a_bad_idempotency_key_is_refused(key: str) -> None:
     make_agent()
@@ -217,6 +220,7 @@ def test_runs_are_listed_newest_first_in_pages() -> None:
     assert seen == sorted(made, reverse=True)
 
 
+@pytest.mark.both_databases
 def test_runs_are_filtered() -> None:
     make_agent()
     make_agent("painter")
@@ -308,6 +312,7 @@ def test_what_a_run_has_said_is_for_tokens_that_read() -> None:
     assert client_for(ann, "run", "read").post(url).json()["output"] == "The secret."
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("permission", ["view_all_runs", "approve_toolcall"])
 def test_who_may_only_watch_a_run_may_not_cancel_it(permission: str) -> None:
     make_agent()
@@ -319,6 +324,7 @@ def test_who_may_only_watch_a_run_may_not_cancel_it(permission: str) -> None:
     assert run.status == RunStatus.WAITING
 
 
+@pytest.mark.both_databases
 def test_a_superuser_cancels_any_run() -> None:
     make_agent()
     run = make_run(make_user("ann"))
@@ -326,6 +332,7 @@ def test_a_superuser_cancels_any_run() -> None:
     assert post(client, f"{RUNS}/{run.id}/cancel", {}).json()["status"] == "cancelled"
 
 
+@pytest.mark.both_databases
 def test_who_sees_all_runs_reads_any_but_lists_the_own() -> None:
     make_agent()
     run = make_run(make_user("ann"))
@@ -334,6 +341,7 @@ def test_who_sees_all_runs_reads_any_but_lists_the_own() -> None:
     assert client.get(RUNS).json()["results"] == []
 
 
+@pytest.mark.both_databases
 def test_a_message_that_is_too_long_stores_nothing() -> None:
     make_agent()
     client = client_for(make_user("ann"))

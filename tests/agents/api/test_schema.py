@@ -22,8 +22,6 @@ from agents.api.schema_document import api_document, document_at, make_document
 from agents.api.urls import urlpatterns
 from tests.agents.api.rows import APIClient, client_for, make_user, problem_of
 
-pytestmark = pytest.mark.any_database
-
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

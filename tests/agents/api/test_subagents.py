@@ -43,6 +43,7 @@ def listed(user: User, query: str = "") -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.both_databases
 def test_the_list_has_ones_own_and_below_a_parent_its_subagents() -> None:
     ann = make_user("ann")
     run, (first, second) = family(ann)
@@ -107,6 +108,7 @@ def test_an_approver_of_one_subagent_does_not_see_its_siblings() -> None:
     assert client.get(f"{RUNS}/{quiet.id}/events").status_code == 404
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["ann", "eve"])
 def test_a_subagents_thread_takes_no_messages(name: str) -> None:
     ann = make_user("ann")

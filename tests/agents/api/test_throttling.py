@@ -119,6 +119,7 @@ def test_tokens_that_are_none_are_limited_by_address(limits: Callable[..., None]
     assert other.status_code == 429
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_an_address_of_version_6_is_its_network(limits: Callable[..., None]) -> None:
     limits(failed=1)
@@ -128,6 +129,7 @@ def test_an_address_of_version_6_is_its_network(limits: Callable[..., None]) -> 
         assert statuses(client, 1) == [status]
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db
 def test_few_requests_write(limits: Callable[..., None]) -> None:
     limits(user=1_200)
@@ -145,6 +147,7 @@ def test_without_a_limit_nothing_is_written() -> None:
     assert not RequestCount.objects.exists()
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_several_processes_have_one_limit() -> None:
     def take() -> int:

@@ -73,6 +73,7 @@ def text(said: str) -> dict[str, Any]:
     return {"type": "text", "text": said}
 
 
+@pytest.mark.both_databases
 def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for turn in range(1, 6):
         say(run, turn, text(f"turn {turn}"))
@@ -103,6 +104,7 @@ def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.Monk
     assert sizes[-1] == 1
 
 
+@pytest.mark.both_databases
 def test_a_thread_is_read_through_all_its_runs(run: Run) -> None:
     say(run, 1, text("First answer"))
     Run.objects.filter(pk=run.pk).update(status="completed")
@@ -114,6 +116,7 @@ def test_a_thread_is_read_through_all_its_runs(run: Run) -> None:
     assert places == [(run.id, 0), (run.id, 1), (later.id, 0)]
 
 
+@pytest.mark.both_databases
 def test_calls_are_cut_in_lists_and_whole_alone(run: Run) -> None:
     long = "x" * 50_000
     call(run, 1, "big", long, input=dump({"path": long}), edited_input=dump({"path": "b"}))
@@ -129,6 +132,7 @@ def test_calls_are_cut_in_lists_and_whole_alone(run: Run) -> None:
     assert len(get(run, "tool-calls/vast").content) < 1_100_000
 
 
+@pytest.mark.both_databases
 def test_calls_are_found_by_tool_status_turn_and_id(run: Run) -> None:
     call(run, 1, "same")
     call(run, 2, "same", tool="cat", status=ToolCallStatus.FAILED)

@@ -97,6 +97,7 @@ def deactivate(session: str) -> None:
     get_user_model().objects.filter(username="ada").update(is_active=False)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("end_right", "last"),
@@ -131,6 +132,7 @@ def test_a_right_that_ends_while_the_socket_is_open(
     asyncio.run(watch())
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_many_watchers_share_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
@@ -175,6 +177,7 @@ def communicator(session: str) -> WebsocketCommunicator:
     )
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_a_change_and_back_between_two_looks_is_heard_by_who_has_seen_the_change(
     monkeypatch: pytest.MonkeyPatch,

@@ -16,6 +16,8 @@ from agents.models import Run
 from agents.routing import websocket_application
 from tests.support import site_writer
 
+pytestmark = pytest.mark.both_databases
+
 DELTA = ("text.delta", {"text": "secret"})
 PATIENCE = 30.0
 

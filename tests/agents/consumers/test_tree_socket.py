@@ -25,6 +25,7 @@ def until(client: Client, run: str, kind: str) -> list[dict[str, Any]]:
     return frames
 
 
+@pytest.mark.both_databases
 def test_one_socket_tells_of_all(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
@@ -57,6 +58,7 @@ def test_in_brief_no_words_of_a_subagent_come(site: Site, open_client: Open) -> 
     assert kinds == ["subagent.started", "run.started", "approval.requested", "run.suspended"]
 
 
+@pytest.mark.both_databases
 def test_a_watcher_that_comes_back_says_where_it_was_on_each_run(
     site: Site, open_client: Open
 ) -> None:

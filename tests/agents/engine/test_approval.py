@@ -124,6 +124,7 @@ def test_calls_that_need_nobody_run_before_anyone_is_asked(tmp_path: Path) -> No
     assert len(requests) == 2
 
 
+@pytest.mark.both_databases
 def test_the_runs_own_approved_edit_leads_to_a_request_that_is_shown_anew(tmp_path: Path) -> None:
     user, run, [first, second] = parked_run(tmp_path, write("/a"), write("/b"))
     approve(user, first)
@@ -143,6 +144,7 @@ def test_the_runs_own_approved_edit_leads_to_a_request_that_is_shown_anew(tmp_pa
     assert (run.status, StateFile.objects.count()) == ("completed", 2)
 
 
+@pytest.mark.both_databases
 def test_a_decision_is_taken_once_and_only_for_what_was_shown(tmp_path: Path) -> None:
     user, _, [request] = parked_run(tmp_path, write("/a"))
     with pytest.raises(Conflict):

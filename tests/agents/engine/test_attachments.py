@@ -30,7 +30,7 @@ from tests.support.messages_prefix import assert_prefix_stable
 from tests.support.messages_script import Request, Turn
 from tests.support.runs import drive_to_end, events, make_agent, make_user, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 MODEL = "claude-sonnet-5-5"
 LOCAL = "my-own-model"

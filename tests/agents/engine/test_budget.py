@@ -88,6 +88,7 @@ def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_anew() -> No
         assert pending(run).input["more_tokens"] == 100
 
 
+@pytest.mark.both_databases
 def test_a_cost_limit_asks_in_dollars() -> None:
     with served([LOOK_100] * 4 + [ANSWER_100]):
         user, run = limited(max_cost="0.000001")
@@ -109,6 +110,7 @@ def test_a_cost_limit_asks_in_dollars() -> None:
     assert list(costs) == [(600,)] * 5
 
 
+@pytest.mark.both_databases
 def test_without_a_price_a_cost_limit_is_not_taken_for_kept() -> None:
     with served([ANSWER_100]) as server:
         user, run = limited(model="claude-fable-5-2", max_cost="5")

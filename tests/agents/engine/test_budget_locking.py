@@ -211,6 +211,7 @@ def both(kind: str, pair: tuple[str, str]) -> None:
     check(found, pair, answers)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("kind", ["run", "window"])
 def test_two_things_at_once_leave_a_budget_in_order(kind: str) -> None:
     for pair in chosen(kind)[kind == "window" :: 8]:

@@ -14,7 +14,7 @@ from skills_app.models import SkillUse
 from tests.skills_app.builtin.pdfs import plain_file, shown
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 SALES = "region;amount\nNorth;10,50\nSouth;1,00\nNorth;2,25\n"
 SUMS = (

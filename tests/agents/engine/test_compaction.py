@@ -115,6 +115,7 @@ def test_a_conversation_of_long_results_in_a_small_window_never_fails(
     assert Epoch.objects.count() == 1 + len(compacted)
 
 
+@pytest.mark.both_databases
 def test_what_the_model_reads_after_a_summary() -> None:
     todos = [
         {"content": "count the black beans", "status": "in_progress"},
@@ -149,7 +150,6 @@ def test_what_the_model_reads_after_a_summary() -> None:
     assert Message.objects.filter(run=run, role="assistant").count() == len(turns)
 
 
-@pytest.mark.any_database
 def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(30)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
@@ -191,7 +191,6 @@ def test_a_crash_around_a_compaction(point: CrashPoint, after: int) -> None:
     assert Epoch.objects.count() == 1 + Compaction.objects.count()
 
 
-@pytest.mark.any_database
 def test_a_reload_tells_the_model_the_same_bytes() -> None:
     """A driver that begins anew sends what the one before would have sent."""
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
@@ -207,7 +206,6 @@ def test_a_reload_tells_the_model_the_same_bytes() -> None:
     assert_prefix_stable(main_requests(server)[-2:])
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("window", [20_000, 12_000])
 def test_a_window_that_nobody_tells_is_learned_from_the_error(window: int) -> None:
     turns = [fetching(40_000, f"m{number}") for number in range(12)]
@@ -221,7 +219,6 @@ def test_a_window_that_nobody_tells_is_learned_from_the_error(window: int) -> No
     assert len(server.violations) <= 2
 
 
-@pytest.mark.any_database
 def test_an_overflow_that_names_no_window_is_survived() -> None:
     fault = Turn(
         fault=Fault("status", 413, "request_too_large", "Request exceeds the maximum size")
@@ -237,7 +234,6 @@ def test_an_overflow_that_names_no_window_is_survived() -> None:
     ] * 2
 
 
-@pytest.mark.any_database
 def test_an_overflow_that_stays_fails_the_run_which_may_be_resumed() -> None:
     fault = Turn(fault=Fault("status", 400, "invalid_request_error", "prompt is too long"))
     turns = [fetching(4_000, "a"), *[fault] * 5, Turn(text="Done.")]
@@ -251,7 +247,6 @@ def test_an_overflow_that_stays_fails_the_run_which_may_be_resumed() -> None:
     assert run.status == "completed", run.error_message
 
 
-@pytest.mark.any_database
 def test_a_reply_that_the_windows_end_has_torn_is_made_again_and_paid() -> None:
     torn = Turn(text="The answer is", stop_reason="model_context_window_exceeded")
     with served(conversation([fetching(4_000, "a"), torn, Turn(text="Done.")])) as server:
@@ -265,7 +260,6 @@ def test_a_reply_that_the_windows_end_has_torn_is_made_again_and_paid() -> None:
     assert clock.output_tokens == sum(sent)
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize("text", ["word " * 200_000, "数豆子。" * 80_000, "0f9a3c" * 160_000])
 def test_a_message_larger_than_the_window(text: str) -> None:
     with served(conversation([fetching(100, "a"), Turn(text="Done.")])) as server:
@@ -282,7 +276,6 @@ def test_a_message_larger_than_the_window(text: str) -> None:
     assert len(shown.encode()) < 20_000
 
 
-@pytest.mark.any_database
 def test_many_calls_in_one_turn_that_are_too_much_together() -> None:
     uses = [ToolUse("fetch", {"size": 4_000, "mark": f"m{number}"}) for number in range(40)]
     with served(conversation([Turn(tool_uses=uses), Turn(text="Done.")])) as server:
@@ -292,7 +285,6 @@ def test_many_calls_in_one_turn_that_are_too_much_together() -> None:
     assert ToolCall.objects.filter(status="succeeded").count() == 40
 
 
-@pytest.mark.any_database
 def test_inputs_that_are_too_much() -> None:
     big = Turn(tool_uses=[ToolUse("write_file", {"path": "/a", "content": "word " * 12_000})])
     with served(conversation([big, fetching(100, "a"), Turn(text="Done.")])) as server:
@@ -302,7 +294,6 @@ def test_inputs_that_are_too_much() -> None:
     assert len(bytes(StateFile.objects.get(path="/a").content)) == 60_000
 
 
-@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("summary", "by"),
     [
@@ -332,7 +323,6 @@ def test_a_summariser_that_fails_or_babbles(summary: Turn, by: str) -> None:
     assert len(row.opening) < 15_000
 
 
-@pytest.mark.any_database
 def test_summaries_are_paid_for() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(30)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
@@ -347,7 +337,6 @@ def test_summaries_are_paid_for() -> None:
     assert clock.output_tokens == sum(reply.usage["output_tokens"] for reply in server.replies)
 
 
-@pytest.mark.any_database
 def test_a_follow_up_builds_on_the_compaction() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(30)]
     with served(conversation([*turns, Turn(text="Done."), Turn(text="Again.")])) as server:
@@ -374,6 +363,7 @@ def test_a_long_run_reads_its_rows_from_the_compaction_on() -> None:
     assert len(turns_read) < 40
 
 
+@pytest.mark.both_databases
 def test_the_transcript_is_searched_in_this_thread_only() -> None:
     asks = Turn(tool_uses=[ToolUse("search_transcript", {"query": "needle-m3 some"})])
     turns = [fetching(4_000, f"m{number}") for number in range(30)]
@@ -391,7 +381,6 @@ def test_the_transcript_is_searched_in_this_thread_only() -> None:
     assert len(search_thread(other.thread_id, "needle-m3 some", 10)) == 1
 
 
-@pytest.mark.any_database
 def test_a_prompt_that_leaves_no_room_says_so() -> None:
     with served(conversation([Turn(text="Done.")]), window=2_000):
         run = drive_to_end(a_run(system_prompt="word " * 2_000))
@@ -399,6 +388,7 @@ def test_a_prompt_that_leaves_no_room_says_so() -> None:
     assert "prompt and tools alone" in run.error_message
 
 
+@pytest.mark.both_databases
 def test_a_driver_that_lost_the_run_compacts_nothing() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(60)]
     lost: list[CrashPoint] = []
@@ -443,6 +433,7 @@ def test_summaries_count_in_budgets() -> None:
     assert clock.total_tokens < 300_000 + WINDOW
 
 
+@pytest.mark.both_databases
 def test_a_blocked_message_is_told_nobody() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(30)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:

@@ -93,6 +93,7 @@ def _hints() -> list[str]:
     return [row.task["func"] for row in OrmQ.objects.all() if "deliver" in str(row.task["func"])]
 
 
+@pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other() -> None:
     with receiver([HANG]) as stuck, receiver() as quick, private(stuck.host, quick.host):
         slow, fast = webhook(stuck.url), webhook(quick.url)
@@ -114,6 +115,7 @@ def test_a_receiver_that_hangs_holds_up_no_other() -> None:
     assert Notification.objects.filter(target=slow, status="pending").count() == 20
 
 
+@pytest.mark.both_databases
 def test_a_courier_that_closes_lets_what_is_under_way_arrive_and_begins_nothing() -> None:
     with receiver() as hook, private(hook.host):
         target = webhook(hook.url)

@@ -17,7 +17,7 @@ from agents.models import Run
 from agents.services.wake import lock_run
 from tests.agents.engine.by_hand import at_once, new_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 T = TypeVar("T")
 

@@ -19,6 +19,7 @@ from tests.support.runs import drive_to_end, event_types, events, make_agent, ma
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.both_databases
 def test_what_a_driver_asks_for_after_a_flush_comes_after_it() -> None:
     user = make_user()
     make_agent(user)

@@ -23,7 +23,7 @@ from tests.agents.engine.test_recovery import crash_once
 from tests.support.long_results import long_results
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 BIG = 1_000_000
 

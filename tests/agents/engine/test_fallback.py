@@ -118,6 +118,7 @@ def test_the_next_model_goes_on_and_is_what_is_paid_for(name: str) -> None:
     assert {row.model: row.calls for row in rows} == {FIRST: 1, SECOND: 2}
 
 
+@pytest.mark.both_databases
 def test_each_model_of_the_chain_is_tried_and_then_the_run_fails() -> None:
     with served(by_model(opus=OVERLOADED, haiku=OVERLOADED, sonnet=OVERLOADED)) as server:
         run = drive_to_end(a_run())
@@ -216,6 +217,7 @@ def test_an_agent_without_fallbacks_is_as_it_was() -> None:
     assert events(run, "model.fallback") == []
 
 
+@pytest.mark.both_databases
 def test_a_budget_reserves_what_the_model_that_is_asked_may_cost() -> None:
     """Nobody knows what the second one costs: a limit in dollars does not let it be asked."""
     unknown = [{"provider": "anthropic", "model": "opus-of-our-own"}]

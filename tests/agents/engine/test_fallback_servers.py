@@ -21,7 +21,7 @@ from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import ToolUse, Turn, by_reply, http_error
 from tests.support.runs import drive_to_end, events, make_agent, make_user, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 CLAUDE, GEMINI = "claude-haiku-4-5", "gemini-3.8-flash"
 TO_GEMINI = [{"provider": "google", "model": GEMINI}]

@@ -249,14 +249,17 @@ def every_pair(make: Callable[[], Family], actions: dict[str, Action], part: int
         family.parent.delete()
 
 
+@pytest.mark.both_databases
 def test_any_two_things_at_once_leave_a_parked_family_in_order() -> None:
     every_pair(parked_family, PARKED)
 
 
+@pytest.mark.both_databases
 def test_any_two_things_at_once_leave_a_driven_family_in_order() -> None:
     every_pair(driven_family, DRIVEN)
 
 
+@pytest.mark.both_databases
 def test_any_two_things_at_once_leave_three_generations_in_order() -> None:
     every_pair(deep_family, DEEP)
 
@@ -270,6 +273,7 @@ def test_any_two_things_at_once_in_families_again_and_again() -> None:
         every_pair(deep_family, DEEP, 1)
 
 
+@pytest.mark.both_databases
 def test_the_last_two_children_that_end_at_once_wake_their_parent_once() -> None:
     for _ in range(5):
         family = parked_family()
@@ -281,6 +285,7 @@ def test_the_last_two_children_that_end_at_once_wake_their_parent_once() -> None
         assert family.parent.events.filter(type="run.resumed").count() == 1
 
 
+@pytest.mark.both_databases
 def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> None:
     family = driven_family()
     for child in family.children[1:]:
@@ -292,6 +297,7 @@ def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> Non
     committed(check_fence, family.writers[family.parent.pk])
 
 
+@pytest.mark.both_databases
 def test_a_parent_that_was_cancelled_before_it_parks_takes_its_children_with_it() -> None:
     family = driven_family()
     cancel_run(family.parent.pk, by="ada")
@@ -307,6 +313,7 @@ def test_a_parent_that_was_cancelled_before_it_parks_takes_its_children_with_it(
 on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 
 
+@pytest.mark.both_databases
 @on_postgresql
 @pytest.mark.parametrize("end", ["first parks", "first ends"])
 def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> None:
@@ -323,6 +330,7 @@ def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> 
         driver.join()
 
 
+@pytest.mark.both_databases
 @on_postgresql
 def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
     family = deep_family()
@@ -341,6 +349,7 @@ def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
         assert run.status == "queued"
 
 
+@pytest.mark.both_databases
 @on_postgresql
 def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
     """They share a transaction, which holds clocks in any order, and so does the cancellation."""
@@ -374,6 +383,7 @@ def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
     assert answers == [None, None]
 
 
+@pytest.mark.both_databases
 def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -> None:
     """A child of a command that was killed: its parent's end has only asked its driver."""
     family = driven_family()
@@ -385,6 +395,7 @@ def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -
     assert claim(child) is not None
 
 
+@pytest.mark.both_databases
 def test_a_driver_that_hands_back_what_was_cancelled_ends_it() -> None:
     """Its process may be the only one that would take it, and is about to end."""
     family = driven_family()

@@ -28,7 +28,7 @@ from tests.support.runs import (
     start_run,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 TOTAL: dict[str, Any] = {
     "type": "object",

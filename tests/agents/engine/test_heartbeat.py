@@ -17,7 +17,7 @@ from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, Turn
 from tests.support.runs import event_types, host, make_agent, make_user, start_run, wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ENDLESS = Turn(text="Never ending", fault=Fault("hang_mid_stream"))
 

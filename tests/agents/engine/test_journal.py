@@ -84,6 +84,7 @@ def test_a_turn_is_answered_once() -> None:
     assert everything(run) == before
 
 
+@pytest.mark.both_databases
 def test_a_call_is_started_once() -> None:
     _, run = new_run()
     writer = with_calls(run, a_call(0))
@@ -127,6 +128,7 @@ def test_results_are_stored_together_or_not_at_all() -> None:
     assert everything(run) == before
 
 
+@pytest.mark.both_databases
 def test_what_a_tool_commits_stands_and_falls_with_its_result() -> None:
     _, run = new_run()
     calls = [a_call(position, status="started", effect="read") for position in range(2)]
@@ -160,6 +162,7 @@ def test_the_journal_keeps_any_text() -> None:
 # The event log ---------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 def test_events_of_drivers_and_of_others_share_one_sequence() -> None:
     _, run = new_run()
     writer = claimed(run)
@@ -178,6 +181,7 @@ def test_events_of_drivers_and_of_others_share_one_sequence() -> None:
     assert RunClock.objects.get(run=run).seq == len(seqs) == 1 + 30 * 4
 
 
+@pytest.mark.both_databases
 def test_nobody_sees_a_later_event_before_an_earlier_one() -> None:
     _, run = new_run()
     writer = claimed(run)

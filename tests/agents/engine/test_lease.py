@@ -38,7 +38,7 @@ from tests.agents.engine.by_hand import (
 )
 from tests.agents.engine.invariants import check_run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ROUNDS = 15
 

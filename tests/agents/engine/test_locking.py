@@ -167,11 +167,13 @@ def pairs(actions: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.both_databases
 def test_any_two_things_at_once_leave_a_parked_run_in_order() -> None:
     for pair in pairs(WAITING):
         both(waiting_scene(), WAITING, pair)
 
 
+@pytest.mark.both_databases
 def test_any_two_things_at_once_leave_a_driven_run_in_order() -> None:
     for pair in pairs(DRIVEN):
         both(driven_scene(), DRIVEN, pair)
@@ -187,6 +189,7 @@ def test_any_two_things_at_once_again_and_again() -> None:
             both(driven_scene(), DRIVEN, pair)
 
 
+@pytest.mark.both_databases
 def test_of_two_approvers_one_decides() -> None:
     for _ in range(ROUNDS):
         scene = waiting_scene()
@@ -210,6 +213,7 @@ def test_of_two_approvers_one_decides() -> None:
         check_run(scene.run)
 
 
+@pytest.mark.both_databases
 def test_the_last_two_decisions_at_once_wake_the_run_once() -> None:
     for _ in range(ROUNDS):
         scene = waiting_scene()
@@ -220,6 +224,7 @@ def test_the_last_two_decisions_at_once_wake_the_run_once() -> None:
         assert scene.run.events.filter(type="run.resumed").count() == 1
 
 
+@pytest.mark.both_databases
 def test_of_two_messages_to_a_free_thread_one_starts_a_run() -> None:
     for _ in range(ROUNDS):
         user, run = new_run()
@@ -230,6 +235,7 @@ def test_of_two_messages_to_a_free_thread_one_starts_a_run() -> None:
         assert Run.objects.filter(thread=run.thread_id, status="queued").count() == 1
 
 
+@pytest.mark.both_databases
 def test_a_message_and_a_resumption_at_once_leave_one_active_run() -> None:
     for _ in range(ROUNDS):
         user, run = new_run()
@@ -244,6 +250,7 @@ def test_a_message_and_a_resumption_at_once_leave_one_active_run() -> None:
 
 
 @pytest.mark.root
+@pytest.mark.both_databases
 def test_threads_that_begin_at_once_get_accounts_of_their_own() -> None:
     for _ in range(ROUNDS):
         threads = [new_run()[1].thread for _ in range(3)]
@@ -311,9 +318,10 @@ def in_thread(action: Callable[[], object]) -> threading.Thread:
 
 
 def wait_until_it_waits(thread: threading.Thread) -> None:
-    """Until the thread has ended, or its statement waits for a lock.
+    """Wait until the thread has ended, or its statement waits for a lock.
 
-    SQLite does not tell who waits, but there a writer cannot do anything else.
+    Other processes use other databases of the same server. SQLite does not show who waits, but
+    there a writer cannot do anything else.
     """
     if connection.vendor != "postgresql":
         thread.join(0.2)
@@ -321,13 +329,17 @@ def wait_until_it_waits(thread: threading.Thread) -> None:
 
     def waits() -> bool:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+            cursor.execute(
+                "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)"
+                " WHERE NOT granted AND datname = current_database()"
+            )
             return cursor.fetchone() is not None
 
     wait_until(lambda: not thread.is_alive() or waits(), "the thread to wait for a lock")
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
+@pytest.mark.both_databases
 def test_who_decides_too_late_waits_for_nobody() -> None:
     """Of many who answer one request only one is in time; the others must not hold up the run."""
     scene = waiting_scene()
@@ -348,6 +360,7 @@ def test_who_decides_too_late_waits_for_nobody() -> None:
         deciding.join()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("end", ["complete", "fail", "end cancelled", "cancel"])
 def test_a_message_that_finds_the_thread_busy_is_not_forgotten_by_the_end(end: str) -> None:
     """The end looks for the next message while that one, still uncommitted, sees the run alive."""
@@ -362,6 +375,7 @@ def test_a_message_that_finds_the_thread_busy_is_not_forgotten_by_the_end(end: s
     check_run(following)
 
 
+@pytest.mark.both_databases
 def test_a_cancellation_that_comes_before_the_parking_ends_the_run() -> None:
     scene = driven_scene()
     cancel_run(scene.run.id, by="ada", reason="enough")
@@ -373,6 +387,7 @@ def test_a_cancellation_that_comes_before_the_parking_ends_the_run() -> None:
     assert "enough" in ended.data
 
 
+@pytest.mark.both_databases
 def test_cancelling_one_waiting_message_starts_no_other() -> None:
     scene = driven_scene()
     second, third = message(scene), message(scene)
@@ -383,6 +398,7 @@ def test_cancelling_one_waiting_message_starts_no_other() -> None:
         check_run(run)
 
 
+@pytest.mark.both_databases
 def test_a_resumed_run_is_not_cancelled_by_what_came_before_its_failure() -> None:
     scene = driven_scene()
     cancel_run(scene.run.id, by="ada")
@@ -392,6 +408,7 @@ def test_a_resumed_run_is_not_cancelled_by_what_came_before_its_failure() -> Non
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
+@pytest.mark.both_databases
 @pytest.mark.parametrize("end", ["complete", "park"])
 def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
     """Deltas take the clock and an end takes the run: in one transaction that is the wrong order
@@ -422,6 +439,7 @@ def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
+@pytest.mark.both_databases
 def test_a_driver_that_settles_the_skills_takes_the_run_before_its_clock() -> None:
     scene = driven_scene()
 

@@ -104,6 +104,7 @@ def test_a_file_that_changed_since_is_shown_anew(tmp_path: Path) -> None:
     assert stored() == "theirs\nmine"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("call", "word"),
     [
@@ -124,6 +125,7 @@ def test_what_can_never_be_is_refused_before_anybody_is_asked(
     assert word in refused.result
 
 
+@pytest.mark.both_databases
 def test_two_edits_of_one_file_in_one_turn_build_on_each_other(tmp_path: Path) -> None:
     user, run, [first, second] = asked(
         tmp_path, remember("one", operation="append"), remember("two", operation="append")

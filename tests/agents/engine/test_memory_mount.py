@@ -17,7 +17,7 @@ from memory.models import MemoryFile, MemoryRevision
 from tests.support.memory import remembered, skilled
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PATH = "knowledge/notes.md"
 BOTH = pytest.mark.parametrize("sandbox", [False, True], ids=["state", "sandbox"])

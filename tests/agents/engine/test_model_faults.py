@@ -17,7 +17,7 @@ from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, ToolUse, Turn
 from tests.support.runs import drive_to_end, event_types, events, make_agent, make_user, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from agents.services.errors import Conflict, InvalidRequest
 from agents.services.prompt_values import values_of
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 PROMPT = "You work for {{user.name}} ({{user.first_name}}).\nToday is {{date}}, {{time_zone}}."
 

@@ -32,7 +32,7 @@ from tests.support.runs import (
     wait_for_status,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ANTHROPIC = ("anthropic", "claude-sonnet-5-5")
 OPENAI = ("openai-responses", "gpt-6.2-sol")

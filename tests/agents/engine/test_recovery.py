@@ -33,7 +33,7 @@ from tests.support.runs import (
     wait_until,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 class Crashed(BaseException):

@@ -35,7 +35,7 @@ from tests.support.runs import (
 )
 from tests.support.skills import package, store_skill, write_skill
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ATTACK = """#!/bin/bash
 # Each line that works prints SUCCESS and its number.

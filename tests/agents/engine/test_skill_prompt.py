@@ -25,7 +25,7 @@ from tests.support.runs import (
 )
 from tests.support.skills import write_skill
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 THINKS: dict[str, Any] = {"thinking": "I look first."}
 

@@ -29,8 +29,6 @@ from tests.support.runs import (
     start_run,
 )
 
-pytestmark = pytest.mark.any_database
-
 LOOK = {"tool_calls": [{"name": "ls", "input": {"path": "/"}}]}
 MISSING = {"tool_calls": [{"name": "read_file", "input": {"path": "/none"}}]}
 DONE = {"text": "Done."}

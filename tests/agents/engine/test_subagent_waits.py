@@ -125,6 +125,7 @@ def test_a_wait_ends_with_its_time_and_another_gets_the_answer() -> None:
     check_everything()
 
 
+@pytest.mark.both_databases
 def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() -> None:
     story = Story([spawns(1), waits(0.2), ANSWER], False)
     with served(story):
@@ -139,6 +140,7 @@ def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() 
     assert result_of(run, 2)["status"] in ("queued", "running")
 
 
+@pytest.mark.both_databases
 def test_a_subagent_is_cancelled_by_its_parent() -> None:
     cancels = Turn(tool_uses=[ToolUse("cancel_subagent", {"id": "$0"})])
     story = Story([spawns(1), cancels, waits(60), ANSWER], False)
@@ -200,6 +202,7 @@ def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> Non
     check_everything()
 
 
+@pytest.mark.both_databases
 def test_a_command_that_ends_its_run_leaves_none_of_its_family_behind() -> None:
     """Nobody else would take them: they belong to the one process."""
     story = Story([spawns(5), ANSWER], False)
@@ -219,6 +222,7 @@ def test_a_command_that_ends_its_run_leaves_none_of_its_family_behind() -> None:
 GONE = "elsewhere:1:gone"
 
 
+@pytest.mark.both_databases
 def test_the_family_of_a_killed_command_is_taken_over_with_the_parent_that_waits_for_it() -> None:
     family = parked_family()
     Run.objects.update(executor=GONE)
@@ -234,6 +238,7 @@ def test_the_family_of_a_killed_command_is_taken_over_with_the_parent_that_waits
     check_everything()
 
 
+@pytest.mark.both_databases
 def test_a_run_that_is_resumed_brings_its_subagents() -> None:
     family = driven_family()
     Run.objects.update(executor=GONE)
@@ -245,6 +250,7 @@ def test_a_run_that_is_resumed_brings_its_subagents() -> None:
     check_everything()
 
 
+@pytest.mark.both_databases
 def test_a_killed_commands_family_is_cancelled_for_good() -> None:
     """A child that its dead driver was told to end is ended by whoever looks next."""
     family = parked_family()
@@ -284,6 +290,7 @@ def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
     check_everything()
 
 
+@pytest.mark.both_databases
 def test_a_subagent_is_not_resumed_by_itself() -> None:
     family = parked_family()
     with pytest.raises(Conflict):

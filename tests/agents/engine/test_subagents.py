@@ -75,6 +75,7 @@ def test_a_task_is_a_run_of_its_own_and_its_answer_the_result(tmp_path: Path) ->
     assert events(run, "run.suspended")[0]["child_run_ids"] == [child.id]
 
 
+@pytest.mark.both_databases
 def test_results_come_in_the_order_of_the_tasks_and_one_failure_is_one_result(
     tmp_path: Path,
 ) -> None:
@@ -112,6 +113,7 @@ def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
     assert started == ["queued"] * 2 + ["pending"] * 5
 
 
+@pytest.mark.both_databases
 def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Path) -> None:
     run = delegating(
         tmp_path,
@@ -127,6 +129,7 @@ def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Pat
     assert "no subagent with the id" in result_of(run, 2)
 
 
+@pytest.mark.both_databases
 def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
     slow = script_file(tmp_path, [{"text": "never", "delay": 60}], "slow.json")
     run = delegating(
@@ -146,6 +149,7 @@ def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
     assert [event["status"] for event in events(run, "subagent.finished")] in ([], ["cancelled"])
 
 
+@pytest.mark.both_databases
 def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
     tmp_path: Path,
 ) -> None:
@@ -161,6 +165,7 @@ def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
     assert Run.objects.exclude(status__in=ENDED_RUNS).count() == 0
 
 
+@pytest.mark.both_databases
 def test_an_answer_is_not_lost_when_a_skill_goes_into_quarantine_meanwhile(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)

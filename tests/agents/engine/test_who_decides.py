@@ -25,7 +25,7 @@ from tests.support.runs import (
     start_run,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 WRITE = {"name": "write_file", "input": {"path": "/a", "content": "alpha"}}
 

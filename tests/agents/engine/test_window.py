@@ -13,8 +13,6 @@ from agents.providers.base import ModelLimits, PromptHead, ProviderError, Usage
 from agents.providers.scripted import ScriptedProvider
 from agents.spec import AgentSpec
 
-pytestmark = pytest.mark.any_database
-
 
 def spec(model: str, **fields: int) -> AgentSpec:
     return AgentSpec(name="A", slug="a", provider="scripted", model=model, **fields)

@@ -18,9 +18,6 @@ from agents.events.tail import Tail
 from tests.agents.events.conftest import Followed
 from tests.agents.events.following import deltas, do, take, take_all, wait_until_stopped
 
-# On both databases by themselves.
-pytestmark = pytest.mark.any_database
-
 
 class FailingSource:
     """A source that raises the errors in `due` instead, by the name of the method."""

@@ -17,6 +17,7 @@ def run(db: None) -> str:
     return site_writer.make_run("olga")
 
 
+@pytest.mark.both_databases
 def test_events_come_in_order_after_a_seq_and_up_to_a_number(run: str) -> None:
     site_writer.append(run, [("text.delta", {"text": str(n)}) for n in range(1, 8)])
 

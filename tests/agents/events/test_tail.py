@@ -26,9 +26,6 @@ from tests.agents.events.following import (
 )
 from tests.support.hang import HANG
 
-# On both databases by themselves.
-pytestmark = pytest.mark.any_database
-
 
 def test_a_watcher_gets_what_was_there_and_then_what_comes(followed: Followed) -> None:
     site, tail = followed.site, followed.tail

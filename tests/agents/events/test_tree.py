@@ -15,9 +15,6 @@ from tests.agents.events.conftest import Followed
 from tests.agents.events.following import deltas, do, wait_until_stopped
 from tests.support.hang import HANG
 
-# On both databases by themselves.
-pytestmark = pytest.mark.any_database
-
 Seen = list[tuple[str, int, str]]
 
 

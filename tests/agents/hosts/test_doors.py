@@ -20,7 +20,11 @@ from tests.agents.snapshots.driven import command, play, write
 from tests.support.hosts import Hosts, make_silent
 from tests.support.runs import drive_to_end, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.both_databases,
+]
 
 
 @pytest.fixture

@@ -16,7 +16,11 @@ from tests.agents.snapshots.driven import play
 from tests.support.hosts import Hosts, make_silent
 from tests.support.runs import host, make_user, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.both_databases,
+]
 
 WRITES = ("write_file", {"path": "note.txt", "content": "secret"})
 

@@ -31,7 +31,11 @@ from tests.support.hosts import Hosts, make_silent, stored
 from tests.support.mcp_servers import accept_all, define
 from tests.support.runs import events, host, make_user, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.both_databases,
+]
 
 
 @pytest.fixture

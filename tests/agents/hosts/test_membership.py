@@ -34,7 +34,7 @@ from agents.services.runs import RunRequest, create_run
 from tests.support.hosts import Hosts, make_silent
 from tests.support.runs import make_agent, make_user, start_run
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 def claim(run: Run, member: Member) -> bool:

@@ -15,7 +15,11 @@ from tests.agents.snapshots.driven import command, play, write
 from tests.support.hosts import Hosts, make_silent, stored
 from tests.support.runs import drive_to_end, events, host, start_run, wait_until
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.both_databases,
+]
 
 
 def fresh(run: Run) -> Thread:

@@ -27,7 +27,7 @@ from tests.support.runs import host, start_run, wait_until
 from tests.support.s3 import BUCKET, S3Server
 from velproject import env
 
-pytestmark = [pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @pytest.fixture(scope="module")

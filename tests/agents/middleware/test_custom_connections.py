@@ -13,6 +13,8 @@ from agents.guards.runner import Beside
 from agents.middleware.custom.connections import all_or_nothing
 from tests.support.hang import HANG
 
+pytestmark = pytest.mark.both_databases
+
 
 @pytest.mark.django_db(transaction=True)
 def test_what_took_too_long_is_undone() -> None:

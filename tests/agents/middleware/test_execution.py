@@ -11,11 +11,7 @@ import pytest
 from agents.models import ToolCall
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.bubblewrap,
-    pytest.mark.any_database,
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
 
 def ran(tmp_path: Path, *calls: tuple[str, dict[str, Any]], **agent: Any) -> list[ToolCall]:

@@ -43,6 +43,7 @@ def test_listing(tmp_path: Path) -> None:
     assert "knowledge" in wrong.result
 
 
+@pytest.mark.both_databases
 def test_a_file_as_large_as_one_may_be_is_read_whole(tmp_path: Path) -> None:
     text = "ä" * (MAX_FILE_BYTES // 2)
     paths = ["knowledge/notes.md", "/memory/knowledge/notes.md"]

@@ -16,8 +16,6 @@ from agents.services.errors import InvalidRequest
 from sandbox.result import Connection, ExecutionResult
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
-pytestmark = pytest.mark.any_database
-
 REFUSED = "[network: refused evil.test:80: not on the agent's allow-list]"
 
 

@@ -19,8 +19,6 @@ from agents.services.todos import (
 )
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 
-pytestmark = pytest.mark.any_database
-
 
 def ran(tmp_path: Path, *inputs: dict[str, Any]) -> list[ToolCall]:
     user = make_user()

@@ -13,8 +13,6 @@ from agents.spec import AgentSpec
 from skills_app.package import Head
 from skills_app.pinned import PinnedSkill
 
-pytestmark = pytest.mark.any_database
-
 MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
 DELEGATION_TOOLS = frozenset({"task", "parallel_tasks"})
 BACKGROUND_TOOLS = frozenset(

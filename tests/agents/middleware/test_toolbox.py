@@ -21,8 +21,6 @@ from tests.support.runs import drive_to_end, make_agent, make_user, script_file,
 from tests.support.toolboxes import put_toolbox
 from tests.support.wheels import NO_INDEX, make_wheel
 
-pytestmark = pytest.mark.any_database
-
 NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
 
 

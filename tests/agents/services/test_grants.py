@@ -177,6 +177,7 @@ print(count)
 """
 
 
+@pytest.mark.both_databases
 def test_processes_at_once_never_use_more_than_there_is() -> None:
     user, run = new_run()
     grant = a_grant(run, user, max_uses=30)

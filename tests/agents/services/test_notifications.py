@@ -311,6 +311,7 @@ def test_a_target_that_is_removed_takes_its_messages_along() -> None:
         remove_target(target.id)
 
 
+@pytest.mark.both_databases
 def test_a_target_that_is_removed_at_the_moment_of_parking_fails_no_run() -> None:
     target = webhook(PUBLIC)
     _, run = by_hand.new_run()
@@ -337,7 +338,10 @@ def _remove(target_id: str) -> None:
 
 def _somebody_waits_for_a_lock() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+            " WHERE NOT granted AND datname = current_database()"
+        )
         return bool(cursor.fetchone()[0])
 
 

@@ -42,6 +42,7 @@ from tests.agents.services.schedule_rows import (
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.both_databases
 def test_an_installation_without_schedules_pays_one_indexed_look():
     with CaptureQueriesContext(connection) as queries:
         assert not fire_due()

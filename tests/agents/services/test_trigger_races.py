@@ -24,7 +24,7 @@ from tests.agents.engine.by_hand import at_once
 from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
 from tests.support.cluster import ROOT, database_url
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ROUNDS = 15
 DYING = """

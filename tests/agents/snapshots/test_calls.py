@@ -95,6 +95,7 @@ def test_a_call_that_fails_half_way_has_its_changes_too(tmp_path: Path) -> None:
     assert [changed(row) for row in rows(run)] == [{"workspace/made": "added"}]
 
 
+@pytest.mark.both_databases
 def test_the_row_commits_with_the_result_or_not_at_all(tmp_path: Path) -> None:
     """A driver that dies between the call and its result leaves the change to the next one."""
     seen: list[CrashPoint] = []
@@ -134,6 +135,7 @@ def test_a_store_that_fails_costs_no_call(tmp_path: Path) -> None:
     assert rows(run) == []
 
 
+@pytest.mark.both_databases
 def test_old_snapshots_go(tmp_path: Path) -> None:
     run = play(tmp_path, *(write("a", f"version {number}") for number in range(6)))
     store = snapshot_store(run.thread_id)

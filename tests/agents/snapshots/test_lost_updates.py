@@ -14,7 +14,11 @@ from sandbox.backends import RememberingBackend, TreeBackend
 from sandbox.file_lock import FileLock
 from tests.agents.snapshots.driven import area, calls, command, edit, play, read, write
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.bubblewrap,
+    pytest.mark.both_databases,
+]
 
 
 def said(call: ToolCall) -> str:

@@ -53,6 +53,7 @@ def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
     assert "second" in calls(later)[0].result
 
 
+@pytest.mark.both_databases
 def test_changes_that_nobody_has_recorded_are_kept_before_a_restore(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "first"), write("a", "second"))
     (area(run) / "mine").write_text("a person's")
@@ -96,6 +97,7 @@ def test_an_approval_from_before_a_restore_is_asked_anew(tmp_path: Path) -> None
     assert "changed since" in asked.prompt
 
 
+@pytest.mark.both_databases
 def test_a_driver_waits_for_a_restore_to_end(tmp_path: Path) -> None:
     """The first call that may write begins only when the lock of the restore is free."""
     run = play(tmp_path, write("a", "first"))

@@ -14,7 +14,7 @@ from skills_app.search.stored import rank_versions
 from skills_app.services.versions import VersionDetails, delete_skill
 from tests.support.skills import package, store_skill
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 SKILLS = {
     "spreadsheets": "Create and edit Excel workbooks with formulas.",

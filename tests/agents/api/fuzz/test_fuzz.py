@@ -132,6 +132,7 @@ def test_what_is_bobs_is_not_there_for_alice_and_is_for_bob(served: Served) -> N
             assert served.bob.mark in own[name][1], name
 
 
+@pytest.mark.both_databases
 def test_everything_sent_is_answered_as_described(served: Served) -> None:
     people = (served.alice, served.bob)
     by_token = fuzz(
