@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from sandbox.removal import remove_tree
 from tests.support.hosts import Hosts
 
 
@@ -20,4 +20,4 @@ def hosts() -> Iterator[Hosts]:
     made = Path(tempfile.mkdtemp(prefix="vel-hosts-", dir="/var/tmp"))
     made.chmod(0o711)
     yield Hosts(made)
-    shutil.rmtree(made)
+    remove_tree(made)

@@ -27,7 +27,7 @@ from sandbox.workspace import Workspace
 from tests.agents.engine.test_locking import in_thread, open_transaction, wait_until_it_waits
 from tests.agents.engine.test_mcp_state import COUNT, LOOK, SERVERS, results, told
 from tests.agents.snapshots.driven import play
-from tests.support.hosts import Hosts, make_silent, stored
+from tests.support.hosts import Hosts, keep_alive, make_silent, stored
 from tests.support.mcp_servers import accept_all, define
 from tests.support.runs import events, host, make_user, wait_until
 
@@ -83,6 +83,7 @@ def test_it_goes_on_where_the_thread_goes_on(ada: User, hosts: Hosts, tmp_path: 
         record_own_state(run.thread_id, "0" * 64)
     with hosts.on("c"), host():
         wait_until(lambda: WorkerHost.objects.filter(name="c").exists())
+    keep_alive("c")
     with hosts.on("b"):
         set_draining("b", True)
         with host():

@@ -12,7 +12,8 @@ from agents.models import Message, Run, Thread, WorkerHost, WorkspaceSnapshot
 from agents.services.errors import Conflict, NotFound
 from agents.services.hosts import declare_dead, host_states, set_draining
 from tests.agents.snapshots.driven import command, play, write
-from tests.support.hosts import Hosts, make_silent, stored
+from tests.agents.snapshots.test_closed_trees import CLOSE, SHOW, assert_shown
+from tests.support.hosts import Hosts, keep_alive, make_silent, stored
 from tests.support.runs import drive_to_end, events, host, start_run, wait_until
 
 pytestmark = [
@@ -151,8 +152,10 @@ def test_a_drained_host_gives_up_what_it_has_with_all_files(hosts: Hosts, tmp_pa
         (hosts.workspace("a", thread) / "unsaved").write_text("by nobody's call")
         (hosts.workspace("a", thread) / "large").write_bytes(b"x" * 17 * 1024**2)
         (hosts.workspace("a", thread) / "node_modules").mkdir()
-    with hosts.on("b"), host():
-        wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
+    with hosts.on("b"):
+        with host():
+            wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
+        keep_alive("b")
         set_draining("a", True)
     assert next(row for row in host_states() if row.name == "a").threads == 1
     with hosts.on("a"):
@@ -169,6 +172,29 @@ def test_a_drained_host_gives_up_what_it_has_with_all_files(hosts: Hosts, tmp_pa
     assert "node_modules" in told(waiting)
     assert "failed" not in told(waiting)
     assert {row.state for row in host_states() if row.name == "a"} <= {"drained", "silent"}
+
+
+@pytest.mark.parametrize("how", ["dead", "drained"])
+def test_closed_files_move(hosts: Hosts, tmp_path: Path, how: str) -> None:
+    with hosts.on("a"):
+        run = play(tmp_path, CLOSE)
+    if how == "drained":
+        with hosts.on("b"):
+            with host():
+                wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
+            keep_alive("b")
+            set_draining("a", True)
+        with hosts.on("a"), host():
+            wait_until(lambda: fresh(run).host == "")
+            wait_until(lambda: not hosts.workspace("a", run.thread).exists())
+    with hosts.on("b"):
+        if how == "dead":
+            make_silent("a")
+            declare_dead("a")
+        later = play(tmp_path, SHOW, thread=run.thread)
+    assert_shown(later)
+    (moved,) = events(later, "workspace.moved")
+    assert (moved["lost_host"], moved["missing"]) == ("a" if how == "dead" else "", [])
 
 
 def test_a_subagents_files_go_with_the_familys(hosts: Hosts, tmp_path: Path) -> None:
