@@ -20,6 +20,8 @@ quietly() {
     output=$("$@" 2>&1) || explain "$output"
 }
 
+disk_is_full() { [ "$(df -Pk "$(dirname "$VENV")" | awk 'NR == 2 { print $4 }')" -lt 10240 ]; }
+
 explain() {
     tail -n 5 <<<"$1" >&2
     case $1 in
@@ -31,6 +33,8 @@ explain() {
             *"timed out"* | *"Temporary failure"* | *"Could not resolve"* | *"Failed to fetch"*)
             fail "The packages cannot be downloaded. Check the network connection and the proxy settings, and try again." ;;
         *)
+            # `python -m venv` does not show why ensurepip failed.
+            disk_is_full && fail "The disk is full. Free some space (\`df -h\` shows where) and try again."
             fail "The set-up failed. Mend what the lines above say, and try again." ;;
     esac
 }
