@@ -95,7 +95,7 @@ def test_a_hang_a_death_and_a_failure_harm_no_other_test(tmp_path: Path) -> None
 def test_nothing_is_left_of_a_killed_pytest(tmp_path: Path) -> None:
     inner = Inner(tmp_path, "waits")
     wait_until(inner.ready.exists, "the start of the case")
-    assert len(list(inner.temporary.glob("vel-tests-*/*"))) > 1
+    assert list(inner.temporary.glob("vel-tests-*/*"))
     inner.process.kill()
     inner.process.communicate(timeout=HANG)
     inner.wait_until_nothing_is_left()
