@@ -18,7 +18,6 @@ from tests.support import process_guard
 from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
-
 ROOT = Path(__file__).resolve().parent.parent
 CASES = "tests/support/isolation_cases.py"
 OPTIONS = ["-n1", "--dist=loadfile", "-rA", "-p", "no:schemathesis"]  # it takes long to import
