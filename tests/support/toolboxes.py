@@ -1,35 +1,42 @@
-"""Toolboxes for tests: with packages, built once a run; and without pip, with one file each."""
+"""Toolboxes for tests: with packages, built once; and without pip, with one file each."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
 from sandbox.toolbox import ENVIRONMENT, MANIFEST
-from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
+from sandbox.toolbox_build import ToolboxRequest, create_toolbox
 from sandbox.toolbox_contents import measure
 from sandbox.toolbox_environment import PipFailed
 from sandbox.toolbox_python import python_facts
 from sandbox.toolbox_store import open_store
 from tests.support.shared import alone, shared_directory
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vel-tests" / "toolboxes"
+SANDBOX = Path(__file__).resolve().parents[2] / "sandbox"
+
 
 def data_with(request: ToolboxRequest) -> Path:
     """A data directory of this process with a toolbox that all processes of the run share.
 
-    A build takes up to 10 s: of several that want it, one builds and the others wait. Skips the
-    test where no package index can be reached.
+    A build takes up to 10 s: of several processes one builds it, and the others wait. Later runs
+    copy it from a cache until the code that builds toolboxes changes. Skips the test where no
+    package index can be reached.
     """
     shared = shared_directory() / "toolboxes"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_RETRIES", os.environ.get("PIP_RETRIES", "1"))
         with alone(f"toolbox-{request.name}"):
             try:
-                create_toolbox(shared / request.name, request, IfPresent.KEEP)
+                _build_or_copy(shared / request.name, request)
             except PipFailed as error:
                 packages = ", ".join(request.requirements)
                 pytest.skip(f"needs a package index for {packages}: {error.output[-300:]}")
@@ -38,6 +45,32 @@ def data_with(request: ToolboxRequest) -> Path:
         data.mkdir(mode=0o711)
         (data / "toolboxes").symlink_to(shared / request.name)
     return data
+
+
+def _build_or_copy(base: Path, request: ToolboxRequest) -> None:
+    """Put the toolbox in `base`, if it is not there."""
+    if (base / request.name).exists():
+        return
+    builder = [path.read_bytes() for path in sorted(SANDBOX.glob("toolbox*.py"))]
+    parts = [repr((request, python_facts())).encode(), *builder]
+    kept = CACHE / hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(f"{kept}.lock", "w") as lock:
+        # Several runs may want the same.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if kept.exists():
+            _copy(kept, base)
+        else:
+            # Not in the cache: sandboxes of root cannot enter a home directory.
+            create_toolbox(base, request)
+            _copy(base, kept)
+
+
+def _copy(source: Path, target: Path) -> None:
+    incomplete = target.with_name(f"{target.name}.new")
+    shutil.rmtree(incomplete, ignore_errors=True)
+    shutil.copytree(source, incomplete, symlinks=True)
+    incomplete.rename(target)
 
 
 def data_with_packages() -> Path:
