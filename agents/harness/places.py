@@ -17,12 +17,17 @@ def data_dir() -> Path:
     /root), else `vel` in the user's data directory.
     """
     given = os.environ.get("VEL_DATA_DIR", "").strip()
-    if given:
-        return Path(given).expanduser().absolute()
-    if os.geteuid() == 0:
-        return Path("/var/lib/vel")
     base = os.environ.get("XDG_DATA_HOME", "").strip()
-    return (Path(base) if base else Path.home() / ".local" / "share") / "vel"
+    try:
+        if given:
+            return Path(given).expanduser().absolute()
+        if os.geteuid() == 0:
+            return Path("/var/lib/vel")
+        return (Path(base) if base else Path.home() / ".local" / "share") / "vel"
+    except RuntimeError as error:
+        raise ImproperlyConfigured(
+            "This account has no home directory: set VEL_DATA_DIR to an absolute path."
+        ) from error
 
 
 def secret_key(directory: Path) -> str:

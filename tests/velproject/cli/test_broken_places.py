@@ -81,6 +81,23 @@ def test_a_data_directory_that_is_a_file(vel: Vel) -> None:
     assert "VEL_DATA_DIR" in one_line_of(done)
 
 
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("given", ["", "~/vel"])
+def test_an_account_without_a_home_directory(vel: Vel, given: str) -> None:
+    environment = vel.env(VEL_DATA_DIR=given, VEL_SECRET_KEY="k" * 50)
+    environment.pop("HOME", None)
+    environment.pop("XDG_DATA_HOME", None)
+    done = subprocess.run(
+        ["unshare", "--user", "--map-user=54321", *vel.command("runs", "list")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "set VEL_DATA_DIR" in one_line_of(done)
+
+
 @pytest.mark.root
 def test_a_data_directory_that_this_account_may_not_write(vel: Vel) -> None:
     # The interpreter may lie where only root can go, so the check runs inside this process.
