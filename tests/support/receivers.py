@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = hook.take(Received(self.path, headers, body))
         hook.before_answer()
         if status == HANG:
-            hook.ended.wait(60)
+            hook.ended.wait(600)
             self.close_connection = True
             return
         self.send_response(status)

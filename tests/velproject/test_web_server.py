@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 from websockets.sync.client import connect
 
-PATIENCE = 30.0
+PATIENCE = 600.0
 PARTS = 4000
 PART_BYTES = 16_384
 STALLED_SECONDS = 5.0

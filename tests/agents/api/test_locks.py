@@ -70,7 +70,7 @@ def during(first: Callable[[Pause], Any], second: Callable[[], Any]) -> list[Any
             wait_until(lambda: two.done() or somebody_waits(), "that the second waits or ends")
         finally:
             go_on.set()
-        return [one.result(timeout=30), two.result(timeout=30)]
+        return [one.result(timeout=600), two.result(timeout=600)]
 
 
 class SlowFile(SimpleUploadedFile):

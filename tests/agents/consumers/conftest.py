@@ -17,7 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.support.site import Site
 
-PATIENCE = 30.0
+PATIENCE = 600.0
 
 
 class Client:

@@ -24,7 +24,7 @@ from tests.agents.consumers.conftest import Client
 from tests.support import site_writer
 from tests.support.site import Site
 
-PATIENCE = 30.0
+PATIENCE = 600.0
 Open = Callable[..., Client]
 
 

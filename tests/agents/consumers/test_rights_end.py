@@ -19,7 +19,7 @@ from tests.support import site_writer
 pytestmark = pytest.mark.both_databases
 
 DELTA = ("text.delta", {"text": "secret"})
-PATIENCE = 30.0
+PATIENCE = 600.0
 
 
 def end_session(run: str, session: str) -> None:

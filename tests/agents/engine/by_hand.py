@@ -118,7 +118,7 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
     def one(action: Callable[[], Any]) -> Any:
         try:
             connection.ensure_connection()
-            start.wait(timeout=30)
+            start.wait(timeout=600)
             return action()
         except Exception as error:  # noqa: BLE001  # what was raised is what the test looks at
             return error

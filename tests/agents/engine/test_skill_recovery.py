@@ -160,7 +160,7 @@ def test_a_worker_that_is_killed_again_and_again(tmp_path: Path, mode: str) -> N
     ]
     for point, after in deaths:
         arguments = [sys.executable, "-c", DRIVE, name, run.pk, point, str(after)]
-        done = subprocess.run(arguments, env=environment, check=False, timeout=60)
+        done = subprocess.run(arguments, env=environment, check=False, timeout=600)
         assert done.returncode == -signal.SIGKILL
         change(tmp_path)
         RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 3600)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from typing import Any
 
-from tests.velproject.command import Terminal, Vel, say
+from tests.velproject.command import DEADLINE, Terminal, Vel, say
 
 
 def waiting(vel: Vel, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -33,7 +33,7 @@ def test_watching_tells_what_comes_and_goes(vel: Vel) -> None:
         line = read_line(process)
         assert line.split()[:3] == [first["id"], "reject", "write_file"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=DEADLINE) == 0
         assert "Traceback" not in process.stdout.read()  # type: ignore[union-attr]
     finally:
         process.kill()
