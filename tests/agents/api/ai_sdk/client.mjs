@@ -55,25 +55,34 @@ function play(scenario, agent) {
     return { status: response.status, body: await response.json() };
   }
 
-  const history = async () => (await rest("GET", `agents/${agent}/chat/${chatId}`)).body;
+  const history = async (id = chatId) => (await rest("GET", `agents/${agent}/chat/${id}`)).body;
 
-  // A connection that breaks once what was read holds `mark`.
-  function cutAfter(mark) {
+  // A connection that ends after the first chunk that holds `mark`, and breaks once `arrived()`.
+  function cutAfter(mark, arrived) {
     return async (...request) => {
       const response = await fetch(...request);
       const reader = response.body.getReader();
-      const text = new TextDecoder();
+      const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
       let seen = "";
+      let cut = false;
       const body = new ReadableStream({
         async pull(controller) {
-          const { value } = await reader.read();
-          if (value) {
-            seen += text.decode(value, { stream: true });
-            controller.enqueue(value);
-          }
-          if (seen.includes(mark) || !value) {
-            await reader.cancel();
+          if (cut) {
+            // An error would discard what the chat has not read yet.
+            await until(arrived);
             controller.error(new TypeError("network error"));
+            return;
+          }
+          const { value, done } = await reader.read();
+          if (done) throw new Error(`the answer ended without ${mark}`);
+          const before = seen.length;
+          seen += decoder.decode(value, { stream: true });
+          const at = seen.indexOf(mark);
+          const end = at < 0 ? -1 : seen.indexOf("\n\n", at);
+          controller.enqueue(encoder.encode(seen.slice(before, end < 0 ? undefined : end + 2)));
+          if (end >= 0) {
+            cut = true;
+            await reader.cancel();
           }
         },
       });
@@ -81,8 +90,31 @@ function play(scenario, agent) {
     };
   }
 
+  // A chat whose answer was cut off while its text arrived. Later requests are not cut.
+  async function cutChat(id) {
+    let chat;
+    const isStreaming = () =>
+      chat.lastMessage.parts?.some((part) => part.type === "text" && part.state === "streaming");
+    const cutFetch = cutAfter("text-delta", isStreaming);
+    let requests = 0;
+    const flaky = (...request) => (requests++ ? fetch(...request) : cutFetch(...request));
+    chat = new Chat({ id, fetch: flaky });
+    await chat.sendMessage({ text: "Say something long" });
+    return chat;
+  }
+
+  const hasEnded = (found) => !["pending", "queued", "running", "waiting"].includes(found.latest_run.status);
+
+  // Plays `scene` in new chats until the answer was still under way when it was resumed.
+  async function untilInTime(scene) {
+    for (let take = 0; ; take++) {
+      const found = await scene(`${chatId}-${take}`);
+      if (found) return found;
+    }
+  }
+
   async function until(condition) {
-    const patience = Date.now() + 30_000;
+    const patience = Date.now() + 300_000;
     while (!(await condition())) {
       if (Date.now() > patience) throw new Error(`waited too long: ${condition}`);
       await new Promise((go) => setTimeout(go, 20));
@@ -104,29 +136,40 @@ function play(scenario, agent) {
       return { chat: chat.shown, history: await history(), idle: idle.shown };
     },
 
-    async cut() {
-      const chat = new Chat({ id: chatId, fetch: cutAfter("text-delta") });
-      await chat.sendMessage({ text: "Say something long" });
-      const broken = chat.shown;
-      const loaded = await history();
-      const reloaded = new Chat({ id: chatId, messages: loaded.messages });
-      await reloaded.resumeStream();
-      return { broken, loaded, reloaded: reloaded.shown, history: await history() };
-    },
+    cut: () =>
+      untilInTime(async (id) => {
+        const broken = (await cutChat(id)).shown;
+        const loaded = await history(id);
+        const reloaded = new Chat({ id, messages: loaded.messages });
+        await reloaded.resumeStream();
+        if (hasEnded(loaded) || reloaded.lastMessage.role === "user") return null;
+        return { broken, loaded, reloaded: reloaded.shown, history: await history(id) };
+      }),
 
-    async cutInPlace() {
-      let broken = false;
-      const flaky = (...request) => {
-        if (broken) return fetch(...request);
-        broken = true;
-        return cutAfter("text-delta")(...request);
-      };
-      const chat = new Chat({ id: chatId, fetch: flaky });
-      await chat.sendMessage({ text: "Say something long" });
-      const wasBroken = chat.shown;
-      await chat.resumeStream();
-      return { broken: wasBroken, chat: chat.shown, history: await history() };
-    },
+    cutInPlace: () =>
+      untilInTime(async (id) => {
+        const chat = await cutChat(id);
+        const broken = structuredClone(chat.shown);
+        await chat.resumeStream();
+        if (chat.status === "error") return null;
+        return { broken, chat: chat.shown, history: await history(id) };
+      }),
+
+    // The answer ends after the page has loaded the chat and before it asks for the stream.
+    endsBetween: () =>
+      untilInTime(async (id) => {
+        await cutChat(id);
+        const loaded = await history(id);
+        if (hasEnded(loaded)) return null;
+        await until(async () => hasEnded(await history(id)));
+        const reloaded = new Chat({ id, messages: loaded.messages });
+        await reloaded.resumeStream();
+        const resumed = structuredClone(reloaded.shown);
+        if (!hasEnded(loaded) && reloaded.lastMessage.role === "user") {
+          reloaded.messages = (await history(id)).messages; // as docs/streams.md says
+        }
+        return { loaded, resumed, reloaded: reloaded.shown, history: await history(id) };
+      }),
 
     approve: () => decide(true),
     deny: () => decide(false),
