@@ -35,7 +35,7 @@ explain() {
         *)
             # `python -m venv` does not show why ensurepip failed.
             disk_is_full && fail "The disk is full. Free some space (\`df -h\` shows where) and try again."
-            fail "The set-up failed. Mend what the lines above say, and try again." ;;
+            fail "The set-up failed. Correct the error above and try again." ;;
     esac
 }
 

@@ -22,7 +22,9 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 
-HANG = 0
+from tests.support.hang import HANG
+
+NO_ANSWER = 0
 """As an answer: none, until the server ends."""
 
 
@@ -69,8 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         status = hook.take(Received(self.path, headers, body))
         hook.before_answer()
-        if status == HANG:
-            hook.ended.wait(600)
+        if status == NO_ANSWER:
+            hook.ended.wait(HANG)
             self.close_connection = True
             return
         self.send_response(status)

@@ -12,7 +12,8 @@ from urllib.request import urlopen
 import pytest
 from websockets.sync.client import connect
 
-PATIENCE = 600.0
+from tests.support.hang import HANG
+
 PARTS = 4000
 PART_BYTES = 16_384
 STALLED_SECONDS = 5.0
@@ -75,7 +76,7 @@ def port() -> Iterator[int]:
 
 def sent(port: int) -> tuple[int, int]:
     """How many parts the application has sent to its last reader, and how many streams it ended."""
-    with urlopen(f"http://127.0.0.1:{port}/sent", timeout=PATIENCE) as answer:
+    with urlopen(f"http://127.0.0.1:{port}/sent", timeout=HANG) as answer:
         parts, ended = answer.read().split()
     return int(parts), int(ended)
 
@@ -83,7 +84,7 @@ def sent(port: int) -> tuple[int, int]:
 def sent_at_last(port: int) -> int:
     """The same, once it does not grow any more."""
     parts, _ = sent(port)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + HANG
     while time.monotonic() < deadline:
         time.sleep(0.2)
         before, (parts, _) = parts, sent(port)
@@ -93,7 +94,7 @@ def sent_at_last(port: int) -> int:
 
 
 def ask(port: int) -> socket.socket:
-    client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    client = socket.create_connection(("127.0.0.1", port), timeout=HANG)
     client.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
     return client
 
@@ -113,7 +114,7 @@ def test_a_stream_waits_for_its_reader_and_loses_nothing(port: int) -> None:
 
 
 def test_a_socket_waits_for_its_reader_and_loses_nothing(port: int) -> None:
-    with connect(f"ws://127.0.0.1:{port}/", open_timeout=PATIENCE, max_queue=1) as client:
+    with connect(f"ws://127.0.0.1:{port}/", open_timeout=HANG, max_queue=1) as client:
         assert sent_at_last(port) * PART_BYTES < HELD_BYTES
 
         assert sum(len(part) for part in client) == PARTS * PART_BYTES
@@ -123,7 +124,7 @@ def test_who_never_reads_is_cut_off(port: int) -> None:
     _, ended = sent(port)
     with ask(port) as client:
         assert sent_at_last(port) < PARTS
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + HANG
         # What the application sends to nobody is dropped, and it comes to its end.
         while sent(port) != (PARTS, ended + 1):
             assert time.monotonic() < deadline

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.agents.api.chats import DONE, LONG, PLAN, Chats, chats
+from tests.support.hang import HANG
 from tests.support.npm import packages
 from tests.support.runs import script_file
 
@@ -19,7 +20,6 @@ __all__ = ["chats"]
 pytestmark = pytest.mark.node
 
 HERE = Path(__file__).parent / "ai_sdk"
-PATIENCE = 600
 TOOL = "tool-write_todos"
 
 SCENES = {
@@ -65,7 +65,7 @@ def play(chats: Chats, version: int, place: Path, scenes: dict[str, str]) -> dic
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Found] = json.loads(done.stdout)

@@ -24,6 +24,7 @@ from agents.services.tokens import MAX_OWN_TOKENS, create_own_token, create_toke
 from agents.services.uploads import store_uploads
 from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_run, make_user
+from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
 pytestmark = [
@@ -70,7 +71,7 @@ def during(first: Callable[[Pause], Any], second: Callable[[], Any]) -> list[Any
             wait_until(lambda: two.done() or somebody_waits(), "that the second waits or ends")
         finally:
             go_on.set()
-        return [one.result(timeout=600), two.result(timeout=600)]
+        return [one.result(timeout=HANG), two.result(timeout=HANG)]
 
 
 class SlowFile(SimpleUploadedFile):

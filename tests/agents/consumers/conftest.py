@@ -15,9 +15,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.hang import HANG
 from tests.support.site import Site
-
-PATIENCE = 600.0
 
 
 class Client:
@@ -46,17 +45,17 @@ class Client:
             given["Authorization"] = f"Token {token}"
         opening = connect(
             f"ws://{host or f'localhost:{site.port}'}{path or f'/ws/runs/{run}/?after={after}'}",
-            sock=socket.create_connection(("localhost", site.port), timeout=PATIENCE),
+            sock=socket.create_connection(("localhost", site.port), timeout=HANG),
             origin=site.url if origin == "own" else origin,  # type: ignore[arg-type]
             additional_headers=given,
-            open_timeout=PATIENCE,
-            close_timeout=PATIENCE,
+            open_timeout=HANG,
+            close_timeout=HANG,
         )
         self.socket: ClientConnection = closing.enter_context(opening)
 
     def take(self, count: int = 1) -> list[dict[str, Any]]:
         """The next `count` frames, of whatever kind."""
-        return [json.loads(self.socket.recv(timeout=PATIENCE)) for _ in range(count)]
+        return [json.loads(self.socket.recv(timeout=HANG)) for _ in range(count)]
 
     def say(self, type: str, **fields: Any) -> None:
         self.socket.send(json.dumps({"type": type, "csrf": self.csrf, **fields}))
@@ -75,7 +74,7 @@ class Client:
         """The code that the server closes with; frames until then are dropped."""
         try:
             while True:
-                self.socket.recv(timeout=PATIENCE)
+                self.socket.recv(timeout=HANG)
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else None
 

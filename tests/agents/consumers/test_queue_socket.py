@@ -22,9 +22,9 @@ from agents.routing import websocket_application
 from agents.selectors import queue as queue_selector
 from tests.agents.consumers.conftest import Client
 from tests.support import site_writer
+from tests.support.hang import HANG
 from tests.support.site import Site
 
-PATIENCE = 600.0
 Open = Callable[..., Client]
 
 
@@ -115,19 +115,19 @@ def test_a_right_that_ends_while_the_socket_is_open(
 
     async def watch() -> None:
         client = communicator(session)
-        await client.connect(timeout=PATIENCE)
-        assert '"pending": 1' in await client.receive_from(timeout=PATIENCE)
+        await client.connect(timeout=HANG)
+        assert '"pending": 1' in await client.receive_from(timeout=HANG)
         await sync_to_async(end_right)(session)
         await sync_to_async(site_writer.ask)(run, "send", {}, "toolu_2")
-        output = await client.receive_output(timeout=PATIENCE)
+        output = await client.receive_output(timeout=HANG)
         if '"pending": 2' in output.get("text", ""):
             # It was told before the right was looked at again, and not later.
-            output = await client.receive_output(timeout=PATIENCE)
+            output = await client.receive_output(timeout=HANG)
         if last:
             assert output == {"type": "websocket.close", "code": last}
         else:
             assert '"pending": 0' in output["text"]
-        await client.disconnect(timeout=PATIENCE)
+        await client.disconnect(timeout=HANG)
 
     asyncio.run(watch())
 
@@ -151,12 +151,12 @@ def test_many_watchers_share_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
         watchers = [queue_watch.queue_watch().watching() for _ in range(50)]
         news = [await watcher.__aenter__() for watcher in watchers]
         for each in news:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(HANG):
                 await each.news.wait()
             each.news.clear()
         before = len(looks)
         await sync_to_async(site_writer.ask)(run, "send", {})
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(HANG):
             await asyncio.gather(*(each.news.wait() for each in news))
         assert len(looks) - before < 50
         for watcher in watchers:
@@ -185,7 +185,7 @@ def test_a_change_and_back_between_two_looks_is_heard_by_who_has_seen_the_change
     monkeypatch.setattr(queue_watch, "LOOK_SECONDS", 0.05)
 
     async def watch() -> None:
-        async with queue_watch.queue_watch().watching() as watcher, asyncio.timeout(PATIENCE):
+        async with queue_watch.queue_watch().watching() as watcher, asyncio.timeout(HANG):
             await watcher.news.wait()
             watcher.news.clear()
             watcher.has_read = True  # what came, and was gone again at the next look

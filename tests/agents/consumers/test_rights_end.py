@@ -15,11 +15,11 @@ from agents.consumers import run as run_consumer
 from agents.models import Run
 from agents.routing import websocket_application
 from tests.support import site_writer
+from tests.support.hang import HANG
 
 pytestmark = pytest.mark.both_databases
 
 DELTA = ("text.delta", {"text": "secret"})
-PATIENCE = 600.0
 
 
 def end_session(run: str, session: str) -> None:
@@ -63,15 +63,15 @@ def test_nothing_more_is_sent(
             f"/ws/runs/{run}/",
             headers=[(name.encode(), value.encode()) for name, value in headers],
         )
-        connected, _ = await client.connect(timeout=PATIENCE)
+        connected, _ = await client.connect(timeout=HANG)
         assert connected
-        assert '"seq":1' in await client.receive_from(timeout=PATIENCE)
+        assert '"seq":1' in await client.receive_from(timeout=HANG)
         await sync_to_async(end_right)(run, session)
         await sync_to_async(site_writer.append)(run, [DELTA])
-        assert await client.receive_output(timeout=PATIENCE) == {
+        assert await client.receive_output(timeout=HANG) == {
             "type": "websocket.close",
             "code": code,
         }
-        await client.disconnect(timeout=PATIENCE)
+        await client.disconnect(timeout=HANG)
 
     asyncio.run(watch())

@@ -20,6 +20,7 @@ from agents.events.append import dump
 from agents.models import POOL, ApprovalRequest, Run, RunClock
 from agents.policy import Verdict
 from agents.providers.base import Reply, Usage
+from tests.support.hang import HANG
 from tests.support.runs import make_agent, make_user, start_run
 
 T = TypeVar("T")
@@ -118,7 +119,7 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
     def one(action: Callable[[], Any]) -> Any:
         try:
             connection.ensure_connection()
-            start.wait(timeout=600)
+            start.wait(timeout=HANG)
             return action()
         except Exception as error:  # noqa: BLE001  # what was raised is what the test looks at
             return error

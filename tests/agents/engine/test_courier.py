@@ -19,7 +19,8 @@ from agents.services.notifications import notify_of
 from tests.agents.engine import by_hand
 from tests.agents.services.waiting import asked, hooked, make_due, private, webhook
 from tests.support.cluster import Cluster
-from tests.support.receivers import HANG, Hook, receiver
+from tests.support.hang import HANG
+from tests.support.receivers import NO_ANSWER, Hook, receiver
 from tests.support.runs import (
     host,
     make_agent,
@@ -58,13 +59,13 @@ def test_a_cluster_s_parked_run_is_told_to_a_webhook_at_once_and_again_after_a_f
         Cluster(data_dir, VEL_WEBHOOK_PRIVATE_HOSTS=hook.host),
     ):
         run = start_run(user)
-        first = hook.arrived.get(timeout=600)
+        first = hook.arrived.get(timeout=HANG)
         request = run.approvals.get()
         assert first.json["request"]["id"] == request.id
         assert b"hunter2" not in first.body
         wait_until(lambda: Notification.objects.get().error == "it answered 500", "the record")
         make_due()  # ten seconds are over
-        second = hook.arrived.get(timeout=600)
+        second = hook.arrived.get(timeout=HANG)
         wait_until(lambda: delivered() == 1, "the delivery")
     assert first.headers["webhook-id"] == second.headers["webhook-id"]
     assert Webhook(target.secret).verify(second.body, second.headers) == second.json
@@ -84,7 +85,7 @@ def test_rows_of_a_command_s_run_are_sent_by_whichever_worker_looks_next() -> No
             wait_for_status(other, "completed")
         assert hook.received == []
         with host():
-            hook.arrived.get(timeout=600)
+            hook.arrived.get(timeout=HANG)
             wait_until(lambda: delivered() == 1)
 
 
@@ -95,7 +96,7 @@ def _hints() -> list[str]:
 @pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.services.webhook.SECONDS", 600.0)  # it is never given up
-    with receiver([HANG]) as stuck, receiver() as quick, private(stuck.host, quick.host):
+    with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):
         slow, fast = webhook(stuck.url), webhook(quick.url)
         asked(20)
         courier = Courier()
@@ -103,7 +104,7 @@ def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch
             courier.send_to([slow.id, fast.id])
             courier.send_to([slow.id, fast.id])
             for _ in range(20):
-                quick.arrived.get(timeout=600)
+                quick.arrived.get(timeout=HANG)
             wait_until(lambda: delivered() == 20)
             assert len(stuck.received) == 1, "and that is asked for one message at a time"
         finally:
@@ -121,7 +122,7 @@ def test_a_courier_that_closes_lets_what_is_under_way_arrive_and_begins_nothing(
         courier = Courier()
         hook.before_answer = courier.close
         courier.send_to([target.id])
-        hook.arrived.get(timeout=600)
+        hook.arrived.get(timeout=HANG)
         courier.join()
         courier.send_to([target.id])
         assert (delivered(), len(hook.received)) == (1, 1)

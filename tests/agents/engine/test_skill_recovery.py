@@ -19,6 +19,7 @@ from agents.engine.crash_points import CrashPoint
 from agents.models import Epoch, Run, RunClock
 from skills_app.models import ActiveSkill, SkillUse
 from tests.agents.engine.test_recovery import crash_once
+from tests.support.hang import HANG
 from tests.support.runs import (
     drive_to_end,
     events,
@@ -160,7 +161,7 @@ def test_a_worker_that_is_killed_again_and_again(tmp_path: Path, mode: str) -> N
     ]
     for point, after in deaths:
         arguments = [sys.executable, "-c", DRIVE, name, run.pk, point, str(after)]
-        done = subprocess.run(arguments, env=environment, check=False, timeout=600)
+        done = subprocess.run(arguments, env=environment, check=False, timeout=HANG)
         assert done.returncode == -signal.SIGKILL
         change(tmp_path)
         RunClock.objects.filter(run=run).update(lease_until=F("lease_until") - 3600)

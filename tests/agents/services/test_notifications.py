@@ -33,9 +33,9 @@ from agents.services.notification_targets import remove_target, save_target
 from agents.services.notifications import DELIVER_TASK, due_targets, notify_of
 from tests.agents.engine import by_hand
 from tests.agents.services.waiting import asked, hooked, make_due, webhook
-from tests.support import hang
 from tests.support.cluster import ROOT, database_url
-from tests.support.receivers import HANG, receiver
+from tests.support.hang import HANG
+from tests.support.receivers import NO_ANSWER, receiver
 from tests.support.runs import make_agent, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -275,7 +275,7 @@ def test_a_message_whose_sender_is_killed_after_sending_is_sent_again_with_the_s
         }
         sender = subprocess.Popen([sys.executable, "-c", SENDER, target.id], env=environment)
         hook.before_answer = sender.kill
-        assert sender.wait(hang.HANG) == -signal.SIGKILL
+        assert sender.wait(HANG) == -signal.SIGKILL
         hook.before_answer = lambda: None
         row = Notification.objects.get()
         assert (row.status, row.attempts) == ("pending", 1)
@@ -323,7 +323,7 @@ def test_a_target_that_is_removed_at_the_moment_of_parking_fails_no_run() -> Non
             removal = threads.submit(_remove, target.id)
             if connection.vendor == "postgresql":
                 wait_until(lambda: removal.done() or _somebody_waits_for_a_lock())
-        removal.result(timeout=hang.HANG)
+        removal.result(timeout=HANG)
     assert ApprovalRequest.objects.filter(run=run, status="pending").count() == 1
     assert not NotificationTarget.objects.exists()
     assert not Notification.objects.exists()
@@ -357,7 +357,7 @@ def test_a_message_that_cannot_be_built_is_a_failure_and_is_logged(
 
 def test_a_receiver_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.services.webhook.SECONDS", 0.5)
-    with receiver([HANG]) as hook, hooked(hook) as target:
+    with receiver([NO_ANSWER]) as hook, hooked(hook) as target:
         asked()
         assert not deliver_next(target.id)
         hook.ended.set()
