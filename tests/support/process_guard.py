@@ -257,10 +257,11 @@ def _guard(owner: int, channel: socket.socket, its_token: str) -> None:
     kill(its_token, list(reports.values()))
     problems += [_run(*command) for command in commands["after"]]
     for directory in directories:
-        try:
-            shutil.rmtree(directory)
-        except FileNotFoundError:
-            pass  # the owner has removed it itself
+        while os.path.lexists(directory):
+            try:
+                shutil.rmtree(directory)
+            except FileNotFoundError:
+                pass  # the guard of a worker removes a directory in it at the same time
     sys.exit("\n".join(filter(None, problems)) or None)
 
 
