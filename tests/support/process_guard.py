@@ -193,6 +193,12 @@ def run_after(command: str) -> None:
     _tell(after=[command, {}])
 
 
+def share(pid: int) -> None:
+    """Let a child outlive the test that started it: it serves several tests."""
+    if process := look_up(pid):
+        shared.add(process)
+
+
 def token() -> str:
     return _State.token
 
@@ -257,11 +263,7 @@ def _guard(owner: int, channel: socket.socket, its_token: str) -> None:
     kill(its_token, list(reports.values()))
     problems += [_run(*command) for command in commands["after"]]
     for directory in directories:
-        while os.path.lexists(directory):
-            try:
-                shutil.rmtree(directory)
-            except FileNotFoundError:
-                pass  # the guard of a worker removes a directory in it at the same time
+        _remove(directory)
     sys.exit("\n".join(filter(None, problems)) or None)
 
 
@@ -282,6 +284,20 @@ def _messages(owner: int, channel: socket.socket) -> Iterator[tuple[str, Any]]:
             yield kind, fds[0] if fds else value
         else:
             poll.unregister(channel)  # there is no other end any more
+
+
+def _remove(directory: str) -> None:
+    opened = False
+    while os.path.lexists(directory):
+        try:
+            shutil.rmtree(directory)
+        except FileNotFoundError:
+            pass  # the guard of a worker removes a directory in it at the same time
+        except PermissionError:
+            if opened:
+                raise
+            subprocess.run(["chmod", "-R", "u+rwX", directory], check=True)
+            opened = True
 
 
 def _run(command: str, account: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from urllib.request import urlopen
 import psycopg
 import pytest
 
+from tests.support import process_guard
 from tests.support.hang import HANG
 from tests.support.migrated import copy_postgres, copy_sqlite
 
@@ -73,6 +74,7 @@ class Site:
                 cwd=ROOT,
                 text=True,
             )
+            process_guard.share(self._writer.pid)
         assert self._writer.stdin is not None
         assert self._writer.stdout is not None
         print(json.dumps({"do": command, **arguments}), file=self._writer.stdin, flush=True)
@@ -92,6 +94,7 @@ class Site:
                 cwd=ROOT,
                 pass_fds=[listening.fileno()],
             )
+            process_guard.share(self._server.pid)
         # The socket listens already, so that this waits for the answer and not for the port.
         try:
             urlopen(f"{self.url}/login/", timeout=HANG).close()

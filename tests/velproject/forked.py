@@ -152,8 +152,7 @@ def _parent() -> str:
             },
         )
     os.close(life)
-    if process := process_guard.look_up(parent.pid):
-        process_guard.shared.add(process)
+    process_guard.share(parent.pid)
 
     def end() -> None:
         os.close(held)
