@@ -20,6 +20,11 @@ from agents.providers.anthropic import preload  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402
 
 
+def has_ended(run_id: str) -> bool:
+    """Return whether the run has its last status."""
+    return Run.objects.filter(pk=run_id, status__in=("completed", "failed", "cancelled")).exists()
+
+
 class VelEngine:
     """A host that drives one run after the other."""
 
@@ -39,9 +44,8 @@ class VelEngine:
         before = database_bytes()
         with measured(figures):
             self._host.submit(run.id)
-            while not self._host.running:
-                time.sleep(0.001)
-            while self._host.running:
+            # A short run can begin and end between two looks at the host.
+            while self._host.running or not has_ended(run.id):
                 time.sleep(0.02)
         run = Run.objects.select_related("clock").get(pk=run.id)
         if run.status != "completed":
