@@ -43,7 +43,7 @@ test-lowest: ## run the unit tests with the lowest versions that pyproject.toml 
 	@$(TESTS) fast
 
 test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as root
-	@$(TESTS) root
+	@$(TESTS) root root-postgres
 
 storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
 	$(BIN)/pytest -m storm --timeout 3600

@@ -21,10 +21,14 @@ from typing import NoReturn
 ROOT = Path(__file__).parents[1]
 
 
-def _files(word: str) -> list[str]:
-    """Return the test files that contain this word, so that pytest imports no others."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    return [str(file.relative_to(ROOT)) for file in files if word in file.read_text()]
+def _files(*markers: str) -> list[str]:
+    """Return the test files that contain all these markers, so that pytest imports no others."""
+    texts = {file: file.read_text() for file in sorted((ROOT / "tests").rglob("test_*.py"))}
+    return [
+        str(file.relative_to(ROOT))
+        for file, text in texts.items()
+        if all(f"mark.{marker}" in text for marker in markers)
+    ]
 
 
 POSTGRES = (sys.executable, "-m", "tests.support.postgres")
@@ -46,7 +50,14 @@ GROUPS = {
         *("tests/agents/reading", "tests/agents/selectors", "tests/agents/structured_output"),
         *("tests/agents/test_conditions.py", "tests/skills_app/search"),
     ),
-    "root": (*POSTGRES, "--aside", "PYTEST", "-m", "root and not storm"),
+    "root": (*POSTGRES, "--aside", "PYTEST", "-m", "(root or control_groups) and not storm"),
+    "root-postgres": (
+        *POSTGRES,
+        "PYTEST",
+        "-m",
+        "root and both_databases and not storm",
+        *_files("root", "both_databases"),
+    ),
 }
 """The command of each group, where PYTEST stands for pytest and its general options."""
 
@@ -65,7 +76,7 @@ class Outcome:
         minutes, seconds = divmod(round(self.seconds), 60)
         numbers = ", ".join(f"{number} {name}" for name, number in _numbers(self.counts).items())
         end = "" if self.counts else f" (no result; exit code {self.code})"
-        return f"{self.group:10} {numbers} in {minutes}:{seconds:02}{end}"
+        return f"{self.group:13} {numbers} in {minutes}:{seconds:02}{end}"
 
 
 def _numbers(counts: dict[str, int]) -> dict[str, int]:

@@ -74,6 +74,7 @@ def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path) -> None:
         assert not RunEvent.objects.filter(type="run.resumed", data__contains="lost").exists()
 
 
+@pytest.mark.root
 def test_a_host_that_is_cut_off_doubles_nothing(directory: Path) -> None:
     if connection.vendor == "postgresql" and (reason := network.missing()):
         pytest.skip(reason)

@@ -19,7 +19,7 @@ from sandbox.probe import check_host
 from tests.sandbox.limited import limited, own_groups
 from tests.sandbox.places import until, workspace_in
 
-pytestmark = pytest.mark.bubblewrap
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.control_groups]
 
 ROOT = Path(__file__).resolve().parents[2]
 

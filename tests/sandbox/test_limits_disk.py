@@ -14,7 +14,7 @@ from sandbox.quota import TreeScan
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 from tests.sandbox.places import AS_ROOT, until, workspace_in
 
-pytestmark = pytest.mark.bubblewrap
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.control_groups]
 
 DISK = 24 * MIB
 FILES = 600

@@ -9,7 +9,7 @@ from sandbox.probe import usable_cgroups
 from sandbox.watchdog_memory import MemoryWatch
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 
-pytestmark = pytest.mark.bubblewrap
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.control_groups]
 
 LIMIT = 64 * MIB
 PREPARE = """

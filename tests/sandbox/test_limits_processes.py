@@ -13,7 +13,7 @@ from sandbox.probe import usable_cgroups
 from tests.sandbox.limited import MARKER, MIB, assert_nothing_is_left, limited
 from tests.support.hang import HANG
 
-pytestmark = pytest.mark.bubblewrap
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.control_groups]
 
 FORK_BOMB = "echo up; b() { b | b & }; b; while :; do :; done"
 MEMORY_BOMB = (

@@ -12,33 +12,31 @@ from _pytest.terminal import TerminalReporter
 ALLOWED = Path(__file__).parents[1] / "allowed_skips.txt"
 
 
-def allowed_skips() -> list[str]:
-    """Return the node ids of allowed_skips.txt; each line is a node id, " # " and a reason."""
-    entries = []
+def allowed_skips() -> set[tuple[str, str]]:
+    """Return the tests of allowed_skips.txt without their parameters, each with its reason."""
+    entries = set()
     for line in ALLOWED.read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         node, separator, reason = line.partition(" # ")
         if not separator or not reason.strip():
             raise pytest.UsageError(f"{ALLOWED.name}: {line!r} has no reason")
-        entries.append(node.strip())
+        entries.add((node.strip(), reason.strip()))
     return entries
 
 
-def may_skip(node: str, allowed: list[str]) -> bool:
-    """Tell whether a node id, its test without parameters, its file or its directory is allowed."""
-    return any(
-        node == entry or node.startswith((f"{entry}::", f"{entry}[", f"{entry}/"))
-        for entry in allowed
-    )
-
-
 def _unexpected(reporter: TerminalReporter) -> list[str]:
+    """Return the skipped tests that the list does not contain with the same reason."""
     if os.environ.get("CI") != "true":
         return []
     allowed = allowed_skips()
-    skipped = {report.nodeid for report in reporter.stats.get("skipped", [])}
-    return sorted(node for node in skipped if not may_skip(node, allowed))
+    found = set()
+    for report in reporter.stats.get("skipped", []):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        test = report.nodeid.split("[")[0]
+        if not any(test == node and reason.startswith(listed) for node, listed in allowed):
+            found.add(f"{report.nodeid} # {reason}")
+    return sorted(found)
 
 
 @pytest.hookimpl(tryfirst=True)
