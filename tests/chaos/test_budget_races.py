@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +20,7 @@ from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.budgets import save_budget
 from agents.services.wake import enqueue_run
 from tests.support.cluster import Cluster
+from tests.support.hang import HANG
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Request, ToolUse, Turn
 from tests.support.runs import make_agent, make_user, start_run, wait_until
@@ -39,9 +42,11 @@ def endless(request: Request) -> Turn:
 
 
 @contextmanager
-def cluster(directory: Path, lease: str = "30") -> Iterator[tuple[Cluster, MessagesServer]]:
+def cluster(
+    directory: Path, lease: str = "30", script: Callable[[Request], Turn] = endless
+) -> Iterator[tuple[Cluster, MessagesServer]]:
     with (
-        MessagesServer(endless) as server,
+        MessagesServer(script) as server,
         Cluster(
             directory,
             workers=3,
@@ -167,17 +172,25 @@ def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path) ->
     an_agent(user)
     parent, children = family(user, 40 * CALL)
     allowance = parent.allowance
-    with cluster(directory, lease="2") as (running, server):
+    numbers, reached, killed = itertools.count(1), threading.Semaphore(0), threading.Semaphore(0)
+
+    def script(request: Request) -> Turn:
+        if next(numbers) in (6, 18):  # all calls wait, with their reservations
+            reached.release()
+            assert killed.acquire(timeout=HANG)
+        return endless(request)
+
+    def holders() -> set[int]:
+        busy = RunClock.objects.exclude(reserved_from="").values_list("lease_holder", flat=True)
+        return {int(holder.split(":")[1]) for holder in busy if holder} & set(running.workers())
+
+    with cluster(directory, lease="2", script=script) as (running, _):
         for child in children:
             enqueue_run(child)
-        for calls in (6, 18):
-            wait_until(lambda calls=calls: len(server.replies) >= calls, "some calls")
-            wait_until(lambda: Allowance.objects.filter(reserved_tokens__gt=0).exists())
-            busy = RunClock.objects.exclude(reserved_from="").values_list("lease_holder", flat=True)
-            holders = {int(holder.split(":")[1]) for holder in busy if holder}
-            for pid in holders & set(running.workers()):
-                os.kill(pid, signal.SIGKILL)
-                break
+        for _ in range(2):
+            assert reached.acquire(timeout=HANG)
+            os.kill(min(wait_until(holders, "a driver with a reservation")), signal.SIGKILL)
+            killed.release()
         wait_until(lambda: waiting(children), "all children to wait")
         allowance.refresh_from_db()
     assert (allowance.reserved_tokens, allowance.reserved_microusd) == (0, 0)
