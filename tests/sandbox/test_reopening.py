@@ -15,7 +15,7 @@ from sandbox.fingerprint import fingerprint
 from sandbox.owned_directories import make_private
 from sandbox.quota import TreeScan
 from sandbox.removal import remove_tree
-from sandbox.reopening import open_below, open_directory, open_file
+from sandbox.reopening import CHANGE, open_below, open_directory, open_file
 from sandbox.tree_size import tree_size
 from sandbox.workspace import prepare
 from tests.sandbox.places import AS_ROOT, account, workspace_in
@@ -224,3 +224,11 @@ def test_what_belongs_to_another_account_stays_closed() -> None:
     with pytest.raises(PermissionError):
         open_directory("root", top)
     os.close(top)
+
+
+@pytest.mark.skipif(AS_ROOT, reason="root may change the mode of every directory")
+def test_a_readable_directory_of_another_account_is_opened_as_it_is() -> None:
+    directory = open_directory("/", needs=CHANGE)
+    status = os.fstat(directory)
+    os.close(directory)
+    assert status.st_uid != os.geteuid()

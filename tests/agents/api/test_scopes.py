@@ -7,11 +7,14 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.urls import URLPattern
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory, force_authenticate
 
 from agents.api.base import ApiView, UnknownUrl
 from agents.api.permissions import SESSION_ONLY
 from agents.api.urls import urlpatterns
-from agents.models import TokenScope
+from agents.models import ApiToken, TokenScope
 from tests.agents.api.rows import (
     APIClient,
     ask_approval,
@@ -107,6 +110,23 @@ def test_every_method_of_every_view_names_its_scope(pattern: URLPattern) -> None
     }
     assert set(view.scopes) == answered
     assert set(view.scopes.values()) <= {*TokenScope.values, SESSION_ONLY}
+
+
+class NoScopes(ApiView):
+    """A view whose author forgot `scopes`."""
+
+    def get(self, request: Request) -> Response:
+        return Response()
+
+
+@pytest.mark.django_db
+def test_a_view_without_scopes_refuses_every_token() -> None:
+    ann = make_user("ann")
+    request = APIRequestFactory().get("/")
+    force_authenticate(request, ann, ApiToken(user=ann, scopes=TokenScope.values))
+    assert NoScopes.as_view()(request).status_code == 403
+    force_authenticate(request, ann)
+    assert NoScopes.as_view()(request).status_code == 200
 
 
 def all_methods() -> list[tuple[str, str, str]]:

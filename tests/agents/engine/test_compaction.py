@@ -18,7 +18,7 @@ from django.test import override_settings
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.engine.guarding import INPUT_REFUSED
-from agents.engine.history import thread_turns
+from agents.engine.history import limit_at, thread_turns
 from agents.models import Allowance, Compaction, Epoch, Message, Run, RunClock, StateFile, ToolCall
 from agents.selectors import transcript
 from agents.selectors.transcript import search_thread
@@ -204,6 +204,14 @@ def test_a_reload_tells_the_model_the_same_bytes() -> None:
     assert server.violations == []
     assert_prefix_stable([sent, main_requests(server)[-3]])
     assert_prefix_stable(main_requests(server)[-2:])
+
+
+def test_a_compaction_limits_only_the_turns_before_it() -> None:
+    compaction = Compaction(
+        clip_run=1, clip_turn=2, clip_bytes=10, until_run=1, until_turn=5, kept_bytes=20
+    )
+    limits = [limit_at(compaction, (1, turn)) for turn in (1, 2, 4, 5, 6)]
+    assert limits == [10, 20, 20, None, None]
 
 
 @pytest.mark.parametrize("window", [20_000, 12_000])

@@ -145,6 +145,17 @@ def test_a_group_approves_for_its_agents_and_no_others(tmp_path: Path) -> None:
     assert decide(grace, request).decided_by == grace
 
 
+def test_a_group_watches_no_run_that_has_not_asked() -> None:
+    user = make_user()
+    agent = make_agent(user)
+    run = start_run(user)
+    grace, group = make_user("grace"), Group.objects.create(name="reviewers")
+    grace.groups.add(group)
+    agent.approver_groups.add(group)
+    assert list(watchable_runs_for(user)) == [run]
+    assert not watchable_runs_for(grace).exists()
+
+
 def test_a_question_that_nobody_answers_expires_and_the_run_goes_on(tmp_path: Path) -> None:
     user, run = run_of(tmp_path, approval_expiry=60)
     request = request_of(run)

@@ -185,6 +185,17 @@ def test_a_quarantine_goes_back_to_what_was_accepted_before(reviewer: User) -> N
     assert waiting.trust == Trust.IMPORTED
 
 
+def test_a_quarantine_does_not_go_back_to_a_quarantined_version(reviewer: User) -> None:
+    first, second, third = (
+        import_skill(pack(body=body), by=reviewer, source="web", accept=True).version
+        for body in ("One.", "Two.", "Three.")
+    )
+    quarantine_version(second.pk, by=reviewer, reason="bad")
+    assert current(first.skill) == 3
+    quarantine_version(third.pk, by=reviewer, reason="bad too")
+    assert current(first.skill) == 1
+
+
 def test_quarantined_bytes_come_back_through_no_door(
     reviewer: User, agent: Agent, ann: User
 ) -> None:

@@ -101,6 +101,11 @@ def test_a_decoded_finding_stands_at_the_encoded_text() -> None:
     assert "base64" in found[0].description
 
 
+def test_an_attack_that_is_encoded_twice_is_found() -> None:
+    once = base64.b64encode(ATTACK.encode())
+    assert "danger" in severities(base64.b64encode(once).decode())
+
+
 def test_many_findings_are_cut_off_alarms_first() -> None:
     found = scan("https://a.example/ \n\n" * 500 + ATTACK)
     assert len(found) == MAX_FINDINGS
