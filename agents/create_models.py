@@ -11,8 +11,8 @@ from django.db.migrations.operations.base import Operation, OperationCategory
 class CreateModels(Operation):
     """Create several models, which may refer to each other.
 
-    With one `CreateModel` after the other Django renders again, for each of them, every model
-    that is related to it: all models that there are. This operation lets it render them once.
+    After each `CreateModel` Django renders all related models again, which are nearly all models.
+    This operation renders them once.
     """
 
     category = OperationCategory.ADDITION

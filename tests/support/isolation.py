@@ -1,14 +1,14 @@
-"""No test harms another one: hooks of pytest that every test runs with.
+"""Hooks of pytest that keep each test from harming the tests after it.
 
-- A test that reaches its time limit ends its process, with the stacks of all threads. Nothing is
-  interrupted in the middle and goes on half done. pytest-xdist replaces the process, and the new
-  one continues with the next test on a database of its own. (pytest-timeout raises an exception
-  instead, from a signal handler, wherever the test is: also in a frame without a line number,
-  which pytest cannot print, or in the middle of the tear-down. C code delays it for ever.)
+- A test that reaches its time limit ends its process and prints the stacks of all threads.
+  pytest-xdist starts a new process, which continues with the next test on a new database.
+  (pytest-timeout raises an exception from a signal handler instead. The exception can interrupt a
+  tear-down or a migration, can appear in a frame without a line number, which pytest cannot print,
+  and never comes while C code runs.)
 - After a failed test the process gets a new copy of the migrated database.
-- A test that leaves a process fails. A warning names a test that changes what belongs to the
-  whole process.
-- All that tests start ends with the process, and their directories go: see `process_guard`.
+- A test that leaves a process running fails. A test that changes the environment, the working
+  directory, signal handlers or the settings gives a warning.
+- Processes and directories of tests do not outlive the test process: see `process_guard`.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from tests.support.process_guard import Process
 STORM_LIMIT = 4 * 3600
 """Seconds for a test of `make storm`."""
 GRACE = float(os.environ.get("VEL_TEST_GRACE", "60"))
-"""Seconds in which processes end that a test has killed but has not waited for."""
+"""Seconds that a killed process gets to end after its test."""
 SIGNALS = (signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _NOT_OF_A_TEST = ("multiprocessing.resource_tracker",)
-"""Python starts it once for each process."""
+"""Python starts this process once for each process."""
 
 
 class _State:
     stderr = 2
-    """Where pytest does not capture."""
+    """The standard error that pytest does not capture."""
     surroundings: dict[str, Any] = {}
-    """As the test found them."""
+    """The environment, settings and so on before the test."""
     shared_fixture = False
     """Whether a fixture of several tests was set up or torn down during this test."""
     seen: set[int] = set()
@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
-    """Set the limit of pytest-timeout. A thread of C keeps it, which needs no help of Python."""
+    """Set the limit with a C thread, which also works while Python code is blocked."""
     item.stash[_limit] = settings.timeout
     faulthandler.dump_traceback_later(settings.timeout, exit=True, file=_State.stderr)
     return True
@@ -102,8 +102,8 @@ def pytest_enter_pdb() -> None:
 class Scheduling(LoadFileScheduling):
     """Continue with the next test after a crash.
 
-    pytest-xdist 3.8 runs the test that crashed again, also gives the finished files of the
-    process to others, and then waits for ever (pytest-xdist's issues 1323, 1327, 1378).
+    pytest-xdist 3.8 runs the crashed test again, distributes files that are finished, and then
+    hangs (issues 1323, 1327 and 1378 of pytest-xdist).
     """
 
     def remove_node(self, node: WorkerController) -> str | None:
@@ -120,14 +120,14 @@ class Scheduling(LoadFileScheduling):
         del rest[file][crashed]
         if not rest[file]:
             del rest[file]
-        # The rest comes next: it may be long.
+        # Long files should start early.
         self.workqueue = OrderedDict([*rest.items(), *self.workqueue.items()])
         for other in self.assigned_work:
             self._reschedule(other)
         return crashed
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Give a process work until it knows its next test, or that there is none."""
+        """Assign work to a process until it knows its next test, or shut it down."""
         if node not in self.registered_collections:
             return  # it still collects
         while not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2:
@@ -176,7 +176,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    # pytest-timeout cancels the limit when a test fails, because a debugger may begin then.
+    # pytest-timeout cancels the limit when a test fails, because a debugger may start then.
     if limit := item.stash.get(_limit, 0.0):
         faulthandler.dump_traceback_later(limit, exit=True, file=_State.stderr)
     result = yield
@@ -215,7 +215,7 @@ def _changes() -> list[str]:
 
 
 def _left_processes() -> list[Process]:
-    """Those of this test that do not end. They are killed."""
+    """Kill and return the processes of this test that do not end."""
     until = time.monotonic() + GRACE
     while (left := _started()) and time.monotonic() < until:
         time.sleep(0.01)
@@ -225,7 +225,7 @@ def _left_processes() -> list[Process]:
 
 
 def _started() -> list[Process]:
-    """The living processes that this test has started, without those of shared fixtures."""
+    """Return the running processes that this test has started, except those of shared fixtures."""
     reported = process_guard.reported()
     now = process_guard.all_pids()
     token = process_guard.token()

@@ -1,17 +1,17 @@
 """Kill what a test process started, and remove its directories, when it ends in any way.
 
-`start()` gives the calling process a guard: a small process that waits for its end, also by
-SIGKILL or `os._exit`. The guard then kills all processes that belong to the ended one:
+`start()` gives the calling process a guard: a small process that waits until the calling process
+has ended, also by SIGKILL or `os._exit`. The guard then kills these processes:
 
-- those that carry its token in the environment variable `VEL_TEST_RUN`. Each process inherits
-  this variable, also a daemon that has left its session and its parent;
-- those that the guarded process has reported: children without this variable, because they were
-  forked without exec or started with an environment of their own;
+- processes with its token in the environment variable `VEL_TEST_RUN`. Each process inherits this
+  variable, also a daemon that has left its session and its parent;
+- children without this variable that the calling process has reported, because they were forked
+  without exec or started with another environment;
 - the children, process groups and sessions of all these, for example the inside of a sandbox.
 
 `PR_SET_PDEATHSIG` alone is not enough: it is not inherited, a setuid program clears it, and it
-acts when the thread that started the process ends. The guard is no child of the guarded process
-and has a session of its own, so that a test does not meet it.
+acts when the thread that started the process ends. The guard is not a child of the guarded process
+and has its own session, so that tests do not find it.
 
 This module uses only the standard library. The guard runs it as a program.
 """
@@ -36,7 +36,7 @@ VARIABLE = "VEL_TEST_RUN"
 
 
 class Process(NamedTuple):
-    """A living process. `began` tells it apart from a later process with the same number."""
+    """A running process. `began` distinguishes it from a later process with the same number."""
 
     pid: int
     began: int
@@ -59,7 +59,7 @@ class Process(NamedTuple):
         return f"process {self.pid}, child of {self.parent}: {self.command()}"
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, but never to another process that has got the number since."""
+        """Send a signal, but never to a later process with the same number."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -74,7 +74,7 @@ class Process(NamedTuple):
 
 
 def look_up(pid: int) -> Process | None:
-    """Read one process; None: it has ended, though its parent may still have to wait for it."""
+    """Read one process. Return None if it has ended, also if it is still a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -116,7 +116,7 @@ def family(token: str, reported: Iterable[Process] = ()) -> set[Process]:
 
 
 def relatives(first: Iterable[Process], living: set[Process]) -> set[Process]:
-    """Those of `living` that are in `first` or in a session, group or family that these lead."""
+    """Return the processes of `living` that are in `first`, or in their sessions and groups."""
     wanted = {(process.pid, process.began) for process in first}
     members = {process for process in living if (process.pid, process.began) in wanted}
     while True:
@@ -135,7 +135,7 @@ def relatives(first: Iterable[Process], living: set[Process]) -> set[Process]:
 
 
 shared: set[Process] = set()
-"""What may outlive a test: it serves several, and ends with this process."""
+"""Processes that may outlive a test, because they serve several. They end with this process."""
 
 
 class _State:
@@ -179,7 +179,7 @@ def remove(directory: Path) -> None:
 
 
 def keep(directory: Path) -> None:
-    """Do not remove the directory, after all."""
+    """Cancel the removal of the directory."""
     _tell(keep=str(directory))
 
 
@@ -283,7 +283,7 @@ def _messages(owner: int, channel: socket.socket) -> Iterator[tuple[str, Any]]:
             [(kind, value)] = json.loads(data).items()
             yield kind, fds[0] if fds else value
         else:
-            poll.unregister(channel)  # there is no other end any more
+            poll.unregister(channel)  # the other end is closed
 
 
 def _remove(directory: str) -> None:
@@ -309,8 +309,8 @@ def _run(command: str, account: dict[str, Any]) -> str:
 
 def kill(its_token: str, reports: Sequence[Process] = ()) -> None:
     """Kill all processes that belong to the owner of the token, and wait for their end."""
-    # They are stopped before the first is killed: none can start another one meanwhile, and a
-    # child without the token is found while its parent is there.
+    # All are stopped before the first is killed, so that none can start another process. A child
+    # without the token can be found only while its parent exists.
     stopped: dict[tuple[int, int], Process] = {}
     while found := family(its_token, [*reports, *stopped.values()]):
         new = [process for process in found if (process.pid, process.began) not in stopped]
