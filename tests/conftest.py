@@ -10,8 +10,6 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
 from agents.conf import vel_settings
 from tests.support import compiling, flush, mariadb, migrated, postgres, static_files
@@ -78,23 +76,6 @@ LONG = (
 )
 """Where single files take long. They come first, in this order: the last file of a run that
 several processes share should be a short one."""
-
-IN_ONE_PROCESS = "tests/browser/"
-"""The process that runs one of these tests runs them all. Each process would start a browser and a
-site of its own, which takes several seconds of CPU time."""
-
-
-class _Scheduling(LoadFileScheduling):
-    """xdist's `--dist loadfile`, with the directory IN_ONE_PROCESS like one file."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(IN_ONE_PROCESS):
-            return IN_ONE_PROCESS
-        return super()._split_scope(nodeid)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Scheduling | None:
-    return _Scheduling(config, log) if config.option.dist == "loadfile" else None
 
 
 def _begin_with_long_files(items: list[pytest.Item]) -> None:
