@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from multiprocessing.util import Finalize
 
+from agents.at_exit import before_threads_end
 from agents.engine.host import Host
 
 _host: Host | None = None
@@ -18,9 +18,7 @@ def process_host() -> Host:
         if _host is None:
             _host = Host()
             _host.start()
-            # Drain while the process is still whole: once the main thread has ended, Python
-            # refuses work to thread pools, and running tools would fail.
-            Finalize(None, _host.stop, exitpriority=100)
+            before_threads_end(_host.stop)
         return _host
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
+from agents.at_exit import before_threads_end
+
 if TYPE_CHECKING:
     from agents.engine.host import Host
 
@@ -75,11 +77,9 @@ class Engine:
         return await asyncio.shield(asyncio.wrap_future(self.ask(function, *arguments)))
 
     def _stop_with_process(self) -> None:
-        """Before Python takes the tool threads away: then a run could not be handed back."""
-        register = getattr(threading, "_register_atexit", None)
-        if register is not None and not self._watches_exit:
+        if not self._watches_exit:
             self._watches_exit = True
-            register(self._stop)
+            before_threads_end(self._stop)
 
     def _stop(self) -> None:
         with self._lock:
