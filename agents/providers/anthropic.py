@@ -33,6 +33,7 @@ from agents.providers.transport import (
     drain,
     no_end,
     same_host,
+    tls_context,
     transport_error,
 )
 
@@ -207,7 +208,10 @@ class AnthropicProvider:
                 timeout=timeout,
                 max_retries=0,
                 http_client=anthropic.DefaultAsyncHttpxClient(
-                    timeout=timeout, follow_redirects=False, event_hooks={"response": [bounded]}
+                    verify=tls_context(),
+                    timeout=timeout,
+                    follow_redirects=False,
+                    event_hooks={"response": [bounded]},
                 ),
             )
         return client

@@ -33,6 +33,7 @@ from agents.providers.transport import (
     bounded,
     no_end,
     same_host,
+    tls_context,
     transport_error,
 )
 
@@ -174,7 +175,10 @@ class GoogleProvider:
             timeout = httpx2.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
             # A redirect is not followed: the key goes where the operator has said, or nowhere.
             client = self._clients[loop] = httpx2.AsyncClient(
-                timeout=timeout, follow_redirects=False, event_hooks={"response": [bounded]}
+                verify=tls_context(),
+                timeout=timeout,
+                follow_redirects=False,
+                event_hooks={"response": [bounded]},
             )
         return client
 

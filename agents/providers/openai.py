@@ -38,6 +38,7 @@ from agents.providers.transport import (
     host_of,
     no_end,
     same_host,
+    tls_context,
     transport_error,
 )
 
@@ -194,7 +195,10 @@ class OpenAIProvider:
                 timeout=timeout,
                 max_retries=0,
                 http_client=openai.DefaultAsyncHttpxClient(
-                    timeout=timeout, follow_redirects=False, event_hooks={"response": [bounded]}
+                    verify=tls_context(),
+                    timeout=timeout,
+                    follow_redirects=False,
+                    event_hooks={"response": [bounded]},
                 ),
             )
         return client

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from agents.providers.base import ProviderError
 from agents.providers.errors import connection_lost, malformed, stalled
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 CONNECT_TIMEOUT = 10.0
@@ -23,6 +26,53 @@ MAX_PACKED_BYTES = 256 * 1024
 
 NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
+
+
+_shared: tuple[object, ssl.SSLContext] | None = None
+"""The state of the certificates that `tls_context` has read, and what it made of them."""
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return the context that verifies servers, for the argument `verify` of a client.
+
+    To read a file of all certificates takes 20 ms, so all clients share one context until the
+    certificates of this host change.
+    """
+    global _shared
+    import httpx2  # noqa: PLC0415 -- loaded with the SDKs
+
+    state = _certificates()
+    if state is None:  # a directory is not read until it is needed
+        return httpx2.create_ssl_context()
+    shared = _shared
+    if shared is None or shared[0] != state:
+        _shared = shared = (state, httpx2.create_ssl_context())
+    return shared[1]
+
+
+def _certificates() -> object:
+    """Return what changes with the certificates. None: they are in no file, or in an unknown one.
+
+    The file and the directory are those that `httpx2` takes.
+    """
+    import ssl  # noqa: PLC0415 -- loaded with the SDKs
+
+    default = ssl.get_default_verify_paths()
+    file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file:
+        if directory:
+            return None
+        file, directory = default.openssl_cafile, default.openssl_capath
+    states = [_state(path) for path in (file, directory)]
+    return (file, directory, *states) if states[0] else None
+
+
+def _state(path: str | None) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(path or "")
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 async def bounded(response: httpx2.Response) -> None:
