@@ -124,6 +124,8 @@ class VelSettings:
     """Proxies in front of the web servers, each of which appends to X-Forwarded-For."""
     SIGN_INS: int = 10
     """How often a minute a name may be tried to sign in from one address. 0: any number."""
+    ADDRESS_SIGN_INS: int = 60
+    """How often a minute one address may try to sign in, with all names together. 0: any number."""
     API_USER_REQUESTS: int = 1_200
     """Requests to the API that a person may send in a minute, by all tokens and pages. 0: any."""
     API_TOKEN_REQUESTS: int = 600

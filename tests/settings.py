@@ -63,6 +63,7 @@ from velproject.settings import DATABASES, VEL  # noqa: E402
 VEL = {
     **VEL,
     "SIGN_INS": 0,
+    "ADDRESS_SIGN_INS": 0,
     "API_USER_REQUESTS": 0,
     "API_TOKEN_REQUESTS": 0,
     "API_FAILED_SIGN_INS": 0,

@@ -176,6 +176,7 @@ VEL = {
     "GOOGLE_TOKEN_URL": env.text("VEL_GOOGLE_TOKEN_URL", "https://oauth2.googleapis.com/token"),
     "TRUSTED_PROXIES": env.integer("VEL_TRUSTED_PROXIES", 0),
     "SIGN_INS": env.integer("VEL_SIGN_INS", 10),
+    "ADDRESS_SIGN_INS": env.integer("VEL_ADDRESS_SIGN_INS", 60),
     "API_USER_REQUESTS": env.integer("VEL_API_USER_REQUESTS", 1_200),
     "API_TOKEN_REQUESTS": env.integer("VEL_API_TOKEN_REQUESTS", 600),
     "API_FAILED_SIGN_INS": env.integer("VEL_API_FAILED_SIGN_INS", 60),

@@ -5,7 +5,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from agents.web.login import limited_sign_in, login, logout
+from agents.web.login import limited_password_change, limited_sign_in, login, logout
 from velproject.health import healthz, readyz
 from velproject.metrics import metrics
 from velproject.status_page import status_page
@@ -15,6 +15,10 @@ admin.site.index_title = "Agents, runs and approvals"
 
 urlpatterns = [
     path("admin/login/", limited_sign_in(admin.site.login)),
+    path(
+        "admin/password_change/",
+        limited_password_change(admin.site.admin_view(admin.site.password_change, cacheable=True)),
+    ),
     path("admin/status/", admin.site.admin_view(status_page), name="vel-status"),
     path("healthz", healthz),
     path("readyz", readyz),

@@ -23,6 +23,7 @@ from agents.services.tokens import (
     revoke_own_token,
     token_state,
 )
+from agents.web.login import limited_password_change
 from agents.web.pages import PersonRequest, page
 from agents.web.skills import status_of
 
@@ -67,8 +68,10 @@ def profile(request: PersonRequest) -> HttpResponse:
 
 password = sensitive_post_parameters()(
     page(
-        PasswordChangeView.as_view(
-            template_name="web/password.html", success_url=reverse_lazy("web:profile")
+        limited_password_change(
+            PasswordChangeView.as_view(
+                template_name="web/password.html", success_url=reverse_lazy("web:profile")
+            )
         )
     )
 )

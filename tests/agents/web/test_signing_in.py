@@ -8,16 +8,13 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from agents.services.request_rates import forget_shares
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 RIGHT = {"username": "olga", "password": "analytical engine"}
 
 
 @pytest.fixture(autouse=True)
 def limit(settings: Any) -> None:
-    settings.VEL = {**settings.VEL, "SIGN_INS": 3}
-    forget_shares()
+    settings.VEL = {**settings.VEL, "SIGN_INS": 3, "ADDRESS_SIGN_INS": 8}
     get_user_model().objects.create_superuser("olga", password=RIGHT["password"])
 
 
@@ -38,3 +35,41 @@ def test_a_name_is_tried_so_often_from_one_address(path: str) -> None:
     # Other names, and the owner somewhere else, are not locked out.
     assert guess(path, "ada") == 200
     assert Client(REMOTE_ADDR="192.0.2.2").post(path, RIGHT).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "\uff4f\uff4c\uff47\uff41",  # full width
+        "\U0001d428lga",  # a mathematical letter
+        " olga\u3000",
+        "\u2134LG\u1d2c",
+    ],
+)
+def test_all_spellings_that_django_takes_for_one_name_count_together(spelling: str) -> None:
+    assert [guess("/login/") for _ in range(4)] == [200, 200, 200, 429]
+    assert guess("/login/", spelling) == 429
+
+
+def test_one_address_cannot_try_a_password_with_many_names() -> None:
+    assert [guess("/login/", f"name-{number}") for number in range(8)] == [200] * 8
+    assert guess("/admin/login/", "another") == guess("/login/", "olga") == 429
+    assert guess("/login/", "olga", address="192.0.2.2") == 200
+
+
+@pytest.mark.parametrize("path", ["/profile/password/", "/admin/password_change/"])
+def test_a_stolen_session_cannot_guess_the_password(path: str) -> None:
+    person = get_user_model().objects.get(username="olga")
+    new = "entirely-different-words"
+    given = {"old_password": "wrong", "new_password1": new, "new_password2": new}
+    codes = []
+    for number in range(4):  # a new session and a new address do not help
+        browser = Client(REMOTE_ADDR=f"192.0.2.{number}")
+        browser.force_login(person)
+        codes.append(browser.post(path, given).status_code)
+    assert codes == [200, 200, 200, 429]
+    assert browser.get(path).status_code == 200
+    right = {**given, "old_password": RIGHT["password"]}
+    assert browser.post(path, right).status_code == 429
+    person.refresh_from_db()
+    assert person.check_password(RIGHT["password"])
