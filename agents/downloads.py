@@ -13,7 +13,13 @@ from sandbox.backends.protocol import OpenedFile
 
 CHUNK_BYTES = 256 * 1024
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters and ends of lines
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction: gpj.exe as exe.jpg
+    "\u00ad\u200b\u2060-\u2064\ufeff"  # invisible
+    "\ud800-\udfff]"  # not UTF-8
+)
+"""Characters that a file name of a download does not keep."""
 _HARMLESS = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -47,7 +53,7 @@ def plain_text(data: bytes) -> HttpResponse:
 
 
 def _disposition(path: str) -> str:
-    return str(content_disposition_header(True, _CONTROLS.sub("_", path.rpartition("/")[2])))
+    return str(content_disposition_header(True, _UNSAFE.sub("_", path.rpartition("/")[2])))
 
 
 class Chunks:

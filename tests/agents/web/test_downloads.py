@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -159,3 +160,24 @@ def test_files_of_a_thread_without_a_sandbox_can_be_had_too(run: str, sign_in: S
 
     assert file["name"] == "notes/a.md"
     assert body_of(olga.get(file["url"])) == b"kept"
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200f", "\u200b", "\ufeff", "\x1b"])
+def test_the_name_of_a_download_has_no_hidden_characters(
+    run: str, workspace: Path, sign_in: SignIn, hidden: str
+) -> None:
+    (workspace / "outputs" / f"report{hidden}fdp.exe").touch()
+
+    response = sign_in("olga").get(f"/runs/{run}/files/report{quote(hidden)}fdp.exe")
+
+    assert response.status_code == 200
+    assert response["Content-Disposition"] == 'attachment; filename="report_fdp.exe"'
+
+
+def test_names_in_all_scripts_are_kept(run: str, workspace: Path, sign_in: SignIn) -> None:
+    name = "نمی\u200cخواهم 👩\u200d💻.txt"  # a zero-width non-joiner, and a joiner
+    (workspace / "outputs" / name).touch()
+
+    response = sign_in("olga").get(f"/runs/{run}/files/{quote(name)}")
+
+    assert response["Content-Disposition"] == f"attachment; filename*=utf-8''{quote(name)}"
