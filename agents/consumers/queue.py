@@ -7,6 +7,7 @@ import json
 import logging
 import time
 
+from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
@@ -58,6 +59,8 @@ class QueueConsumer(AsyncWebsocketConsumer):
                 await self._tell_changes(watcher)
         except _Refused as refused:
             await self.close(refused.code)
+        except Disconnected:
+            pass  # The client has left. `disconnect` follows.
         except Exception:  # nobody awaits this task: the client would wait for ever
             log.exception("a queue's socket failed")
             await self.close(INTERNAL_ERROR)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal, cast, get_args
 from urllib.parse import parse_qs
 
+from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
@@ -142,6 +143,8 @@ class RunConsumer(AsyncWebsocketConsumer):
                         await self.send(text_data=frame)
         except RunNotFound:
             await self.close(NOT_FOUND)
+        except Disconnected:
+            pass  # The client has left. `disconnect` follows.
         except Exception:  # nobody awaits this task: the client would wait for ever
             log.exception("a run's socket failed", extra={"run_id": self._run_id})
             await self.close(INTERNAL_ERROR)
