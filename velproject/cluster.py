@@ -8,12 +8,14 @@ guard that waits for ever, and no worker of that cluster is ever started again.
 
 from __future__ import annotations
 
-from multiprocessing import RLock, Value
+from multiprocessing import Process, RLock, Value
 from typing import Any
 
 import django_q.cluster
 from django.db import DatabaseError, connection, connections
 from django_q.cluster import Cluster, Sentinel
+from django_q.conf import Conf
+from django_q.pusher import pusher
 from django_q.worker import worker
 
 from agents.conf import vel_settings
@@ -22,6 +24,10 @@ from agents.services.host_membership import join_host, refuse_nameless
 
 PATIENCE = 5.0
 """Seconds after which a holder counts as dead: it needs microseconds."""
+
+
+CONNECTION_SECONDS = 60
+"""How long the pusher keeps a connection."""
 
 
 class MortalLock:
@@ -54,8 +60,29 @@ class MortalLock:
         self.release()
 
 
+def push_on_one_connection(*arguments: object) -> None:
+    """Do what django-q2's pusher does, and keep the connection to the database.
+
+    The pusher looks for tasks ten times a second. With Django's default every look would open a
+    connection, and PostgreSQL would start a process for it.
+    """
+    wrapper = connections[Conf.ORM or "default"]
+    given = wrapper.settings_dict
+    if not given["CONN_MAX_AGE"] and "pool" not in given["OPTIONS"]:
+        # The check replaces a connection that PostgreSQL has closed, for example at a restart.
+        kept = {"CONN_MAX_AGE": CONNECTION_SECONDS, "CONN_HEALTH_CHECKS": True}
+        wrapper.settings_dict = {**given, **kept}
+    pusher(*arguments)
+
+
 class VelSentinel(Sentinel):
     """The guard of a cluster. It never waits for a worker that is gone."""
+
+    def spawn_pusher(self) -> Process:
+        process: Process = self.spawn_process(
+            push_on_one_connection, self.task_queue, self.event_out, self.broker
+        )
+        return process
 
     def spawn_worker(self) -> None:
         # Any lock will do, which the types of `Value` do not say.

@@ -1,0 +1,49 @@
+"""The process of a cluster that looks for tasks in the database all the time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.support.cluster import APPLICATION, Cluster
+from tests.support.runs import make_agent, make_user, start_run, wait_for_status, wait_until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+
+
+def looks() -> list[tuple[int, object]]:
+    """The connections that last read the queue: their server processes, and when they read."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid, query_start FROM pg_stat_activity "
+            "WHERE application_name = %s AND query LIKE 'SELECT%%django_q_ormq%%'",
+            [APPLICATION],
+        )
+        return list(cursor.fetchall())
+
+
+def test_it_keeps_its_connection_and_gets_over_its_loss(directory: Path) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("needs PostgreSQL")
+    user = make_user()
+    make_agent(user)
+    with Cluster(directory, workers=1) as cluster:
+        pushers = wait_until(lambda: cluster.pids("pusher"), "the pusher")
+        seen: set[tuple[int, object]] = set()
+
+        def has_seen_ten() -> bool:
+            seen.update(looks())
+            return len(seen) >= 10
+
+        wait_until(has_seen_ten, "ten looks into the queue")
+        server_processes = {pid for pid, _ in seen}
+        # A connection lasts a minute: on a busy machine there may be a second one.
+        assert len(server_processes) <= 2
+        with connection.cursor() as cursor:
+            for server_process in server_processes:
+                cursor.execute("SELECT pg_terminate_backend(%s)", [server_process])
+        wait_until(lambda: {pid for pid, _ in looks()} - server_processes, "another connection")
+        wait_for_status(start_run(user), "completed")
+        assert cluster.pids("pusher") == pushers
