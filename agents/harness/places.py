@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,18 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def data_dir() -> Path:
-    """Where Vel keeps its database, key and workspaces.
+    """Return the directory where Vel keeps its database, key and workspaces.
 
     `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not walk into
-    /root), else `vel` in the user's data directory.
+    /root), else `vel` in the user's data directory. Raises `ImproperlyConfigured` if there is none,
+    or if Python does not use UTF-8 for file names.
     """
+    encoding = sys.getfilesystemencoding()
+    if encoding != "utf-8":
+        raise ImproperlyConfigured(
+            f"Vel needs UTF-8 for file names, and Python uses {encoding}: set LC_ALL=C.UTF-8, and "
+            "do not set PYTHONUTF8=0 or PYTHONCOERCECLOCALE=0."
+        )
     given = os.environ.get("VEL_DATA_DIR", "").strip()
     base = os.environ.get("XDG_DATA_HOME", "").strip()
     try:

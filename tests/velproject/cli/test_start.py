@@ -33,3 +33,10 @@ def test_it_imports_only_what_it_needs(vel: Vel, arguments: list[str]) -> None:
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "django.db.models.query" in imported
     assert not imported.intersection(NOT_FOR_A_TASK)
+
+
+def test_file_names_without_utf8_are_refused(vel: Vel) -> None:
+    done = vel.fresh("runs", "list", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode != 0
+    assert done.stderr.startswith("vel: Vel needs UTF-8 for file names, and Python uses ascii: set")
+    assert len(done.stderr.splitlines()) == 1
