@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.forms.models import model_to_dict
@@ -11,11 +12,11 @@ from agents.models import Agent, Subagent
 _NOT_TOLD = {"id", "created_at", "updated_at"}
 
 
-def agent_state(agent_id: str) -> dict[str, object] | None:
-    """What is stored, by field; None where there is no such agent."""
-    agent = Agent.objects.select_related("owner").filter(pk=agent_id).first()
-    if agent is None:
-        return None
+def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, object]:
+    """Return what is stored of `agent`, a row as the database holds it, by the name of the field.
+
+    `empty` names the relations that are known to have no rows. They are not queried.
+    """
     state: dict[str, Any] = {
         field.name: getattr(agent, field.attname)
         for field in Agent._meta.concrete_fields
@@ -23,8 +24,10 @@ def agent_state(agent_id: str) -> dict[str, object] | None:
     }
     state["owner"] = agent.owner.get_username() if agent.owner else None
     for name in ("databases", "groups", "approver_groups"):
-        state[name] = sorted(getattr(agent, name).values_list("name", flat=True))
-    state["subagents"] = {row.name: _subagent(row) for row in agent.subagents.order_by("name")}
+        rows = [] if name in empty else getattr(agent, name).values_list("name", flat=True)
+        state[name] = sorted(rows)
+    subagents = [] if "subagents" in empty else agent.subagents.order_by("name")
+    state["subagents"] = {row.name: _subagent(row) for row in subagents}
     return state
 
 

@@ -161,8 +161,8 @@ def save_agent(
         check_assignable(agent, databases)
     spec = build_spec(agent, databases, subagents).model_dump(mode="json")
     # Locked first: what it was is what this changes.
-    Agent.objects.select_for_update().filter(pk=agent.pk).first()
-    before = agent_state(agent.pk)
+    stored = _lock(agent.pk)
+    before = agent_state(stored) if stored else None
     agent.save()
     if groups is not None:
         agent.groups.set(groups)
@@ -172,19 +172,33 @@ def save_agent(
         set_subagents(agent, subagents)
     if databases is not None:
         agent.databases.set(databases)
-    locked = Agent.objects.select_for_update().get(pk=agent.pk)
-    latest = locked.versions.order_by("-number").first()
+    locked = _lock(agent.pk)
+    assert locked is not None
+    latest = locked.versions.order_by("-number").first() if stored else None
     if latest is None or latest.spec != spec:
         check_new_prompts(spec, latest.spec if latest else None)
         number = latest.number + 1 if latest else 1
         AgentVersion.objects.create(agent=locked, number=number, spec=spec, created_by_id=by_id)
         Agent.objects.filter(pk=agent.pk).update(version=number)
-        agent.version = number
-    changes = changes_between(before, agent_state(agent.pk) or {})
+        agent.version = locked.version = number
+    given = {
+        "databases": databases,
+        "groups": groups,
+        "approver_groups": approver_groups,
+        "subagents": subagents,
+    }
+    empty = () if stored else [name for name, rows in given.items() if not rows]
+    changes = changes_between(before, agent_state(locked, empty=empty))
     if changes:
         action = "agent.created" if before is None else "agent.changed"
         record(action, agent, name=agent.slug, by=by_id, changes=changes, note=note)
     return agent
+
+
+def _lock(agent_id: str) -> Agent | None:
+    """Lock the row of an agent until the transaction ends. Returns None if it is not stored."""
+    rows = Agent.objects.select_for_update(of=("self",)).select_related("owner")
+    return rows.filter(pk=agent_id).first()
 
 
 @transaction.atomic
@@ -207,7 +221,9 @@ def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
 @transaction.atomic
 def delete_agent(agent: Agent) -> None:
     """Remove an agent that was never used. Raises `ProtectedError` for one that has runs."""
-    changes = {name: (value, None) for name, value in (agent_state(agent.pk) or {}).items()}
+    stored = Agent.objects.select_related("owner").filter(pk=agent.pk).first()
+    state = agent_state(stored) if stored else {}
+    changes = {name: (value, None) for name, value in state.items()}
     record("agent.deleted", agent, name=agent.slug, changes=changes)
     agent.delete()
 
