@@ -42,6 +42,7 @@ class Environment:
         self.site = directory / f"lib/python{facts.short}/site-packages"
         self._python = directory / "bin/python3"
         self._lock = lock
+        self._pip: tuple[str, ...] = ("-m", "pip")
         self._make(facts)
         if not self._copy_pip() and self._run(self._python, "-m", "ensurepip").returncode != 0:
             raise ToolboxError(
@@ -61,7 +62,7 @@ class Environment:
             options.append(f"--requirement={listed}")
         # In the environment and not among the arguments, which every account can list.
         index = {"PIP_INDEX_URL": index_url} if index_url else {}
-        arguments = ("-m", "pip", "install", *_QUIETLY, *options, "--", *wanted)
+        arguments = (*self._pip, "install", *_QUIETLY, *options, "--", *wanted)
         pip = self._run(self._python, *arguments, **index)
         if pip.returncode != 0:
             lines = [line[:300] for line in pip.stdout.splitlines() if line.strip()]
@@ -104,7 +105,12 @@ class Environment:
         )
 
     def _copy_pip(self) -> bool:
-        """Vel's own: no index is asked for it, and `pip list` works for agents."""
+        """Copy Vel's own pip: no index is asked for it, and `pip list` works for agents.
+
+        The build runs the original, whose bytecode is there. The copy has none, and to compile it
+        takes as long as a small build. The runner is what pip itself uses for its option --python:
+        it imports pip from its directory and nothing else.
+        """
         try:
             pip = importlib.metadata.distribution("pip")
         except importlib.metadata.PackageNotFoundError:
@@ -120,6 +126,9 @@ class Environment:
             "sys.exit(main())\n"
         )
         script.chmod(0o755)
+        runner = Path(str(pip.locate_file("pip/__pip-runner__.py")))
+        if runner.is_file():
+            self._pip = (str(runner),)
         return bool(pip.files)
 
     def _run(

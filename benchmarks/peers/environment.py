@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -35,11 +36,18 @@ def peer_python(name: str) -> Path:
     if not (place / "complete").exists():
         shutil.rmtree(place, ignore_errors=True)
         print(f"installing {name} into {place} …", file=sys.stderr, flush=True)
-        _run(name, [sys.executable, "-m", "venv", str(place)])
+        venv, pip = [sys.executable, "-m", "venv"], [str(python), "-m", "pip"]
+        if importlib.util.find_spec("pip"):
+            # A pip of its own takes longer to install than most peers.
+            venv.append("--without-pip")
+            pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        _run(name, [*venv, str(place)])
         # Everything is pinned in the file; nothing is to be resolved.
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        retries = ["--no-input", "--retries", "1", "--timeout", "15"]
-        _run(name, [*pip, *retries, "--no-deps", "-r", str(requirements)])
+        quickly = ["--quiet", "--disable-pip-version-check", "--no-input", "--retries", "1"]
+        _run(
+            name,
+            [*pip, "install", *quickly, "--timeout", "15", "--no-deps", "-r", str(requirements)],
+        )
         (place / "complete").touch()
     return python
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,9 @@ def _build_or_copy(base: Path, request: ToolboxRequest) -> None:
 def _copy(source: Path, target: Path) -> None:
     incomplete = target.with_name(f"{target.name}.new")
     shutil.rmtree(incomplete, ignore_errors=True)
-    shutil.copytree(source, incomplete, symlinks=True)
+    incomplete.parent.mkdir(parents=True, exist_ok=True)
+    # shutil.copytree takes twice the CPU time for thousands of files.
+    subprocess.run(["cp", "-pPR", source, incomplete], check=True)
     incomplete.rename(target)
 
 
