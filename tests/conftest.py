@@ -15,7 +15,11 @@ from agents.conf import vel_settings
 from tests.support import compiling, flush, mariadb, migrated, postgres, static_files
 from tests.support.site import site
 
-pytest_plugins = ["tests.support.isolation", "tests.support.report"]
+pytest_plugins = [
+    "tests.support.isolation",
+    "tests.support.one_minute",
+    "tests.support.report",
+]
 
 __all__ = ["site"]
 """Here and nowhere else: each place that imports a fixture of the session has one of its own."""

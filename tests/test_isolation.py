@@ -16,11 +16,12 @@ import pytest
 
 from tests.support import process_guard
 from tests.support.hang import HANG
+from tests.support.isolation import Scheduling
 from tests.support.runs import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = "tests/support/isolation_cases.py"
-OPTIONS = ["-n1", "--dist=loadfile", "-rA", "-p", "no:schemathesis"]  # it takes long to import
+OPTIONS = ["-n1", "--dist=loadfile", "-rA"]
 
 
 class Inner:
@@ -82,13 +83,19 @@ def test_a_hang_a_death_and_a_failure_harm_no_other_test(tmp_path: Path) -> None
         "after_a_hang": "PASSED",
         "is_killed": "FAILED",
         "after_a_kill": "PASSED",
-        "breaks_the_schema_and_fails": "FAILED",
+        "changes_everything_and_fails": "FAILED",
         "after_a_failure": "PASSED",
         "leaves_a_process": "ERROR",
         "leaves_a_process_without_the_token": "ERROR",
         "after_what_was_left": "PASSED",
     }
     wait_until(lambda: not process_guard.family(inner.token), "the end of all processes")
+
+
+def test_all_tests_with_a_browser_run_in_one_process() -> None:
+    unit = Scheduling.__new__(Scheduling)._split_scope
+    assert unit("tests/browser/test_a.py::test_a") == unit("tests/browser/test_b.py::test_b[1]")
+    assert unit("tests/test_a.py::test_a") != unit("tests/test_b.py::test_b")
 
 
 def test_nothing_is_left_of_a_killed_pytest(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -13,6 +16,7 @@ from tests.support.hang import HANG
 from tests.support.site import Site
 
 NewPage = Callable[..., Page]
+Colours = Literal["light", "dark"]
 
 expect.set_options(timeout=HANG * 1000)
 
@@ -50,36 +54,108 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+class Contexts:
+    """Browser contexts that tests use one after the other.
+
+    A new context has an empty cache: it loads and compiles all scripts and style sheets again.
+    """
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self._browser = browser
+        self._url = url
+        self._free: dict[bool, list[BrowserContext]] = {True: [], False: []}
+
+    @contextmanager
+    def one(self, *, scripts: bool) -> Iterator[BrowserContext]:
+        """A context without pages, cookies and storage, with or without JavaScript."""
+        free = self._free[scripts]
+        context = (
+            free.pop()
+            if free
+            else self._browser.new_context(
+                base_url=self._url,
+                java_script_enabled=scripts,
+                # Without the GPU, an animation without an end takes much CPU.
+                reduced_motion="reduce",
+                viewport={"width": 1280, "height": 900},
+            )
+        )
+        yield context
+        for page in context.pages:
+            session = context.new_cdp_session(page)
+            what = {"origin": self._url, "storageTypes": "all"}
+            session.send("Storage.clearDataForOrigin", what)
+            page.close()
+        context.clear_cookies()
+        free.append(context)
+
+
+@pytest.fixture(scope="package")
+def contexts(browser: Browser, site: Site) -> Contexts:
+    return Contexts(browser, site.url)
+
+
 @pytest.fixture
-def new_page(browser: Browser, site: Site) -> Iterator[NewPage]:
+def new_page(contexts: Contexts, site: Site) -> Iterator[NewPage]:
     """`new_page("olga", width=390)`: a page of somebody who is signed in.
 
     A test fails when a page of it wrote an error to its console, as a browser does for whatever
     the Content-Security-Policy refuses.
     """
-    contexts: list[BrowserContext] = []
     errors: list[str] = []
+    stack = ExitStack()
 
-    def make(user: str | None = None, **options: Any) -> Page:
-        width, height = options.pop("width", 1280), options.pop("height", 900)
-        context = browser.new_context(
-            base_url=site.url, viewport={"width": width, "height": height}, **options
-        )
-        contexts.append(context)
+    def make(
+        user: str | None = None,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        scripts: bool = True,
+    ) -> Page:
+        context = stack.enter_context(contexts.one(scripts=scripts))
         if user is not None:
             key = site.do("sign_in", user=user)
             context.add_cookies([{"name": "sessionid", "value": key, "url": site.url}])
         page = context.new_page()
+        if (width, height) != (1280, 900):
+            page.set_viewport_size({"width": width, "height": height})
         page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         return page
 
-    yield make
-    for context in contexts:
-        context.close()
+    with stack:
+        yield make
     assert [
         error for error in errors if not (_is_lost_connection(error) or _is_refusal(error))
     ] == []
+
+
+COLOURS: tuple[Colours, ...] = ("light", "dark")
+LOOKS: tuple[tuple[int, Colours], ...] = ((1280, "light"), (390, "dark"))
+
+
+def look(page: Page, width: int, colours: Colours | None = None) -> None:
+    """Change the width of the window and the colours that the person prefers, without a reload."""
+    page.set_viewport_size({"width": width, "height": 900 if width > 600 else 844})
+    if colours is not None:
+        page.emulate_media(color_scheme=colours)
+    # The admin changes its colours in steps.
+    page.evaluate(
+        "Promise.all(document.getAnimations().map((each) => each.finished)).then(() => 0)"
+    )
+
+
+def overflow(page: Page) -> int:
+    """Return how many pixels the page is wider than its window."""
+    return int(
+        page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    )
+
+
+def shoot(page: Page, name: str) -> None:
+    """Take a picture for people, if `VEL_TEST_PICTURES` names a directory."""
+    if directory := os.environ.get("VEL_TEST_PICTURES"):
+        page.screenshot(path=Path(directory) / f"{name}.png", full_page=True)
 
 
 def _is_refusal(error: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, look, overflow
 from tests.support.site import Site
 
 pytestmark = pytest.mark.chromium
@@ -65,7 +65,7 @@ def test_the_history_shows_each_change(new_page: NewPage, path: str) -> None:
 def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
     site: Site, new_page: NewPage, path: str, scripts: bool
 ) -> None:
-    page = opened(new_page("ada", java_script_enabled=scripts), path)
+    page = opened(new_page("ada", scripts=scripts), path)
     page.get_by_role("button", name="Restore revision 1").click()
     expect(page.get_by_role("alert")).to_have_text("Restored revision 1 as revision 3.")
     assert site.do("remembered", path=path) == "# Ada\nLikes tables.\n"
@@ -110,8 +110,8 @@ def test_what_waits_is_linked_to_the_queue(site: Site, new_page: NewPage, path: 
     expect(page.get_by_role("main")).to_contain_text("Because it was said")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_wider_than_the_window(new_page: NewPage, path: str, width: int) -> None:
-    page = opened(new_page("ada", width=width), path)
-    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(overflow) == 0
+def test_nothing_is_wider_than_the_window(new_page: NewPage, path: str) -> None:
+    page = opened(new_page("ada"), path)
+    for width in (1280, 390):
+        look(page, width)
+        assert overflow(page) == 0, width

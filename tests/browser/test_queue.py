@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, look, overflow
 from tests.support.cluster import Cluster
 from tests.support.runs import script_file, wait_until
 from tests.support.site import Site
@@ -247,7 +247,7 @@ def test_the_keyboard_is_enough(site: Site, new_page: NewPage, person: str, run:
 
 def test_without_scripts(site: Site, new_page: NewPage, person: str, run: str) -> None:
     first, second, third = (ask(site, run, "x" * 9, tool="execute") for _ in range(3))
-    page = new_page(person, java_script_enabled=False)
+    page = new_page(person, scripts=False)
     page.goto("/approvals/?tool=execute")
     press(card(page, first), "Approve")
     expect(page.get_by_text("Approved: execute.")).to_be_visible()
@@ -330,7 +330,7 @@ def test_script_and_template_make_the_same_cards(
     press(card(page, decided), "Reject")
     expect(cards(page)).to_have_count(4)
     for query in ("?", "?tab=decided"):
-        static = new_page(person, java_script_enabled=False)
+        static = new_page(person, scripts=False)
         static.goto(f"/approvals/{query}")
         page.evaluate(
             """async (query) => {
@@ -349,14 +349,14 @@ def test_script_and_template_make_the_same_cards(
         assert len(from_script) == (4 if query == "?" else 1)
 
 
-@pytest.mark.parametrize("width", [375, 1280])
-def test_it_fits_its_window(
-    site: Site, new_page: NewPage, person: str, run: str, width: int
-) -> None:
+def test_it_fits_its_window(site: Site, new_page: NewPage, person: str, run: str) -> None:
     request = ask(site, run, "x" * 300, tool="t" * 80)
-    page = open_queue(new_page, person, width=width, height=700)
+    page = open_queue(new_page, person)
     card(page, request).get_by_text("Always allow…").click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.goto(f"/runs/{run}/")
-    page.locator(".approval").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for path in ("/approvals/", f"/runs/{run}/"):
+        if path != "/approvals/":
+            page.goto(path)
+            page.locator(".approval").wait_for()
+        for width in (1280, 375):
+            look(page, width)
+            assert overflow(page) == 0, (path, width)

@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 
 from agents.reading import Reading, Unreadable, as_json, call_reading, memory_edit_reading
 from tests.agents.reading.findings import Found
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import COLOURS, NewPage, look
 
 pytestmark = pytest.mark.chromium
 
@@ -63,55 +63,57 @@ OUTLINE = """root => {
 }"""
 
 
-@pytest.mark.parametrize("name", READINGS)
-def test_script_and_template_make_the_same_elements(name: str, new_page: NewPage) -> None:
-    reading = READINGS[name]
-    live = new_page()
+def test_script_and_template_make_the_same_elements(new_page: NewPage) -> None:
+    live, static = new_page(), new_page()
     live.goto("/login/")  # a page with the site's Content-Security-Policy
-    made = live.evaluate_handle(
-        """async (reading) => {
-          const { readingElement } = await import("/static/agents/web/reading.js");
-          const made = readingElement(reading);
-          document.querySelector("main").append(made);
-          return made;
-        }""",
-        as_json(reading),
-    )
-    from_script: Any = made.evaluate(OUTLINE)
-    assert live.evaluate("window.pwned") is None
+    for name, reading in READINGS.items():
+        made = live.evaluate_handle(
+            """async (reading) => {
+              const { readingElement } = await import("/static/agents/web/reading.js");
+              const made = readingElement(reading);
+              document.querySelector("main").replaceChildren(made);
+              return made;
+            }""",
+            as_json(reading),
+        )
+        from_script: Any = made.evaluate(OUTLINE)
+        assert live.evaluate("window.pwned") is None, name
 
-    static = new_page()
-    static.set_content(f"<main>{render_to_string('web/reading.html', {'reading': reading})}</main>")
-    from_template: Any = static.locator(".reading").evaluate(OUTLINE)
-    assert static.evaluate("window.pwned") is None
-    assert static.locator("script, img").count() == 0
-    assert from_template == from_script
+        static.set_content(f"<main>{rendered(reading)}</main>")
+        from_template: Any = static.locator(".reading").evaluate(OUTLINE)
+        assert static.evaluate("window.pwned") is None, name
+        assert static.locator("script, img").count() == 0, name
+        assert from_template == from_script, name
 
 
 @pytest.mark.parametrize("sheets", [["base.css", "dark_mode.css"], ["app.css", "run.css"]])
-@pytest.mark.parametrize("colors", ["light", "dark"])
 def test_every_mark_can_be_seen_in_the_admin_and_in_the_pages(
-    sheets: list[str], colors: str, new_page: NewPage
+    sheets: list[str], new_page: NewPage
 ) -> None:
     """The admin has rules for class names such as `hidden`."""
-    page = new_page(color_scheme=colors)
-    both = [READINGS[name] for name in ("memory", "edit", "word", "unknown")]
-    html = "".join(render_to_string("web/reading.html", {"reading": each}) for each in both)
+    page = new_page()
+    html = "".join(rendered(READINGS[name]) for name in ("memory", "edit", "word", "unknown"))
     page.set_content(f'<main id="content">{html}</main>')
     for sheet in [*sheets, "reading.css"]:
         found = finders.find(f"agents/web/{sheet}") or finders.find(f"admin/css/{sheet}")
         assert isinstance(found, str)
         page.add_style_tag(path=found)
-    marks = page.locator(".mark")
-    assert marks.count() > 8
-    for mark in marks.all():
-        box = mark.bounding_box()
-        assert box is not None, mark.inner_text()
-        assert box["width"] > 1
-    for name in ("note", "danger", "hidden", "trailing", "changed"):
-        found_marks = page.locator(f".mark-{name}")
-        assert found_marks.count() > 0, name
-        color, image = found_marks.first.evaluate(
-            "each => [(s => [s.backgroundColor, s.backgroundImage])(getComputedStyle(each))][0]"
-        )
-        assert (color, image) != ("rgba(0, 0, 0, 0)", "none"), name
+    for colours in COLOURS:
+        look(page, 1280, colours)
+        marks = page.locator(".mark")
+        assert marks.count() > 8
+        for text, width in marks.evaluate_all(
+            "all => all.map((mark) => [mark.innerText, mark.getBoundingClientRect().width])"
+        ):
+            assert width > 1, (text, colours)
+        for name in ("note", "danger", "hidden", "trailing", "changed"):
+            found_marks = page.locator(f".mark-{name}")
+            assert found_marks.count() > 0, name
+            color, image = found_marks.first.evaluate(
+                "each => [(s => [s.backgroundColor, s.backgroundImage])(getComputedStyle(each))][0]"
+            )
+            assert (color, image) != ("rgba(0, 0, 0, 0)", "none"), (name, colours)
+
+
+def rendered(reading: Reading) -> str:
+    return render_to_string("web/reading.html", {"reading": reading})

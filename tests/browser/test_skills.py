@@ -8,7 +8,7 @@ import zlib
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, look, overflow
 from tests.support.site import Site
 from tests.support.skill_zips import hostile_files, zipped
 
@@ -37,20 +37,18 @@ def sam(site: Site, word: str) -> str:
 def overflows(page: Page) -> tuple[int, int]:
     """By how much it is wider than the window of a desktop, and of a telephone."""
 
-    def overflow(width: int) -> int:
-        page.set_viewport_size({"width": width, "height": 900})
-        return page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-
-    return overflow(1280), overflow(390)
+    found = []
+    for width in (1280, 390):
+        look(page, width)
+        found.append(overflow(page))
+    return found[0], found[1]
 
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_an_own_skill_is_added_switched_edited_and_deleted(
     new_page: NewPage, sam: str, word: str, scripts: bool
 ) -> None:
-    page = new_page(sam, java_script_enabled=scripts)
+    page = new_page(sam, scripts=scripts)
     page.goto("/")
     page.get_by_role("link", name="Skills of Assistant").click()
     page.get_by_role("link", name="Add skill").click()

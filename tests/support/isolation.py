@@ -6,8 +6,8 @@
   tear-down or a migration, can appear in a frame without a line number, which pytest cannot print,
   and never comes while C code runs.)
 - After a failed test the process gets a new copy of the migrated database.
-- A test that leaves a process running fails. A test that changes the environment, the working
-  directory, signal handlers or the settings gives a warning.
+- A test that leaves a process running fails. The environment, the working directory, signal
+  handlers and the settings that a test has changed are restored, with a warning.
 - Processes and directories of tests do not outlive the test process: see `process_guard`.
 """
 
@@ -34,6 +34,8 @@ STORM_LIMIT = 4 * 3600
 GRACE = float(os.environ.get("VEL_TEST_GRACE", "60"))
 """Seconds that a killed process gets to end after its test."""
 SIGNALS = (signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+TOGETHER = ("tests/browser/",)
+"""Directories whose tests all run in the same process: a site and a browser take long to start."""
 _NOT_OF_A_TEST = ("multiprocessing.resource_tracker",)
 """Python starts this process once for each process."""
 
@@ -100,11 +102,15 @@ def pytest_enter_pdb() -> None:
 
 
 class Scheduling(LoadFileScheduling):
-    """Continue with the next test after a crash.
+    """Keep the tests of some directories together, and continue with the next test after a crash.
 
     pytest-xdist 3.8 runs the crashed test again, distributes files that are finished, and then
     hangs (issues 1323, 1327 and 1378 of pytest-xdist).
     """
+
+    def _split_scope(self, nodeid: str) -> str:
+        directory = next((each for each in TOGETHER if nodeid.startswith(each)), "")
+        return directory or super()._split_scope(nodeid)
 
     def remove_node(self, node: WorkerController) -> str | None:
         units = self.assigned_work.pop(node)
@@ -179,12 +185,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     # pytest-timeout cancels the limit when a test fails, because a debugger may start then.
     if limit := item.stash.get(_limit, 0.0):
         faulthandler.dump_traceback_later(limit, exit=True, file=_State.stderr)
-    result = yield
-    for what in _changes():
-        item.warn(pytest.PytestWarning(f"{item.nodeid} leaves a change of {what}"))
-    if left := [process.describe() for process in _left_processes()]:
-        raise AssertionError(f"{item.nodeid} leaves behind: {'; '.join(left)}")
-    return result
+    try:
+        return (yield)
+    finally:
+        for what in _restore_changes():
+            item.warn(pytest.PytestWarning(f"{item.nodeid} leaves a change of {what}"))
+        if left := [process.describe() for process in _left_processes()]:
+            raise AssertionError(f"{item.nodeid} leaves behind: {'; '.join(left)}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -207,11 +214,29 @@ def _surroundings() -> dict[str, Any]:
     }
 
 
-def _changes() -> list[str]:
+def _restore_changes() -> list[str]:
+    """Restore what the test has changed, and return the names."""
     if _State.shared_fixture:
         return []
-    now = _surroundings()
-    return [what for what, value in now.items() if value != _State.surroundings[what]]
+    before, now = _State.surroundings, _surroundings()
+    changed = [what for what, value in now.items() if value != before[what]]
+    for what in changed:
+        value = before[what]
+        if what == "the working directory":
+            os.chdir(value)
+        elif what == "signal handlers":
+            for number, handler in zip(SIGNALS, value, strict=True):
+                if handler is not None:  # a handler of C code
+                    signal.signal(number, handler)
+        elif what == "Django's settings":
+            settings._wrapped = value
+        else:
+            current = os.environ.get("PYTEST_CURRENT_TEST")
+            os.environ.clear()
+            os.environ.update(value)
+            if current is not None:
+                os.environ["PYTEST_CURRENT_TEST"] = current
+    return changed
 
 
 def _left_processes() -> list[Process]:

@@ -28,17 +28,11 @@ from agents.services import hook_deliveries
 from agents.services.budget_left import spent_budget
 from agents.services.budget_scope import budgets_of, scope_of
 from agents.services.hooks import DayBudget, rotate_secret
-from agents.services.request_rates import forget_shares
 from agents.states import RunStatus
 from tests.agents.api.hook_rows import make_hook, send, signed
 from tests.agents.api.rows import make_agent, make_user
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _fresh_rates() -> None:
-    forget_shares()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 
 @pytest.mark.both_databases

@@ -21,17 +21,11 @@ from agents.models import (
 )
 from agents.services import hook_admission
 from agents.services.hooks import enable_hook
-from agents.services.request_rates import forget_shares
 from agents.triggers.signatures import new_secret
 from tests.agents.api.hook_rows import BODY, make_hook, send, signed
 from tests.agents.api.rows import make_agent, make_user
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _fresh_rates() -> None:
-    forget_shares()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 
 def refusals() -> dict[tuple[str, str], int]:

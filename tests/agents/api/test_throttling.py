@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,30 +11,14 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.conf import vel_settings
 from agents.models import RequestCount
-from agents.services import request_rates
 from agents.services.request_rates import forget_shares, wait_for
 from agents.services.tokens import create_token
 from tests.agents.api.rows import client_for, client_with, make_user, problem_of
 from tests.agents.api.test_idempotency import _at_once as at_once
+from tests.support.one_minute import Clock
 
+pytestmark = pytest.mark.usefixtures("one_minute")
 NOISE = "vel_" + "x" * 43
-
-
-@pytest.fixture(autouse=True)
-def _early_in_a_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A test that the minute's end divides would say nothing."""
-    monkeypatch.setattr(request_rates, "time", Clock())
-    forget_shares()
-    yield
-    forget_shares()
-
-
-class Clock:
-    now = 1_000_000 * 60 + 10.5
-
-    @classmethod
-    def time(cls) -> float:
-        return cls.now
 
 
 @pytest.fixture

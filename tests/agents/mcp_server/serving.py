@@ -6,14 +6,16 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.hang import HANG
 from tests.support.site import Site
+
+# Every process of pytest imports this module, and `mcp` takes more than a second of CPU time.
+if TYPE_CHECKING:
+    from mcp.client.client import Client
 
 LONG = "a-" * 40 + "long"
 HIDDEN = "\U000e0041\u200b"
@@ -42,6 +44,9 @@ class Served:
 
     @asynccontextmanager
     async def client(self, token: str, mode: str = "auto") -> AsyncIterator[Client]:
+        from mcp.client.client import Client
+        from mcp.client.streamable_http import streamable_http_client
+
         headers = {"Authorization": f"Bearer {token}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=HANG) as http,

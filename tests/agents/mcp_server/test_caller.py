@@ -11,16 +11,14 @@ from django.utils import timezone
 from agents.mcp_server.caller import Caller, Refused, caller_of, check_still_good
 from agents.models import ApiToken
 from agents.services.errors import NotAllowed
-from agents.services.request_rates import forget_shares
 from agents.services.tokens import create_token
 from tests.agents.api.rows import make_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 
 @pytest.fixture
 def ann() -> User:
-    forget_shares()
     return make_user("ann")
 
 

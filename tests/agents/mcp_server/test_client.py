@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from tests.agents.mcp_server.serving import ERAS, FORM, JSON, LONG, Served, call
 from tests.support.hang import HANG
@@ -207,6 +206,8 @@ def test_a_call_that_is_sent_again_starts_nothing_anew(served: Served) -> None:
 
 
 def test_there_are_no_such_tools(served: Served) -> None:
+    from mcp.shared.exceptions import MCPError
+
     async def work(client: Any, name: str) -> None:
         with pytest.raises(MCPError, match="no such tool"):
             await client.call_tool(name, {"message": "Hi"})
