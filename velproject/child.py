@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from django_q.cluster import Cluster
 
 PR_SET_PDEATHSIG = 1
-_SHARED = (
+SHARED = (
     "agents.tasks",
     "agents.services.agent_files",
     "memory.scanner.scanning",
@@ -32,7 +32,7 @@ _SHARED = (
     "skills_app.scan.scanning",
 )
 """The engine, and what it imports at first use."""
-_DRIVERS = ("agents.databases.execute", "agents.databases.write")
+DRIVERS = ("agents.databases.execute", "agents.databases.write")
 """Likewise, where agents have databases."""
 
 
@@ -114,11 +114,11 @@ def preload_workers() -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
         import_module(module).preload()
-    for name in _SHARED:
+    for name in SHARED:
         import_module(name)
     ours = import_module("velproject.cluster")
     if ours.agents_have_databases():
-        for name in _DRIVERS:
+        for name in DRIVERS:
             import_module(name)
     ours.join_before_forks()
     cluster: Cluster = ours.VelCluster()

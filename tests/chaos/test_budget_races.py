@@ -1,4 +1,7 @@
-"""Many runs in several processes that draw on one budget: it is exceeded by one call at most."""
+"""Many runs in several processes that draw on one budget: it is exceeded by one call at most.
+
+`make storm` has more children and more calls than `make test`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
@@ -27,12 +31,25 @@ from tests.support.runs import make_agent, make_user, start_run, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
-CHILDREN = 20
 CALL = 1_500
 USAGE = {"input_tokens": 1_000, "output_tokens": 500, "cache_read_input_tokens": 0,
          "cache_creation_input_tokens": 0}  # fmt: skip
 OUTPUT = 500
 """What a call may use at most beside its prompt. All that a test's budget is about."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many runs there are, and for how many calls their budget is enough."""
+
+    children: int
+    calls: int
+
+
+def sizes(small: Size, large: Size) -> pytest.MarkDecorator:
+    """Let a test run with the small size in `make test`, and with the large one in `make storm`."""
+    storm = pytest.param(large, marks=pytest.mark.storm, id="storm")
+    return pytest.mark.parametrize("size", [pytest.param(small, id="test"), storm])
 
 
 def endless(request: Request) -> Turn:
@@ -69,14 +86,14 @@ def an_agent(user: User, **fields: object) -> None:
     )
 
 
-def family(user: User, limit: int) -> tuple[Run, list[Run]]:
-    """A run that waits for its twenty children, and may use `limit` tokens with them."""
+def family(user: User, limit: int, count: int) -> tuple[Run, list[Run]]:
+    """A run that waits for its `count` children, and may use `limit` tokens with them."""
     parent = start_run(user)
     Run.objects.filter(pk=parent.pk).update(status="waiting", wait_reason="children")
     Allowance.objects.create(run=parent, max_tokens=limit)
     spec = parent.agent_version.spec | {"max_tokens": None}
     children = []
-    for number in range(CHILDREN):
+    for number in range(count):
         thread = Thread.objects.create(
             agent=parent.thread.agent, owner=user, root=parent.thread, host=parent.thread.host
         )
@@ -113,53 +130,55 @@ def check(allowance: Allowance, server: MessagesServer, limit: int) -> None:
     assert not RunClock.objects.exclude(reserved_from="").exists()
 
 
-def test_twenty_children_in_three_processes_never_exceed_what_their_parent_may_use(
-    directory: Path,
+@sizes(Size(children=8, calls=12), Size(children=20, calls=30))
+def test_children_in_three_processes_never_exceed_what_their_parent_may_use(
+    directory: Path, size: Size
 ) -> None:
+    more = size.calls // 3
     user = make_user()
     an_agent(user)
-    parent, children = family(user, 30 * CALL + 1)
+    parent, children = family(user, size.calls * CALL + 1, size.children)
     allowance = parent.allowance
     with cluster(directory) as (_, server):
         for child in children:
             enqueue_run(child)
         wait_until(lambda: waiting(children), "all children to wait")
-        check(allowance, server, 30 * CALL + 1)
-        # One question for the one budget, whoever of the twenty found it used up.
+        check(allowance, server, size.calls * CALL + 1)
+        # One question for the one budget, whoever of them found it used up.
         request = ApprovalRequest.objects.get()
         assert (request.run_id, request.status) == (parent.pk, "pending")
-        answer = DecisionRequest("edit", request.digest, {"more_tokens": 10 * CALL})
+        answer = DecisionRequest("edit", request.digest, {"more_tokens": more * CALL})
         decide_approval(request.pk, answer, by=user)
         wait_until(
             lambda: ApprovalRequest.objects.count() == 2 and waiting(children), "all to wait again"
         )
-        check(allowance, server, 40 * CALL + 1)
+        check(allowance, server, (size.calls + more) * CALL + 1)
     for child in children:
         resumed = child.events.filter(type="run.resumed")
         assert resumed.count() == 1, "each is woken once"
 
 
-def test_runs_in_three_processes_share_a_window(directory: Path) -> None:
+@sizes(Size(children=8, calls=8), Size(children=20, calls=20))
+def test_runs_in_three_processes_share_a_window(directory: Path, size: Size) -> None:
     user = make_user()
     an_agent(user)
-    budget = save_budget(
-        Budget(user=user, period="day", max_tokens=20 * CALL, max_cost=Decimal(100))
-    )
+    limit = size.calls * CALL
+    budget = save_budget(Budget(user=user, period="day", max_tokens=limit, max_cost=Decimal(100)))
     with cluster(directory) as (_, server):
-        runs = [start_run(user, key=f"t{number}") for number in range(CHILDREN)]
+        runs = [start_run(user, key=f"t{number}") for number in range(size.children)]
         wait_until(lambda: waiting(runs), "all runs to wait")
         window = budget.windows.get()
-        check(window, server, 20 * CALL)
+        check(window, server, limit)
         requests = list(ApprovalRequest.objects.filter(status="pending"))
-        assert len(requests) == CHILDREN
+        assert len(requests) == size.children
         boss = make_user("boss")
         boss.user_permissions.add(Permission.objects.get(codename="change_budget"))
         answer = DecisionRequest("approve", requests[7].digest)
         decide_approval(requests[7].pk, answer, by=boss)
         wait_until(lambda: waiting(runs), "all runs to wait again")
-        wait_until(lambda: _settled(window, 40 * CALL), "the second half to be used")
+        wait_until(lambda: _settled(window, 2 * limit), "the second half to be used")
         wait_until(lambda: waiting(runs), "all runs to wait again")
-        check(window, server, 40 * CALL)
+        check(window, server, 2 * limit)
 
 
 def _settled(window: Allowance, used: int) -> bool:
@@ -167,15 +186,17 @@ def _settled(window: Allowance, used: int) -> bool:
     return window.used_tokens >= used
 
 
-def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path) -> None:
+@sizes(Size(children=8, calls=16), Size(children=20, calls=40))
+def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path, size: Size) -> None:
     user = make_user()
     an_agent(user)
-    parent, children = family(user, 40 * CALL)
+    parent, children = family(user, size.calls * CALL, size.children)
     allowance = parent.allowance
+    kills = (size.calls // 8, size.calls // 2)
     numbers, reached, killed = itertools.count(1), threading.Semaphore(0), threading.Semaphore(0)
 
     def script(request: Request) -> Turn:
-        if next(numbers) in (6, 18):  # all calls wait, with their reservations
+        if next(numbers) in kills:  # all calls wait, with their reservations
             reached.release()
             assert killed.acquire(timeout=HANG)
         return endless(request)
@@ -187,7 +208,7 @@ def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path) ->
     with cluster(directory, lease="2", script=script) as (running, _):
         for child in children:
             enqueue_run(child)
-        for _ in range(2):
+        for _ in kills:
             assert reached.acquire(timeout=HANG)
             os.kill(min(wait_until(holders, "a driver with a reservation")), signal.SIGKILL)
             killed.release()
@@ -199,5 +220,5 @@ def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path) ->
         for reply in Message.objects.filter(role="assistant")
     )
     assert allowance.used_tokens == stored
-    assert 40 * CALL <= stored < 41 * CALL
+    assert size.calls * CALL <= stored < (size.calls + 1) * CALL
     assert ApprovalRequest.objects.filter(status="pending").count() == 1

@@ -37,7 +37,7 @@ def die(running: SeveralHosts) -> None:
 
 def test_all_runs_end_right_when_a_host_dies_and_comes_back(directory: Path) -> None:
     with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
-        running.storm.start_runs(8)
+        running.storm.start_runs(6)
         die(running)
         running.storm.wait_for_all()
         running.check()
@@ -58,9 +58,12 @@ def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> Non
         assert lost.exists()
 
 
-def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path) -> None:
+@pytest.mark.parametrize(
+    "runs", [pytest.param(4, id="test"), pytest.param(12, marks=pytest.mark.storm, id="storm")]
+)
+def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path, runs: int) -> None:
     with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
-        running.storm.start_runs(6)
+        running.storm.start_runs(runs)
         running.wait_until_both_drive()
         running.storm.wait_for_progress()
         set_draining("a", True)

@@ -17,14 +17,18 @@ from tests.support.runs import make_agent, make_user, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
-SCHEDULES = 40
-ROUNDS = 3
 
-
-def test_each_time_is_one_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("schedules", "rounds"),
+    [
+        pytest.param(12, 2, id="test"),
+        pytest.param(40, 3, marks=pytest.mark.storm, id="storm"),
+    ],
+)
+def test_each_time_is_one_run(tmp_path: Path, schedules: int, rounds: int) -> None:
     owner = make_user("ada")
     agent = make_agent(owner)
-    for number in range(SCHEDULES):
+    for number in range(schedules):
         row = Schedule(
             owner=owner, agent=agent, name=f"S{number}", message="Hello", interval_seconds=3600
         )
@@ -33,16 +37,16 @@ def test_each_time_is_one_run(tmp_path: Path) -> None:
     for directory in directories:
         directory.mkdir()
     with Cluster(directories[0], workers=2), Cluster(directories[1], workers=2):
-        for number in range(1, ROUNDS + 1):
+        for number in range(1, rounds + 1):
             due = timezone.now().replace(microsecond=0) - timedelta(seconds=number)
             Schedule.objects.update(due_at=due, next_at=due)
             wait_until(
-                lambda wanted=number * SCHEDULES: (
+                lambda wanted=number * schedules: (
                     Run.objects.filter(status__in=ENDED_RUNS).count() >= wanted
                 ),
                 f"the end of all runs of round {number}",
             )
-    assert Run.objects.count() == ROUNDS * SCHEDULES
-    assert ScheduleFiring.objects.filter(outcome="started").count() == ROUNDS * SCHEDULES
+    assert Run.objects.count() == rounds * schedules
+    assert ScheduleFiring.objects.filter(outcome="started").count() == rounds * schedules
     each = Run.objects.values("schedule").annotate(count=Count("id"))
-    assert {row["count"] for row in each} == {ROUNDS}
+    assert {row["count"] for row in each} == {rounds}

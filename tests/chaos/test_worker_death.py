@@ -1,6 +1,6 @@
 """Workers that are killed at any moment: their runs go on elsewhere, and nothing is done twice.
 
-The short storms belong to every test run; the long ones, marked `storm`, kill a hundred workers on
+The short storms belong to `make test`; the long ones, marked `storm`, kill a hundred workers on
 each database.
 """
 
@@ -56,7 +56,7 @@ def kill_workers(running: Storm, kills: int, at_once: int) -> None:
 
 def test_runs_go_on_when_their_workers_are_killed(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
-        kill_workers(running, kills=5, at_once=8)
+        kill_workers(running, kills=3, at_once=5)
 
 
 @pytest.mark.storm

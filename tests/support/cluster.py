@@ -3,8 +3,9 @@
     with Cluster(directory) as cluster:
         os.kill(random.choice(cluster.workers()), signal.SIGKILL)
 
-The cluster leads a session of its own. Which process is which it says in its log, as django-q
-does; `tests.chaos.settings` turns that on.
+The cluster leads a session of its own. If it can be, it is forked from a process that has imported
+its modules: see `tests.support.forked_cluster`. Its log says which process does what, as django-q2
+writes it; `tests.chaos.settings` turns that on.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
+from tests.support import process_guard
+from tests.support.forked_cluster import SETTINGS, can_fork, fork_cluster
+from tests.support.forking import Forked
 from tests.support.hang import HANG
 from tests.support.runs import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS = "tests.chaos.settings"
 APPLICATION = "cluster"
 """How PostgreSQL knows its connections."""
 
@@ -85,7 +88,8 @@ class Cluster:
             "PGAPPNAME": APPLICATION,
             **environment,
         }
-        self._process: subprocess.Popen[bytes] | None = None
+        self._forks = command == "vel" and not inside and can_fork(environment)
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self._log_begin = 0
 
     def __enter__(self) -> Cluster:
@@ -108,15 +112,18 @@ class Cluster:
         """Start it and wait until all its workers look for work."""
         self._log_begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            if self._forks:
+                self._process = fork_cluster(self._environment, ROOT, log)
+            else:
+                self._process = subprocess.Popen(
+                    self._command,
+                    env=self._environment,
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
         wait_until(self.is_complete, f"the start of the cluster; see {self.log}")
 
     def is_complete(self) -> bool:
@@ -143,12 +150,14 @@ class Cluster:
             except ProcessLookupError:
                 break
         process.wait()
+        if isinstance(process, Forked):
+            process.close()
         wait_until(lambda: not session_members(process.pid), "the end of the cluster")
 
     # Its processes -----------------------------------------------------------------------------
 
     @property
-    def main(self) -> subprocess.Popen[bytes]:
+    def main(self) -> subprocess.Popen[bytes] | Forked:
         assert self._process is not None, "the cluster has not been started"
         return self._process
 
@@ -157,39 +166,27 @@ class Cluster:
 
     def pids(self, role: Role) -> list[int]:
         """The living processes that do this now, the oldest first."""
-        members = session_members(self.main.pid)
         if role == "sentinel":
+            members = session_members(self.main.pid)
             return [pid for pid, parent in members.items() if parent == self.main.pid]
         with self.log.open("rb") as log:
             log.seek(self._log_begin)
             said = re.findall(rf"{_SAYS[role]} (\d+)", log.read().decode())
-        return [pid for pid in map(int, said) if pid in members]
+        return [pid for pid in map(int, said) if _parent_in_session(pid, self.main.pid)]
 
 
 def session_members(leader: int) -> dict[int, int]:
     """Living processes of a session, each with its parent."""
-    members: dict[int, int] = {}
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            stat = Path(entry.path, "stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        state, parent, _, session = stat.rpartition(")")[2].split()[:4]
-        if int(session) == leader and state not in "ZX":
-            members[int(entry.name)] = int(parent)
-    return members
+    found = ((pid, _parent_in_session(pid, leader)) for pid in process_guard.all_pids())
+    return {pid: parent for pid, parent in found if parent}
+
+
+def _parent_in_session(pid: int, leader: int) -> int:
+    """The parent of a living process of this session; 0 for any other process."""
+    process = process_guard.look_up(pid)
+    return process.parent if process and process.session == leader else 0
 
 
 def wait_for_exit(pid: int) -> None:
     """Until a process that is not a child of this one has ended."""
-
-    def gone() -> bool:
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        return stat.rpartition(")")[2].split()[0] in "ZX"
-
-    wait_until(gone, f"the end of process {pid}")
+    wait_until(lambda: process_guard.look_up(pid) is None, f"the end of process {pid}")

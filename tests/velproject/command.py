@@ -8,7 +8,6 @@ import pty
 import select
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.forking import KEPT, Forked
 from tests.support.migrated import copy_sqlite
-from tests.velproject.forked import KEPT, can_fork, fork_at_terminal, run_forked
+from tests.velproject.forked import can_fork, fork_at_terminal, run_forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DEADLINE = 90.0
@@ -159,7 +159,7 @@ class Terminal:
         """Start the command: forked, or with `fresh` in an interpreter of its own."""
         self.shown = ""
         self._read_so_far = 0
-        self._forked: socket.socket | None = None
+        self._forked: Forked | None = None
         env = vel.env(TERM="xterm", COLUMNS="120", **environment)
         if fresh or not can_fork(arguments, {**vel.environment, **environment}):
             self.pid, self._fd = pty.fork()
@@ -168,9 +168,10 @@ class Terminal:
                 os.execve(sys.executable, vel.command(*arguments), env)
         else:
             self._fd, terminal = pty.openpty()
-            self.pid, self._forked = fork_at_terminal(
+            self._forked = fork_at_terminal(
                 arguments, environment=env, cwd=vel.data, terminal=terminal
             )
+            self.pid = self._forked.pid
             os.close(terminal)
 
     def expect(self, text: str) -> str:
@@ -205,8 +206,7 @@ class Terminal:
             _, status = os.waitpid(self.pid, 0)
             return os.waitstatus_to_exitcode(status)
         with self._forked:
-            self._forked.settimeout(DEADLINE)
-            return int(self._forked.recv(64))
+            return self._forked.wait(DEADLINE)
 
     def _read(self, end: float) -> bool:
         ready, _, _ = select.select([self._fd], [], [], max(0.0, end - time.monotonic()))

@@ -1,0 +1,69 @@
+"""A cluster of workers forked from a process that has imported it: see `tests.support.forking`.
+
+Clusters that start from nothing are in `tests.chaos.test_locked_guard`, in
+`tests.velproject.test_up`, and in the storms with `qcluster`.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module, reload
+from pathlib import Path
+from typing import IO, Any
+
+from tests.support.forking import Forked, reads_at_start
+
+SETTINGS = "tests.chaos.settings"
+_CHANGES_THE_APPS = "VEL_TEST_DIES_WITH_RESULT"
+_FIRST_USED_IN_WORKERS = (
+    "agents.providers.anthropic",
+    "agents.providers.scripted",
+    "django.db.backends.postgresql.base",
+    "django.db.backends.sqlite3.base",
+    "velproject.cluster",
+)
+
+
+def can_fork(changed: dict[str, str]) -> bool:
+    """Whether a forked cluster is like one from nothing, where `changed` is the environment."""
+    return _CHANGES_THE_APPS not in changed and not reads_at_start(changed)
+
+
+def fork_cluster(environment: dict[str, str], cwd: Path, log: IO[bytes]) -> Forked:
+    """Start a cluster in a session of its own."""
+    with open(os.devnull, "rb") as nothing:
+        return Forked(
+            __name__,
+            environment=environment,
+            cwd=cwd,
+            descriptors=[nothing.fileno(), log.fileno(), log.fileno()],
+            session="own",
+        )
+
+
+# In the parent and in the clusters ---------------------------------------------------------------
+
+
+def import_modules() -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
+    import_module("django").setup()
+    child = import_module("velproject.child")
+    for name in (*child.SHARED, *child.DRIVERS, *_FIRST_USED_IN_WORKERS):
+        import_module(name)
+    import_module("agents.providers.anthropic").preload()
+
+
+def run() -> None:
+    _read_queue_settings_again()
+    import_module("velproject.child").run_workers()
+
+
+def _read_queue_settings_again() -> None:
+    """django-q2 reads its settings when it is imported, into a class that its modules import."""
+    module: Any = import_module("django_q.conf")
+    everywhere = module.Conf
+    reload(module)
+    for name, value in vars(module.Conf).items():
+        if not name.startswith("__"):
+            setattr(everywhere, name, value)
+    module.Conf = everywhere

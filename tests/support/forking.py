@@ -1,0 +1,287 @@
+"""Processes forked from a parent that has imported their modules already.
+
+A start of Python with Django and Vel costs a second of processor time, and nearly all of it is
+imports. A forked process is a process of its own: it has its own arguments, environment, directory,
+descriptors and exit code, and reads the settings anew. What it has from its parent are imported
+modules. The parent has no other thread and no connection to a database.
+
+A kind of process is a module with two functions: `import_modules()` runs once in the parent, and
+`run()` is the forked process.
+
+This module is also the parent's program: `python -P -m tests.support.forking KIND SOCKET LIFE_FD`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import gc
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NoReturn
+
+from tests.support import process_guard
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
+"""Environment variables of the tests that commands inherit."""
+_READ_AT_START = ("PYTHON", "LC_", "LANG")
+"""What an interpreter reads when it begins."""
+_DESCRIPTORS = 3
+_PROJECT = ("agents", "memory", "sandbox", "skills_app", "velproject")
+
+Session = Literal["parent", "own", "terminal"]
+"""The session of a process: that of its parent, its own, or its own with standard input as the
+controlling terminal."""
+
+
+def reads_at_start(environment: Mapping[str, str]) -> bool:
+    """Whether an interpreter reads one of these variables when it begins."""
+    return any(name.startswith(_READ_AT_START) for name in environment)
+
+
+class Forked:
+    """A forked process. `close()` kills it, if it still runs."""
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        environment: Mapping[str, str],
+        cwd: Path,
+        descriptors: Sequence[int],
+        arguments: Sequence[str] = (),
+        session: Session = "parent",
+    ) -> None:
+        """Start it. `descriptors` are its standard input, output and error."""
+        request = {
+            "arguments": list(arguments),
+            "environment": dict(environment),
+            "cwd": str(cwd),
+            "session": session,
+        }
+        self._exit_code: int | None = None
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._connection.connect(_parent(kind))
+            socket.send_fds(self._connection, [json.dumps(request).encode()], list(descriptors))
+            self.pid = self._receive("pid")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Forked:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code, as `subprocess.Popen.wait` does."""
+        if self._exit_code is None:
+            self._connection.settimeout(timeout)
+            try:
+                self._exit_code = self._receive("exit")
+            except TimeoutError:
+                assert timeout is not None
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout) from None
+        return self._exit_code
+
+    def send_signal(self, number: int) -> None:
+        if self._exit_code is None:
+            os.kill(self.pid, number)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _receive(self, what: str) -> int:
+        told, _, value = self._connection.recv(64).decode().partition(" ")
+        assert told == what, "the process that forks others has ended"
+        return int(value)
+
+
+@cache
+def _parent(kind: str) -> str:
+    """The address of this process's parent of that kind, started when it is first asked for."""
+    directory = tempfile.mkdtemp(prefix="vel-forking-", dir="/var/tmp")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    address = f"{directory}/socket"
+    life, held = os.pipe()  # its other end is closed when this process ends, however that comes
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(address)
+        listening.listen(64)
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        parent = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, kind, str(listening.fileno()), str(life)],
+            pass_fds=[listening.fileno(), life],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            cwd=directory,
+            env={
+                **kept,
+                "PYTHONPATH": str(ROOT),
+                "VEL_DATA_DIR": directory,
+                "VEL_SECRET_KEY": "only-while-modules-are-imported-0123456789-abcdefghijklmnop",
+            },
+        )
+    os.close(life)
+    process_guard.share(parent.pid)
+
+    def end() -> None:
+        os.close(held)
+        parent.wait()
+
+    atexit.register(end)
+    return address
+
+
+# The parent ------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    kind, listening = import_module(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+    gc.disable()
+    kind.import_modules()
+    _forget_what_was_read()
+    _check_that_nothing_is_shared()
+    gc.freeze()
+    if _serve(listening, int(sys.argv[3])):
+        # In the child: from here on it is as if it had just begun.
+        gc.enable()
+        try:
+            kind.run()
+        except SystemExit as end:
+            _end(end.code)
+        _end(0)
+
+
+def _forget_what_was_read() -> None:
+    """Empty the caches of the project: some depend on the settings."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _PROJECT:
+            for value in list(vars(module).values()):
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
+def _check_that_nothing_is_shared() -> None:
+    from django.db import connections
+
+    assert threading.active_count() == 1, threading.enumerate()
+    assert all(one.connection is None for one in connections.all(initialized_only=True))
+
+
+def _serve(listening: socket.socket, life: int) -> bool:
+    """Fork what is asked for until the other end of `life` is closed. True in a fork."""
+    watched = selectors.DefaultSelector()
+    watched.register(listening, selectors.EVENT_READ)
+    watched.register(life, selectors.EVENT_READ)
+    running: dict[int, tuple[int, socket.socket]] = {}  # by pidfd
+    while True:
+        for key, _ in watched.select():
+            if key.fileobj is listening:
+                connection, _ = listening.accept()
+                message, descriptors, _, _ = socket.recv_fds(connection, 1 << 18, _DESCRIPTORS)
+                pid = os.fork()
+                if pid == 0:
+                    for other in (watched, listening):
+                        other.close()
+                    for _, one in running.values():
+                        one.close()
+                    for pidfd in (life, *running):
+                        os.close(pidfd)
+                    _become(json.loads(message), descriptors)
+                    # Only now: it has the session that was asked for.
+                    connection.send(f"pid {os.getpid()}".encode())
+                    connection.close()
+                    return True
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                pidfd = os.pidfd_open(pid)
+                running[pidfd] = (pid, connection)
+                watched.register(pidfd, selectors.EVENT_READ)
+                watched.register(connection, selectors.EVENT_READ, pid)
+            elif key.fileobj == life:
+                for pid, _ in running.values():
+                    os.kill(pid, signal.SIGKILL)
+                os._exit(0)
+            elif key.data is not None:  # nobody waits for its end any more
+                os.kill(key.data, signal.SIGKILL)
+                watched.unregister(key.fileobj)
+            elif isinstance(key.fileobj, int):
+                pid, connection = running.pop(key.fileobj)
+                _, status = os.waitpid(pid, 0)
+                watched.unregister(key.fileobj)
+                os.close(key.fileobj)
+                if connection in {one.fileobj for one in watched.get_map().values()}:
+                    watched.unregister(connection)
+                    connection.send(f"exit {os.waitstatus_to_exitcode(status)}".encode())
+                connection.close()
+
+
+def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    at_terminal = request["session"] == "terminal"
+    if request["session"] != "parent":
+        os.setsid()
+    if at_terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    # The old ones have looked at what was open then.
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    buffering = 1 if at_terminal else -1
+    sys.stdout = os.fdopen(1, "w", buffering, encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    sys.argv = ["vel", *request["arguments"]]
+    _forget_settings()
+
+
+def _forget_settings() -> None:
+    from asgiref.local import Local
+    from django.conf import settings
+    from django.db import connections
+    from django.utils.functional import empty
+
+    for name in ("velproject.settings", "velproject.cli.settings", "tests.chaos.settings"):
+        sys.modules.pop(name, None)
+    settings._wrapped = empty
+    connections.__dict__.pop("settings", None)
+    connections._settings = None  # type: ignore[attr-defined]
+    local = Local(connections.thread_critical)
+    connections._connections = local  # type: ignore[attr-defined]
+
+
+def _end(code: object) -> NoReturn:
+    """End as an interpreter does, but for letting all modules go, half of a short command."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1)
+
+
+if __name__ == "__main__":
+    main()
