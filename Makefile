@@ -12,7 +12,7 @@ SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/
 TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
-.PHONY: help run up test test-sqlite test-postgres test-fast test-lowest test-root storm lint format bench \
+.PHONY: help run up test test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
 	screenshots client requirements clean system-run system-test
 
 help: ## show this list
@@ -36,6 +36,9 @@ test-postgres: $(VENV)/installed-dev system-test ## run the PostgreSQL half of t
 
 test-fast: $(VENV)/installed-dev ## run the unit tests, in about a minute
 	@$(TESTS) fast
+
+test-python: $(VENV)/installed-dev system-test ## run the unit tests and some with processes, for another PYTHON
+	@$(TESTS) python
 
 test-lowest: override VENV := $(VENV)-lowest
 test-lowest: ## run the unit tests with the lowest versions that pyproject.toml allows

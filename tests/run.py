@@ -31,6 +31,12 @@ def _files(*markers: str) -> list[str]:
     ]
 
 
+UNIT_TESTS = (
+    *("tests/agents/agent_files", "tests/agents/custom", "tests/agents/guards"),
+    *("tests/agents/reading", "tests/agents/selectors", "tests/agents/structured_output"),
+    *("tests/agents/test_conditions.py", "tests/skills_app/search"),
+)
+"""Tests without the sandbox, servers, browsers or other processes."""
 POSTGRES = (sys.executable, "-m", "tests.support.postgres")
 
 GROUPS = {
@@ -43,12 +49,12 @@ GROUPS = {
         "both_databases and not storm",
         *_files("both_databases"),
     ),
-    # Tests without the sandbox, servers, browsers or other processes.
-    "fast": (
-        *("PYTEST", "-m", "not storm and not bubblewrap and not postgresql"),
-        *("tests/agents/agent_files", "tests/agents/custom", "tests/agents/guards"),
-        *("tests/agents/reading", "tests/agents/selectors", "tests/agents/structured_output"),
-        *("tests/agents/test_conditions.py", "tests/skills_app/search"),
+    "fast": ("PYTEST", "-m", "not storm and not bubblewrap and not postgresql", *UNIT_TESTS),
+    # For another version of Python: processes and threads end in different ways.
+    "python": (
+        *("PYTEST", "-m", "not storm", *UNIT_TESTS),
+        *("tests/chaos/test_cluster_death.py", "tests/chaos/test_worker_death.py"),
+        *("tests/agents/engine/test_recovery.py", "tests/agents/harness/test_scripts.py"),
     ),
     "root": (*POSTGRES, "--aside", "PYTEST", "-m", "(root or control_groups) and not storm"),
     "root-postgres": (
