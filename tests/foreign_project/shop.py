@@ -26,6 +26,9 @@ PASSWORD = "a-long-enough-password"
 
 SEED = f"""
 import django; django.setup()
+from django.core.management import call_command
+call_command("migrate", database="default", verbosity=0, skip_checks=False)
+call_command("migrate", "library", database="stock", verbosity=0, skip_checks=False)
 from django.contrib.auth.models import Permission
 from library.models import Book, Copies, Reader
 see = Permission.objects.get(content_type__app_label="library", codename="view_book")

@@ -51,9 +51,6 @@ class World:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     shop = Shop(tmp_path_factory.mktemp("bookshop"))
-    for what in (["--database=default"], ["library", "--database=stock"]):
-        done = shop.command("migrate", "--verbosity=0", *what)
-        assert done.returncode == 0, done.stderr
     done = shop.python("-c", SEED)
     assert done.returncode == 0, done.stderr
     return shop
@@ -172,7 +169,8 @@ def test_the_projects_own_framework_settings_do_not_reach_the_api(world: World) 
 
 
 def test_a_bad_token_is_counted_though_requests_are_transactions(world: World) -> None:
-    codes = {Visitor(world.shop, "vel_none").ask("/vel/api/runs")[0] for _ in range(62)}
+    # The project allows five in a minute. A new minute may begin between two requests.
+    codes = {Visitor(world.shop, "vel_none").ask("/vel/api/runs")[0] for _ in range(12)}
     assert codes == {401, 429}
 
 

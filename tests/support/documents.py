@@ -50,7 +50,9 @@ slide.shapes.title.text = "Quarter four"
 slide.notes_slide.notes_text_frame.text = "Say it slowly"
 deck.save(sys.argv[2] + "/deck.pptx")
 from PIL import Image
-Image.effect_noise((2400, 1200), 60).convert("RGB").save(sys.argv[2] + "/photo.png")
+Image.effect_noise((2400, 1200), 60).convert("RGB").save(
+    sys.argv[2] + "/photo.png", compress_level=1
+)
 small = Image.new("RGB", (64, 48), "red")
 exif = small.getexif()
 exif[0x010E] = "where I live"
@@ -58,7 +60,6 @@ small.save(sys.argv[2] + "/small.jpg", exif=exif)
 small.save(sys.argv[2] + "/small.webp")
 small.save(sys.argv[2] + "/lossless.webp", lossless=True)
 small.save(sys.argv[2] + "/small.gif")
-Image.new("1", (40000, 40000)).save(sys.argv[2] + "/bomb.png")
 """
 
 
@@ -88,7 +89,11 @@ def samples() -> dict[str, bytes]:
             subprocess.run(["/usr/bin/python3", "-c", _MAKE, packages, fresh], check=True)
             fresh.rename(directory)
     found = {path.name: path.read_bytes() for path in directory.iterdir()}
-    return found | {"letter.docx": docx("Dear Ada", "tea < coffee"), "page.pdf": pdf("Hello page")}
+    return found | {
+        "letter.docx": docx("Dear Ada", "tea < coffee"),
+        "page.pdf": pdf("Hello page"),
+        "bomb.png": png_bomb(),
+    }
 
 
 def docx(*paragraphs: str) -> bytes:
@@ -107,8 +112,8 @@ def docx_of(document: str) -> bytes:
     return stream.getvalue()
 
 
-def zip_bomb(size: int = 400_000_000) -> bytes:
-    """A docx that unpacks to so many bytes."""
+def zip_bomb(size: int = 201_000_000) -> bytes:
+    """Return a docx that unpacks to so many bytes. The reader takes 200 million at most."""
     return docx_of(" " * size)
 
 
@@ -147,13 +152,32 @@ def pdf(text: str) -> bytes:
 
 def png(width: int = 8, height: int = 8, *, after: bytes = b"") -> bytes:
     """A black picture, with `after` behind its end."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return _png_of(header, zlib.compress((b"\0" + b"\0" * width) * height)) + after
 
+
+def png_bomb(side: int = 40_000) -> bytes:
+    """A valid black picture with one bit per pixel, which unpacks to 200 MB.
+
+    All its bytes are zero: the same compressed block again and again. To compress the whole would
+    take seconds.
+    """
+    blocks = 100
+    size = side * (1 + side // 8)
+    assert (side % 8, size % blocks) == (0, 0)
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    block = compressor.compress(bytes(size // blocks)) + compressor.flush(zlib.Z_FULL_FLUSH)
+    # The checksum (Adler-32) of so many zeros.
+    check = struct.pack(">I", size % 65_521 << 16 | 1)
+    rows = b"\x78\x9c" + block * blocks + compressor.flush() + check
+    return _png_of(struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0), rows)
+
+
+def _png_of(header: bytes, rows: bytes) -> bytes:
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
             struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         )
 
-    rows = zlib.compress((b"\0" + b"\0" * width) * height)
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     body = chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + body + after
+    return b"\x89PNG\r\n\x1a\n" + body

@@ -48,19 +48,22 @@ def start_run(owner: User, message: str = "Hello", agent: str = "tester", **fiel
 
 
 def wait_until(condition: Callable[[], Any], what: str = "the condition") -> Any:
-    """Poll the database until `condition()` is true, and return its value."""
-    deadline = time.monotonic() + HANG
-    while time.monotonic() < deadline:
+    """Poll the database until `condition()` is true, and return its value.
+
+    The pauses grow with the time that has passed: a poll often costs a query.
+    """
+    begun = time.monotonic()
+    while (waited := time.monotonic() - begun) < HANG:
         value = condition()
         if value:
             return value
-        time.sleep(0.01)
+        time.sleep(min(max(waited / 20, 0.005), 0.05))
     raise AssertionError(f"{what} did not come true in {HANG:g} s")
 
 
 def wait_for_status(run: Run, *statuses: str) -> Run:
     """Wait until the run has one of the statuses, and reload it."""
-    # Only the status: a query for all columns costs five times as much, a hundred times a second.
+    # Only the status: a query for all columns costs five times as much.
     status = Run.objects.filter(pk=run.pk).values_list("status", flat=True)
 
     wait_until(lambda: status.get() in statuses, f"one of the statuses {statuses}")

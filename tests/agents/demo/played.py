@@ -8,7 +8,7 @@ from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.providers.scripts import demo
 from agents.services.approvals import DecisionRequest
-from agents.services.demo import start_demo_run
+from agents.services.demo import read_demo_outputs, start_demo_run
 from tests.support.runs import host, make_user, wait_for_status, wait_until
 
 
@@ -28,6 +28,18 @@ def play_demo(monkeypatch: pytest.MonkeyPatch) -> Run:
             answer = DecisionRequest(decision="approve", digest=request.digest)
             decide(request.pk, answer, by=user)
         return wait_for_status(run, "completed", "failed", "cancelled")
+
+
+_outputs: dict[str, bytes] = {}
+
+
+def outputs_of_demo(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The files of a demo without its toolbox, played once for the tests that only read them."""
+    if not _outputs:
+        run = play_demo(monkeypatch)
+        assert run.status == "completed", run.error_message
+        _outputs.update(read_demo_outputs(run))
+    return dict(_outputs)
 
 
 def has_ended(run: Run) -> bool:

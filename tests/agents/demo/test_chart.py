@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agents.services.demo import read_demo_outputs
 from tests.agents.demo.numbers_in_text import assert_agree, numbers
-from tests.agents.demo.played import play_demo
+from tests.agents.demo.played import outputs_of_demo
 from tests.agents.demo.weather import Weather
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.django_db(transaction=True)]
@@ -19,7 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def svg(monkeypatch: pytest.MonkeyPatch) -> ElementTree.Element:
-    return ElementTree.fromstring(read_demo_outputs(play_demo(monkeypatch))["chart.svg"])
+    return ElementTree.fromstring(outputs_of_demo(monkeypatch)["chart.svg"])
 
 
 def test_the_chart_shows_every_month_and_year_at_its_height(

@@ -6,9 +6,8 @@ import calendar
 
 import pytest
 
-from agents.services.demo import read_demo_outputs
 from tests.agents.demo.numbers_in_text import assert_agree, numbers
-from tests.agents.demo.played import play_demo
+from tests.agents.demo.played import outputs_of_demo
 from tests.agents.demo.weather import Weather
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.django_db(transaction=True)]
@@ -46,7 +45,7 @@ class Reader:
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    return Reader(read_demo_outputs(play_demo(monkeypatch))["report.md"].decode())
+    return Reader(outputs_of_demo(monkeypatch)["report.md"].decode())
 
 
 def test_every_number_of_the_report_is_right(reader: Reader) -> None:

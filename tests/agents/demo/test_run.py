@@ -70,25 +70,35 @@ def test_the_demo_plans_works_and_ticks_everything_off(monkeypatch: pytest.Monke
     assert {todo.status for todo in run.thread.todos.all()} == {"completed"}
     assert answer(run).startswith("Done.")
     assert all(name in answer(run) for name in PLAIN.outputs)
-    assert set(read_demo_outputs(run)) == set(PLAIN.outputs)
+    outputs = read_demo_outputs(run)
+    assert set(outputs) == set(PLAIN.outputs)
+    says_that_it_is_the_offline_model(run)
+    repeats_the_findings(run, outputs["report.md"].decode())
+    was_checked_by_two_subagents(run)
 
 
-@pytest.mark.bubblewrap
-def test_the_first_and_the_last_words_say_that_it_is_the_offline_model(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = play_demo(monkeypatch)
+def says_that_it_is_the_offline_model(run: Run) -> None:
     assert replies(run)[0].startswith("I am the offline scripted model")
     assert "offline scripted model" in answer(run)
 
 
-@pytest.mark.bubblewrap
-def test_the_answer_repeats_the_findings_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = play_demo(monkeypatch)
-    report = read_demo_outputs(run)["report.md"].decode()
+def repeats_the_findings(run: Run, report: str) -> None:
     findings = [line for line in report.splitlines() if line.startswith("- **")]
     assert findings
     assert all(line in answer(run) for line in findings)
+
+
+def was_checked_by_two_subagents(run: Run) -> None:
+    """Each of them checks the figures in its own way."""
+    children = list(Run.objects.filter(parent=run).order_by("parent_index"))
+    assert [child.status for child in children] == ["completed", "completed"]
+    assert [{call.tool for call in calls(child)} for child in children] == [
+        {"execute"},
+        {"execute_sql", "read_file"},
+    ]
+    assert "0 differ" in answer(children[0])
+    assert answer(children[1]) == "12 months compared, 0 differ."
+    assert "Both agree." in "\n".join(replies(run))
 
 
 def test_the_data_is_in_place_before_the_run_can_be_claimed() -> None:
@@ -190,22 +200,6 @@ def test_anything_else_is_answered_with_what_it_is(monkeypatch: pytest.MonkeyPat
     assert "vel demo" in answer(run)
     assert answer(run).endswith("Write a haiku")
     assert calls(run) == []
-
-
-@pytest.mark.bubblewrap
-def test_two_subagents_check_the_figures_each_in_its_own_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = play_demo(monkeypatch)
-    children = list(Run.objects.filter(parent=run).order_by("parent_index"))
-    assert [child.status for child in children] == ["completed", "completed"]
-    assert [{call.tool for call in calls(child)} for child in children] == [
-        {"execute"},
-        {"execute_sql", "read_file"},
-    ]
-    assert "0 differ" in answer(children[0])
-    assert answer(children[1]) == "12 months compared, 0 differ."
-    assert "Both agree." in "\n".join(replies(run))
 
 
 @pytest.mark.bubblewrap

@@ -90,7 +90,7 @@ def test_the_limit_of_turns_ends_the_run_with_its_name() -> None:
 def test_wall_time_ends_a_hanging_model_call() -> None:
     user = make_user()
     with served([Turn(text="Never", fault=Fault("hang_mid_stream"))]) as server:
-        make_agent(user, provider="anthropic", model="claude-sonnet-5-5", max_seconds=1)
+        make_agent(user, provider="anthropic", model="claude-sonnet-5-5", max_seconds=5)
         run = drive_to_end(start_run(user))
         assert server.wait_for(gone=1)
     assert (run.status, run.finish_reason) == ("failed", "limit_seconds")

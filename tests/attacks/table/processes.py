@@ -76,7 +76,7 @@ ATTACKS = (
     _stays("a reaper of orphans",
            "if os.fork() == 0:\n"
            "    os.setsid(); LIBC.prctl(36, 1, 0, 0, 0)\n"
-           f"    subprocess.Popen({_SLEEPER}); time.sleep(600)"),
+           f"    subprocess.Popen({_SLEEPER}).wait(); os._exit(0)"),
     _terminal("write to the host's terminal", "open(terminal, 'w').write(slug)"),
     _terminal("take the host's terminal as one's own",
               "if os.fork() == 0:\n"

@@ -116,6 +116,7 @@ Q_CLUSTER = {
 }
 
 VEL = {
+    "API_FAILED_SIGN_INS": 5,
     "DATA_DIR": DATA / "vel",
     "PROVIDER": "scripted",
     "SCRIPTS_DIR": DATA,
