@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -15,7 +14,7 @@ from django.db import connection
 from agents.models import Run
 from tests.chaos.storm import Storm, leftover_sandboxes, storm
 from tests.chaos.test_worker_death import SHORT_LEASE, any_seed
-from tests.support.cluster import APPLICATION
+from tests.support.cluster import APPLICATION, freeze, thaw
 from tests.support.runs import wait_until
 
 pytestmark = [
@@ -72,17 +71,17 @@ def stop_and_start(running: Storm) -> None:
 def freeze_a_worker(running: Storm) -> None:
     """As a swapping or suspended machine does: it wakes up when its runs are somebody else's."""
     pid = running.random.choice(running.cluster.workers())
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     while holds_the_whole_database():
-        os.kill(pid, signal.SIGCONT)
+        thaw(pid)
         running.pause()
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
     driven = running.driven_by(pid)
     wait_until(
         lambda: not set(driven.items()) & set(running.driven_by(pid).items()),
         "its runs to be taken by others",
     )
-    os.kill(pid, signal.SIGCONT)
+    thaw(pid)
 
 
 def holds_the_whole_database() -> bool:

@@ -190,3 +190,22 @@ def _parent_in_session(pid: int, leader: int) -> int:
 def wait_for_exit(pid: int) -> None:
     """Until a process that is not a child of this one has ended."""
     wait_until(lambda: process_guard.look_up(pid) is None, f"the end of process {pid}")
+
+
+def freeze(pid: int) -> None:
+    """Stop a process, and wait until all its threads have stopped.
+
+    A signal takes effect later than `os.kill` returns: on a busy machine a thread may take a lock
+    in between.
+    """
+    os.kill(pid, signal.SIGSTOP)
+
+    def has_stopped() -> bool:
+        threads = Path(f"/proc/{pid}/task").glob("*/stat")
+        return all(each.read_text().rpartition(")")[2].split()[0] == "T" for each in threads)
+
+    wait_until(has_stopped, f"the stop of process {pid}")
+
+
+def thaw(pid: int) -> None:
+    os.kill(pid, signal.SIGCONT)
