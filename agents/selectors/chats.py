@@ -6,15 +6,16 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from django.db.models import Count
+from django.db.models import Count, Max, Q, QuerySet
 
 from agents.events.read import StoredEvent, stored_events
 from agents.models import Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, threads_for
-from agents.states import ACTIVE_RUNS
+from agents.states import ACTIVE_RUNS, RunStatus
 
 _DELTAS = ("text.delta", "reasoning.delta", "tool.input.delta")
-"""Not read where only the outcome counts: what completes a part has the whole."""
+"""Pieces of a part. The event that completes the part repeats the whole text."""
+_STEP_BEGINS = ("step.started", "step.reset")
 
 MAX_EVENTS = 10_000
 """Of a page of history: each may have a few KB."""
@@ -40,7 +41,7 @@ def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
 
 def within_reason(runs: Sequence[Run]) -> list[Run]:
     """The first of `runs` whose outcomes have `MAX_EVENTS` together, and at least one."""
-    rows = RunEvent.objects.filter(run__in=runs).exclude(type__in=_DELTAS)
+    rows = _outcome_rows([run.pk for run in runs])
     counts = dict(rows.values_list("run").annotate(Count("seq")).order_by())
     total, kept = 0, list[Run]()
     for run in runs:
@@ -60,8 +61,11 @@ def messages_of(runs: Sequence[Run]) -> dict[str, Message]:
 def outcome_events(
     run_ids: Collection[str], *, upto: int | None = None
 ) -> dict[str, tuple[StoredEvent, ...]]:
-    """The events of runs in order, without the pieces of texts; `upto` is the last seq wanted."""
-    rows = RunEvent.objects.filter(run__in=run_ids).exclude(type__in=_DELTAS)
+    """The events of runs in order, without pieces of complete texts.
+
+    `upto` is the last seq wanted.
+    """
+    rows = _outcome_rows(run_ids)
     if upto is not None:
         rows = rows.filter(seq__lte=upto)
     found = defaultdict(list)
@@ -69,6 +73,22 @@ def outcome_events(
     for run_id, *row in rows.order_by("run_id", "seq").values_list(*columns):
         found[run_id].append(tuple(row))
     return {run_id: stored_events(run_id, found[run_id]) for run_id in run_ids}
+
+
+def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:
+    """Leave out the pieces of parts, but not in the last step of a run that ended too early.
+
+    The parts of that step may be incomplete.
+    """
+    wanted = ~Q(type__in=_DELTAS)
+    broken_off = RunEvent.objects.filter(
+        run__in=run_ids,
+        run__status__in=(RunStatus.FAILED, RunStatus.CANCELLED),
+        type__in=_STEP_BEGINS,
+    )
+    for run_id, seq in broken_off.values_list("run").annotate(Max("seq")).order_by():
+        wanted |= Q(run=run_id, seq__gt=seq)
+    return RunEvent.objects.filter(wanted, run__in=run_ids)
 
 
 def asked_at(run: Run, approval_ids: Collection[str]) -> int:

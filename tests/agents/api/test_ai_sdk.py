@@ -207,6 +207,7 @@ def test_cancelling_ends_the_answer(played: dict[str, Found]) -> None:
     assert found["cancelled"]["status"] == 200
     assert found["chat"]["status"] == "ready"
     assert answer(found["chat"])["metadata"] == {"status": "cancelled", "reason": "enough"}
+    assert answer(found["chat"])["parts"][-1]["text"].startswith("word ")
     assert answer(found["chat"]) == answer(found["history"])
 
 

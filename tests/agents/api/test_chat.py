@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -244,6 +245,25 @@ def test_cancelling_what_is_not_running_is_no_error(chats: Chats) -> None:
     chats.say("idle", "Hello")
 
     assert chats.post("agents/talker/chat/idle/cancel", {}) == (200, {"run": None})
+
+
+def test_the_history_of_a_cancelled_answer_has_the_text_that_was_streamed(chats: Chats) -> None:
+    streamed = ""
+    with chats.open("cancelled", [user("Take your time")], "slow") as stream:
+        for frame in stream.frames():
+            if frame.get("data", "[DONE]") == "[DONE]":
+                continue
+            chunk = json.loads(frame["data"])
+            if chunk["type"] == "text-delta":
+                if not streamed:
+                    chats.post("agents/slow/chat/cancelled/cancel", {})
+                streamed += chunk["delta"]
+
+    _, history = chats.get("agents/slow/chat/cancelled")
+    assert history["latest_run"]["status"] == "cancelled"
+    [text] = [each for each in history["messages"][-1]["parts"] if each["type"] == "text"]
+    assert text == {"type": "text", "text": streamed, "state": "done"}
+    assert streamed.startswith("word ")
 
 
 def test_a_stream_ends_soon_after_the_right_to_it(chats: Chats) -> None:

@@ -190,7 +190,7 @@ function play(scenario, agent) {
     async cancel() {
       const chat = new Chat({ id: chatId });
       const answered = chat.sendMessage({ text: "Take your time" });
-      await until(() => chat.lastMessage?.parts?.some((part) => part.type === "text" && part.state));
+      await until(() => chat.lastMessage?.parts?.some((part) => part.type === "text" && part.state && part.text));
       const cancelled = await rest("POST", `agents/${agent}/chat/${chatId}/cancel`, { reason: "enough" });
       await answered;
       return { cancelled, chat: chat.shown, history: await history() };
