@@ -7,10 +7,9 @@ import json
 import logging
 import time
 
-from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 
+from agents.consumers.base import Consumer
 from agents.consumers.credentials import Credentials, credentials_of
 from agents.consumers.queue_watch import Watcher, queue_watch
 from agents.consumers.run import FORBIDDEN, INTERNAL_ERROR, UNAUTHENTICATED
@@ -30,7 +29,7 @@ class _Refused(Exception):
         self.code = code
 
 
-class QueueConsumer(AsyncWebsocketConsumer):
+class QueueConsumer(Consumer):
     """`ws/approvals/`: `{"type": "queue", "pending": 3, "version": "…"}` at once and on change.
 
     Only counts of what the person may see: requests themselves are fetched over HTTP. What a
@@ -59,8 +58,6 @@ class QueueConsumer(AsyncWebsocketConsumer):
                 await self._tell_changes(watcher)
         except _Refused as refused:
             await self.close(refused.code)
-        except Disconnected:
-            pass  # The client has left. `disconnect` follows.
         except Exception:  # nobody awaits this task: the client would wait for ever
             log.exception("a queue's socket failed")
             await self.close(INTERNAL_ERROR)

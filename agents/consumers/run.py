@@ -12,12 +12,11 @@ from functools import partial
 from typing import Literal, cast, get_args
 from urllib.parse import parse_qs
 
-from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 
 from agents.client_address import client_address
 from agents.consumers.actions import carry_out, needed_scope
+from agents.consumers.base import Consumer
 from agents.consumers.credentials import Credentials, credentials_of
 from agents.consumers.frames import accepted, parse_frame, refused
 from agents.consumers.memory_frames import frames_after, may_need_frames
@@ -52,7 +51,7 @@ class _Wish:
     tree: Tree = ""
 
 
-class RunConsumer(AsyncWebsocketConsumer):
+class RunConsumer(Consumer):
     """`ws/runs/<id>/?after=N`: every event after N, then each new one, until somebody leaves.
 
     With `tree=all` also those of its subagents, each after the seq that an `at=ID:N` gives; with
@@ -143,8 +142,6 @@ class RunConsumer(AsyncWebsocketConsumer):
                         await self.send(text_data=frame)
         except RunNotFound:
             await self.close(NOT_FOUND)
-        except Disconnected:
-            pass  # The client has left. `disconnect` follows.
         except Exception:  # nobody awaits this task: the client would wait for ever
             log.exception("a run's socket failed", extra={"run_id": self._run_id})
             await self.close(INTERNAL_ERROR)
