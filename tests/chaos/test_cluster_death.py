@@ -100,7 +100,8 @@ def lose_the_database(running: Storm) -> None:
     """As when PostgreSQL is restarted: every connection of the cluster ends."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = %s AND datname = current_database()",
             [APPLICATION],
         )
 

@@ -18,8 +18,8 @@ def looks() -> list[tuple[int, object]]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pid, query_start FROM pg_stat_activity "
-            "WHERE application_name = %s AND query LIKE 'SELECT%%django_q_ormq%%' "
-            "AND state = 'idle'",
+            "WHERE datname = current_database() AND application_name = %s "
+            "AND query LIKE 'SELECT%%django_q_ormq%%' AND state = 'idle'",
             [APPLICATION],
         )
         return list(cursor.fetchall())
