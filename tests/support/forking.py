@@ -1,9 +1,9 @@
 """Processes forked from a parent that has imported their modules already.
 
 A start of Python with Django and Vel costs a second of processor time, and nearly all of it is
-imports. A forked process is a process of its own: it has its own arguments, environment, directory,
-descriptors and exit code, and reads the settings anew. What it has from its parent are imported
-modules. The parent has no other thread and no connection to a database.
+imports. A forked process has its own arguments, environment, directory, descriptors and exit code,
+and reads the settings again. It shares only imported modules with its parent. The parent has
+one thread and no connection to a database.
 
 A kind of process is a module with two functions: `import_modules()` runs once in the parent, and
 `run()` is the forked process.
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
 """Environment variables of the tests that commands inherit."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
-"""What an interpreter reads when it begins."""
+"""Prefixes of variables that the interpreter reads at its start."""
 _DESCRIPTORS = 3
 _PROJECT = ("agents", "memory", "sandbox", "skills_app", "velproject")
 
@@ -50,7 +50,7 @@ controlling terminal."""
 
 
 def reads_at_start(environment: Mapping[str, str]) -> bool:
-    """Whether an interpreter reads one of these variables when it begins."""
+    """Return whether the interpreter reads one of these variables at its start."""
     return any(name.startswith(_READ_AT_START) for name in environment)
 
 
@@ -113,19 +113,19 @@ class Forked:
     def close(self) -> None:
         self._connection.close()
 
-    def _receive(self, what: str) -> int:
-        told, _, value = self._connection.recv(64).decode().partition(" ")
-        assert told == what, "the process that forks others has ended"
+    def _receive(self, expected: str) -> int:
+        kind, _, value = self._connection.recv(64).decode().partition(" ")
+        assert kind == expected, "the process that forks others has ended"
         return int(value)
 
 
 @cache
 def _parent(kind: str) -> str:
-    """The address of this process's parent of that kind, started when it is first asked for."""
+    """Return the address of the parent of that kind. The first call starts it."""
     directory = tempfile.mkdtemp(prefix="vel-forking-", dir="/var/tmp")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     address = f"{directory}/socket"
-    life, held = os.pipe()  # its other end is closed when this process ends, however that comes
+    life, held = os.pipe()  # `held` is closed when this process ends in any way
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(address)
         listening.listen(64)
@@ -161,11 +161,11 @@ def main() -> None:
     kind, listening = import_module(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     gc.disable()
     kind.import_modules()
-    _forget_what_was_read()
+    _empty_caches()
     _check_that_nothing_is_shared()
     gc.freeze()
     if _serve(listening, int(sys.argv[3])):
-        # In the child: from here on it is as if it had just begun.
+        # In the child: it continues like a process that has just started.
         gc.enable()
         try:
             kind.run()
@@ -174,7 +174,7 @@ def main() -> None:
         _end(0)
 
 
-def _forget_what_was_read() -> None:
+def _empty_caches() -> None:
     """Empty the caches of the project: some depend on the settings."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in _PROJECT:
@@ -191,7 +191,10 @@ def _check_that_nothing_is_shared() -> None:
 
 
 def _serve(listening: socket.socket, life: int) -> bool:
-    """Fork what is asked for until the other end of `life` is closed. True in a fork."""
+    """Fork a process for each request until the other end of `life` is closed.
+
+    Return True in a forked process, and do not return in the parent.
+    """
     watched = selectors.DefaultSelector()
     watched.register(listening, selectors.EVENT_READ)
     watched.register(life, selectors.EVENT_READ)
@@ -210,7 +213,7 @@ def _serve(listening: socket.socket, life: int) -> bool:
                     for pidfd in (life, *running):
                         os.close(pidfd)
                     _become(json.loads(message), descriptors)
-                    # Only now: it has the session that was asked for.
+                    # Sent now, because the process has its session now.
                     connection.send(f"pid {os.getpid()}".encode())
                     connection.close()
                     return True
@@ -224,7 +227,7 @@ def _serve(listening: socket.socket, life: int) -> bool:
                 for pid, _ in running.values():
                     os.kill(pid, signal.SIGKILL)
                 os._exit(0)
-            elif key.data is not None:  # nobody waits for its end any more
+            elif key.data is not None:  # the client has closed the connection
                 os.kill(key.data, signal.SIGKILL)
                 watched.unregister(key.fileobj)
             elif isinstance(key.fileobj, int):
@@ -247,7 +250,7 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
         os.setsid()
     if at_terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    # The old ones have looked at what was open then.
+    # The old streams were made for the descriptors of the parent.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     buffering = 1 if at_terminal else -1
     sys.stdout = os.fdopen(1, "w", buffering, encoding="utf-8", closefd=False)
@@ -275,7 +278,7 @@ def _forget_settings() -> None:
 
 
 def _end(code: object) -> NoReturn:
-    """End as an interpreter does, but for letting all modules go, half of a short command."""
+    """End like the interpreter, but do not free all modules: that is half of a short command."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 from django.contrib.auth.models import User
@@ -27,9 +28,10 @@ from sandbox.workspace import Workspace
 from tests.agents.engine.test_locking import in_thread, open_transaction, wait_until_it_waits
 from tests.agents.engine.test_mcp_state import COUNT, LOOK, SERVERS, results, told
 from tests.agents.snapshots.driven import play
+from tests.support.hang import HANG
 from tests.support.hosts import Hosts, keep_alive, make_silent, stored
 from tests.support.mcp_servers import accept_all, define
-from tests.support.runs import events, host, make_user, wait_until
+from tests.support.runs import events, host, make_user, start_run, wait_for_status, wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -142,10 +144,10 @@ def test_erasing_takes_it_from_the_storage(ada: User, hosts: Hosts, tmp_path: Pa
 def test_a_thread_erased_while_it_is_stored_leaves_nothing(
     ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stores = mcp_servers.store_state
+    stores, has_ended = mcp_servers.store_state, Event()
 
     def erased_meanwhile(workspace: Workspace) -> str | None:
-        wait_until(lambda: Run.objects.get().status == "completed")
+        assert has_ended.wait(HANG)
         erase_thread(workspace.root.name, by=None)
         finish_erasures()
         place = workspace.root / "mcp" / "plain-1"  # as it was when the copying began
@@ -153,11 +155,16 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
         (place / "count").write_text("1")
         return stores(workspace)
 
-    monkeypatch.setattr(mcp_servers, "store_state", erased_meanwhile)
     with hosts.on("a") as data:
-        run = play(tmp_path, told(COUNT), **SERVERS)
+        thread = play(tmp_path, told(COUNT), **SERVERS).thread
+        monkeypatch.setattr(mcp_servers, "store_state", erased_meanwhile)
+        with host() as running:
+            run = start_run(ada, thread=thread.pk)
+            running.submit(run.pk)
+            wait_for_status(run, "completed")
+            has_ended.set()
         assert in_storage(run) == []
-        assert not (data / "snapshots" / run.thread_id).exists()
+        assert not (data / "snapshots" / thread.pk).exists()
 
 
 def test_a_move_that_is_under_way_is_waited_for(ada: User, hosts: Hosts, tmp_path: Path) -> None:

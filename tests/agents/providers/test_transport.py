@@ -1,4 +1,4 @@
-"""What all clients of model APIs verify servers with: shared, and never out of date."""
+"""The TLS context that all clients of the model APIs share is always up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CERTIFICATES = [BEGIN + rest for rest in ALL.split(BEGIN)[1:]]
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that a person has named, with one certificate."""
+    """A file with one certificate, named by SSL_CERT_FILE."""
     path = tmp_path / "certificates.pem"
     path.write_text(CERTIFICATES[0])
     monkeypatch.setenv("SSL_CERT_FILE", str(path))
@@ -29,7 +29,7 @@ def trusted(context: ssl.SSLContext) -> list[str]:
     return [str(found["serialNumber"]) for found in context.get_ca_certs()]
 
 
-def test_clients_share_what_verifies_servers(file: Path) -> None:
+def test_clients_share_one_context(file: Path) -> None:
     context = tls_context()
     assert tls_context() is context
     assert context.verify_mode == ssl.CERT_REQUIRED
@@ -55,7 +55,7 @@ def test_a_file_that_is_replaced_is_read_again(file: Path) -> None:
     assert trusted(tls_context()) != before
 
 
-def test_another_file_counts_at_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_file_is_read_immediately(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = trusted(tls_context())
     other = file.with_name("other.pem")
     other.write_text("".join(CERTIFICATES[:3]))
@@ -65,8 +65,8 @@ def test_another_file_counts_at_once(file: Path, monkeypatch: pytest.MonkeyPatch
     assert trusted(tls_context()) == before
 
 
-def test_a_directory_counts_at_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenSSL keeps what it has read of a directory, so such a context is not shared."""
+def test_a_directory_is_read_for_each_context(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSSL does not read a directory again, so such a context is not shared."""
     shared = tls_context()
     monkeypatch.delenv("SSL_CERT_FILE")
     monkeypatch.setenv("SSL_CERT_DIR", str(file.parent))
@@ -74,7 +74,7 @@ def test_a_directory_counts_at_once(file: Path, monkeypatch: pytest.MonkeyPatch)
     assert tls_context() is not tls_context()
 
 
-def test_a_file_that_is_not_there_is_an_error(file: Path) -> None:
+def test_a_missing_file_is_an_error(file: Path) -> None:
     tls_context()
     file.unlink()
     with pytest.raises(FileNotFoundError):
