@@ -22,6 +22,25 @@ from tests.support.runs import wait_until
 ROOT = Path(__file__).resolve().parent.parent
 CASES = "tests/support/isolation_cases.py"
 OPTIONS = ["-n1", "--dist=loadfile", "-rA"]
+FORK_AND_DIE = """
+import os, signal, sys, time
+from pathlib import Path
+from tests.support import process_guard
+
+guard_is_at_work = Path(sys.argv[1])
+
+def wait_for_the_guard():
+    while not guard_is_at_work.exists():
+        time.sleep(0.01)
+
+os.register_at_fork(after_in_child=wait_for_the_guard)
+process_guard.start()
+process_guard.run_before(f"touch '{guard_is_at_work}'")
+if os.fork() == 0:
+    signal.pause()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""The forked process reports itself to the guard only when its parent is dead."""
 
 
 class Inner:
@@ -116,6 +135,18 @@ def test_nothing_is_left_of_a_pytest_that_was_killed_at_any_moment(tmp_path: Pat
     said, _ = inner.process.communicate(timeout=HANG)
     print(said)
     inner.wait_until_nothing_is_left()
+
+
+def test_a_process_that_was_forked_just_before_the_death_is_killed(tmp_path: Path) -> None:
+    token, guard_is_at_work = secrets.token_hex(8), tmp_path / "ready"
+    subprocess.run(
+        [sys.executable, "-c", FORK_AND_DIE, str(guard_is_at_work)],
+        cwd=ROOT,
+        env=os.environ | {process_guard.VARIABLE: f"{os.environ[process_guard.VARIABLE]}:{token}"},
+        check=False,
+    )
+    wait_until(guard_is_at_work.exists, "the work of the guard")
+    wait_until(lambda: not process_guard.family(token), "the end of the forked process")
 
 
 @pytest.mark.postgresql

@@ -246,9 +246,11 @@ def _guard(owner: int, channel: socket.socket, its_token: str) -> None:
     reports: dict[int, Process] = {}
     directories: list[str] = []
     commands: dict[str, list[Any]] = {"before": [], "after": []}
-    for kind, value in _messages(owner, channel):
+
+    def note(kind: str, value: Any) -> None:
         if kind == "process":
-            reports = {pid: old for pid, old in reports.items() if old.lives()}
+            for pid in [pid for pid, old in reports.items() if not old.lives()]:
+                del reports[pid]
             if process := look_up(value):
                 reports[value] = process
         elif kind == "remove":
@@ -259,22 +261,32 @@ def _guard(owner: int, channel: socket.socket, its_token: str) -> None:
             os.dup2(value, 2)
         else:
             commands[kind].append(value)
+
+    for message in _messages(channel, owner):
+        note(*message)
     problems = [_run(*command) for command in commands["before"]]
     kill(its_token, list(reports.values()))
+    # A process that was forked just before the end of the owner may report itself only now. Until
+    # it is killed, it keeps the owner's end of the channel open.
+    for message in _messages(channel):
+        note(*message)
+        kill(its_token, list(reports.values()))
     problems += [_run(*command) for command in commands["after"]]
     for directory in directories:
         _remove(directory)
     sys.exit("\n".join(filter(None, problems)) or None)
 
 
-def _messages(owner: int, channel: socket.socket) -> Iterator[tuple[str, Any]]:
-    """All messages until the end of the owner, with a file descriptor as the value if it has one.
+def _messages(channel: socket.socket, owner: int | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the messages, with a file descriptor as the value if the message has one.
 
-    Processes that the owner has forked may keep its end of the channel open.
+    They end with the owner, or without `owner` when no process has the other end of the channel:
+    processes that the owner has forked have it, too.
     """
     poll = select.poll()
-    poll.register(owner, select.POLLIN)
     poll.register(channel, select.POLLIN)
+    if owner is not None:
+        poll.register(owner, select.POLLIN)
     while ready := dict(poll.poll()):
         if channel.fileno() not in ready:
             return  # the owner has ended, and there are no messages left
@@ -282,6 +294,8 @@ def _messages(owner: int, channel: socket.socket) -> Iterator[tuple[str, Any]]:
         if data:
             [(kind, value)] = json.loads(data).items()
             yield kind, fds[0] if fds else value
+        elif owner is None:
+            return
         else:
             poll.unregister(channel)  # the other end is closed
 
