@@ -1,4 +1,4 @@
-"""Conversations under a key of the caller's own, as the client of a chat names them."""
+"""Conversations with a key that the client of a chat has chosen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DELTAS = ("text.delta", "reasoning.delta", "tool.input.delta")
 _STEP_BEGINS = ("step.started", "step.reset")
 
 MAX_EVENTS = 10_000
-"""Of a page of history: each may have a few KB."""
+"""The limit of one page of history: an event may have a few KB."""
 
 
 def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
@@ -27,7 +27,7 @@ def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
 
 
 def active_run(thread: Thread) -> Run | None:
-    """The run that answers now. Of those that wait behind it nothing can be told yet."""
+    """Return the run that answers now. Runs that wait behind it have no events yet."""
     return Run.objects.filter(thread=thread, parent=None, status__in=ACTIVE_RUNS).first()
 
 
@@ -92,9 +92,9 @@ def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:
 
 
 def asked_at(run: Run, approval_ids: Collection[str]) -> int:
-    """The seq of the event with which `run` was parked for these requests; 0 if it never was.
+    """Return the seq of the event that parked `run` for these requests, 0 if there is none.
 
-    Of one that was asked anew meanwhile, the last with which it was parked at all.
+    If the requests have been replaced since, it is the last event that parked the run for approval.
     """
     parked = RunEvent.objects.filter(run=run, type="run.suspended").order_by("seq")
     last = fitting = 0

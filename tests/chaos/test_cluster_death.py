@@ -1,4 +1,4 @@
-"""Clusters that are killed, stopped, frozen or bereft of a part while runs are under way."""
+"""Clusters that are killed, stopped or frozen, or lose a process, while runs are driven."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def kill_the_tree(running: Storm) -> None:
-    """As when the machine's memory is full, or its plug is pulled."""
+    """The machine has no memory left, or loses its power."""
     running.cluster.kill_tree()
     running.cluster.start()
 
@@ -36,7 +36,7 @@ def kill_all_workers(running: Storm) -> None:
 
 
 def kill_the_sentinel(running: Storm) -> None:
-    """Nobody looks after the workers then; a supervisor clears up and starts anew."""
+    """Then no process restarts the workers. A supervisor kills the rest and starts a new cluster."""
     running.kill(*running.cluster.pids("sentinel"))
     running.cluster.kill_tree()
     running.cluster.start()
@@ -57,9 +57,9 @@ def _replace(running: Storm, role: str) -> None:
 
 
 def stop_and_start(running: Storm) -> None:
-    """As an update does: what is under way is handed back, and nobody waits for a lease.
+    """An update stops the cluster: it hands its runs back, and they do not wait for a lease.
 
-    Only before anything was killed: a pool that lost a part to kill -9 may never stop.
+    This must come before all deaths: a cluster that has lost a process may never stop.
     """
     assert running.cluster.terminate()
     assert not Run.objects.filter(status="running").exists()
@@ -69,7 +69,7 @@ def stop_and_start(running: Storm) -> None:
 
 
 def freeze_a_worker(running: Storm) -> None:
-    """As a swapping or suspended machine does: it wakes up when its runs are somebody else's."""
+    """The machine swaps or is suspended. When the worker continues, others have its runs."""
     pid = running.random.choice(running.cluster.workers())
     freeze(pid)
     while holds_the_whole_database():
@@ -85,7 +85,7 @@ def freeze_a_worker(running: Storm) -> None:
 
 
 def holds_the_whole_database() -> bool:
-    """Whether a frozen writer has SQLite's one lock; then nobody can do anything until it wakes."""
+    """Return whether a frozen writer has SQLite's only lock: then all others wait for it."""
     if connection.vendor != "sqlite":
         return False
     with closing(sqlite3.connect(connection.settings_dict["NAME"], timeout=2)) as another:
@@ -97,7 +97,7 @@ def holds_the_whole_database() -> bool:
 
 
 def lose_the_database(running: Storm) -> None:
-    """As when PostgreSQL is restarted: every connection of the cluster ends."""
+    """PostgreSQL is restarted: every connection of the cluster ends."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -121,7 +121,7 @@ FOR_EVERY_TEST_RUN = (stop_and_start, freeze_a_worker, kill_all_workers, kill_th
 
 
 def suffer(running: Storm, deaths: Iterable[Callable[[Storm], None]], at_once: int) -> None:
-    """Let these happen in turn while `at_once` runs are under way."""
+    """Let these happen one after the other while `at_once` runs are driven."""
     for death in deaths:
         running.start_runs(at_once - len(running.unfinished()))
         running.wait_for_progress()

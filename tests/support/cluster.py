@@ -1,4 +1,4 @@
-"""A cluster of worker processes on the test's own database, to be killed in part or in whole.
+"""A cluster of worker processes on the database of the test, which tests kill or freeze.
 
     with Cluster(directory) as cluster:
         os.kill(random.choice(cluster.workers()), signal.SIGKILL)
@@ -31,7 +31,7 @@ from tests.support.runs import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 APPLICATION = "cluster"
-"""How PostgreSQL knows its connections."""
+"""The name of its connections in PostgreSQL."""
 
 Role = Literal["worker", "pusher", "monitor", "sentinel"]
 _SAYS: dict[Role, str] = {
@@ -50,7 +50,7 @@ COMMANDS = {
 
 
 def database_url() -> str:
-    """The test's own database, for other processes."""
+    """Return the URL of the test's database, for other processes."""
     name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"
@@ -131,7 +131,7 @@ class Cluster:
         return len(self.workers()) == self._size
 
     def terminate(self, seconds: float = HANG) -> bool:
-        """Ask its main process alone to stop, as an operator does. False: it did not, in time."""
+        """Ask its main process to stop, as an operator does. Return False if it takes too long."""
         self.main.send_signal(signal.SIGTERM)
         try:
             return self.main.wait(timeout=seconds) == 0
@@ -139,7 +139,7 @@ class Cluster:
             return False
 
     def kill_tree(self) -> None:
-        """Kill every process of it, and what these have started, at once."""
+        """Kill all its processes and their children."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -165,7 +165,7 @@ class Cluster:
         return self.pids("worker")
 
     def pids(self, role: Role) -> list[int]:
-        """The living processes that do this now, the oldest first."""
+        """Return the living processes with this role, the oldest first."""
         if role == "sentinel":
             members = session_members(self.main.pid)
             return [pid for pid, parent in members.items() if parent == self.main.pid]
@@ -176,19 +176,19 @@ class Cluster:
 
 
 def session_members(leader: int) -> dict[int, int]:
-    """Living processes of a session, each with its parent."""
+    """Return the living processes of a session, each with its parent."""
     found = ((pid, _parent_in_session(pid, leader)) for pid in process_guard.all_pids())
     return {pid: parent for pid, parent in found if parent}
 
 
 def _parent_in_session(pid: int, leader: int) -> int:
-    """The parent of a living process of this session; 0 for any other process."""
+    """Return the parent of a living process of this session, and 0 for any other process."""
     process = process_guard.look_up(pid)
     return process.parent if process and process.session == leader else 0
 
 
 def wait_for_exit(pid: int) -> None:
-    """Until a process that is not a child of this one has ended."""
+    """Wait until a process has ended that is not a child of this one."""
     wait_until(lambda: process_guard.look_up(pid) is None, f"the end of process {pid}")
 
 

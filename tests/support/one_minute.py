@@ -8,7 +8,7 @@ import pytest
 
 
 class Clock:
-    """Stands still, early in a minute, until a test sets `now`."""
+    """A clock that stops early in a minute. A test can set `now`."""
 
     now = 1_000_000 * 60 + 10.5
 

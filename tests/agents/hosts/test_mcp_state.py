@@ -1,4 +1,4 @@
-"""What MCP programs keep goes with the thread: from a drained host, and from one that died."""
+"""The state of MCP programs moves with the thread, from a drained host and from a dead one."""
 
 from __future__ import annotations
 
