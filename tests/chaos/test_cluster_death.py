@@ -36,7 +36,7 @@ def kill_all_workers(running: Storm) -> None:
 
 
 def kill_the_sentinel(running: Storm) -> None:
-    """Then no process restarts the workers. A supervisor kills the rest and starts a new cluster."""
+    """No process restarts the workers: a supervisor kills the rest and starts a new cluster."""
     running.kill(*running.cluster.pids("sentinel"))
     running.cluster.kill_tree()
     running.cluster.start()
