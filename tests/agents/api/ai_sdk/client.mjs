@@ -151,7 +151,8 @@ function play(scenario, agent) {
         const chat = await cutChat(id);
         const broken = structuredClone(chat.shown);
         await chat.resumeStream();
-        if (chat.status === "error") return null;
+        const gotNothing = JSON.stringify(chat.messages) === JSON.stringify(broken.messages);
+        if (chat.status === "error" || gotNothing) return null; // the answer had ended before
         return { broken, chat: chat.shown, history: await history(id) };
       }),
 
