@@ -13,6 +13,7 @@ import pytest
 from sandbox import BaseSandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests.sandbox.places import reachable_directory, workspace_in
+from tests.support.hang import HANG
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.bubblewrap
 @pytest.fixture(scope="module")
 def box() -> Iterator[BaseSandbox]:
     with reachable_directory() as place:
-        yield BubblewrapSandbox(workspace_in(place).policy(timeout=60))
+        yield BubblewrapSandbox(workspace_in(place).policy(timeout=HANG))
 
 
 # Each makes a directory of its own and prints OK as its last line.

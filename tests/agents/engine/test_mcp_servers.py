@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from agents.engine import mcp_servers
 from agents.engine.session import run_marker
+from agents.mcp import connection
 from agents.middleware.registry import build_toolset
 from agents.models import Agent, AgentVersion, ApprovalRequest, Epoch, McpServer, Run, ToolCall
+from agents.services import mcp_connections
 from agents.services.agents import build_spec, current_version
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest
@@ -23,6 +26,7 @@ from agents.services.mcp_tools import accept_tools
 from agents.spec import AgentSpec
 from agents.subagent_types import child_spec, find_subagent
 from sandbox.reaper import kill_marked
+from tests.support.hang import HANG
 from tests.support.mcp_http import plain_http_server
 from tests.support.mcp_servers import PLAIN, TOOLBOX, accept_all, data_with_mcp, define
 from tests.support.pictures import png
@@ -291,9 +295,14 @@ server.run()
 '''
 
 
-def test_real_servers_from_a_toolbox(ada: User, tmp_path: Path, settings: Any) -> None:
+def test_real_servers_from_a_toolbox(
+    ada: User, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A public server of PyPI, and a small retrieval server over the thread's files."""
     settings.VEL = {**settings.VEL, "DATA_DIR": data_with_mcp()}
+    for module in (connection, mcp_servers):  # a busy machine starts these programs slowly
+        monkeypatch.setattr(module, "OPEN_SECONDS", HANG)
+    monkeypatch.setattr(mcp_connections, "FETCH_SECONDS", HANG)
     arguments = ["--local-timezone", "UTC"]
     clock = define(
         ada, slug="time", command="mcp-server-time", arguments=arguments, toolbox=TOOLBOX

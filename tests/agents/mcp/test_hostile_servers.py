@@ -103,7 +103,7 @@ def test_notifications_without_end_are_cut_off() -> None:
 
 
 def test_an_answer_of_a_hundred_megabytes_is_cut_off() -> None:
-    problem = failure("huge")
+    problem = failure("huge", HANG)
     assert "message of over 4,194,304 bytes" in problem.message
     assert problem.unsure
 

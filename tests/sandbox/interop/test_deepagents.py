@@ -85,7 +85,7 @@ def run_inside(python: Path, report: Path, *tests: str) -> Outcome:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(Path.home())},
         capture_output=True,
         text=True,
-        timeout=HANG,
+        timeout=5 * HANG,  # it runs a whole suite
     )
     assert report.exists(), done.stdout + done.stderr
     outcome = Outcome(set(), set(), done.stdout + done.stderr)
