@@ -1,26 +1,31 @@
-"""django-q2's cluster, with workers that may be killed while they hold their timer's lock.
+"""django-q2's cluster, any process of which may be killed at any moment.
 
-A worker and the guard of its cluster share a timer behind a lock of the operating system, which
-the death of its holder does not release. The worker holds it whenever it hands a result over; the
-guard takes it with every look. So with django-q2's own lock one kill at the wrong moment leaves a
-guard that waits for ever, and no worker of that cluster is ever started again.
+The processes of a cluster share queues, events and timers. django-q2's own have locks of the
+operating system, which the death of their holder does not release: one kill at the wrong moment
+leaves workers that take no task, a guard that starts no worker, or a cluster that does not stop.
 """
 
 from __future__ import annotations
 
-from multiprocessing import Process, RLock, Value
+import logging
+import time
+from multiprocessing import Process, RLock, Value, current_process
 from typing import Any
 
 import django_q.cluster
 from django.db import DatabaseError, connection, connections
+from django_q.brokers import Broker
 from django_q.cluster import Cluster, Sentinel
 from django_q.conf import Conf
-from django_q.pusher import pusher
+from django_q.signing import SignedPackage
 from django_q.worker import worker
 
 from agents.conf import vel_settings
 from agents.models import DatabaseConnection
 from agents.services.host_membership import join_host, refuse_nameless
+from velproject.mortal import Event, Queue, TooLarge
+
+logger = logging.getLogger("django-q")
 
 PATIENCE = 5.0
 """Seconds after which a holder counts as dead: it needs microseconds."""
@@ -28,6 +33,8 @@ PATIENCE = 5.0
 
 CONNECTION_SECONDS = 60
 """How long the pusher keeps a connection."""
+WORKER_SECONDS = 0.01
+"""How often the pusher looks whether a worker has taken the last task."""
 
 
 class MortalLock:
@@ -60,8 +67,8 @@ class MortalLock:
         self.release()
 
 
-def push_on_one_connection(*arguments: object) -> None:
-    """Do what django-q2's pusher does, and keep the connection to the database.
+def keep_connection() -> None:
+    """Keep this process's connection to the queue's database.
 
     The pusher looks for tasks ten times a second. With Django's default every look would open a
     connection, and PostgreSQL would start a process for it.
@@ -72,16 +79,48 @@ def push_on_one_connection(*arguments: object) -> None:
         # The check replaces a connection that PostgreSQL has closed, for example at a restart.
         kept = {"CONN_MAX_AGE": CONNECTION_SECONDS, "CONN_HEALTH_CHECKS": True}
         wrapper.settings_dict = {**given, **kept}
-    pusher(*arguments)
+
+
+def push(tasks: Queue, stop: Event, broker: Broker) -> None:
+    """Hand tasks of the database to the workers, one at a time.
+
+    While a task waits for a worker the others stay in the database, where other hosts find them.
+    """
+    keep_connection()
+    logger.info("%s pushing tasks at %s", current_process().name, current_process().pid)
+    while not stop.is_set():
+        if not tasks.empty():
+            time.sleep(WORKER_SECONDS)
+            continue
+        for task_id, payload in broker.dequeue() or ():
+            try:
+                task = SignedPackage.loads(payload)
+                tasks.put({**task, "cluster": Conf.CLUSTER_NAME, "ack_id": task_id})
+            except Exception:  # the other tasks go on, whatever is in this one
+                logger.exception("a task cannot be handed to a worker")
+                broker.fail(task_id)
+
+
+class Results(Queue):
+    """What workers did. django-q2 stores failures."""
+
+    def put(self, message: Any) -> None:
+        try:
+            super().put(message)
+        except TooLarge as error:
+            logger.error("the result of the task %s is dropped: %s", message["name"], error)
+            super().put({**message, "result": str(error), "args": (), "kwargs": {}})
 
 
 class VelSentinel(Sentinel):
-    """The guard of a cluster. It never waits for a worker that is gone."""
+    """The guard of a cluster. It never waits for a process that is gone."""
+
+    def start(self) -> None:
+        self.result_queue = Results()
+        super().start()
 
     def spawn_pusher(self) -> Process:
-        process: Process = self.spawn_process(
-            push_on_one_connection, self.task_queue, self.event_out, self.broker
-        )
+        process: Process = self.spawn_process(push, self.task_queue, self.event_out, self.broker)
         return process
 
     def spawn_worker(self) -> None:
@@ -93,8 +132,10 @@ class VelSentinel(Sentinel):
 
 class VelCluster(Cluster):
     def start(self) -> int:
-        # The name under which it looks for its guard's class.
+        # The names under which django-q2 looks for what its processes share.
         django_q.cluster.Sentinel = VelSentinel
+        django_q.cluster.Queue = Queue
+        django_q.cluster.Event = Event
         pid: int = super().start()
         return pid
 

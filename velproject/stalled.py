@@ -1,6 +1,6 @@
 """Noticing that work is due and nobody takes it, though the workers seem alive.
 
-A django-q2 worker that was killed while it waited can leave its pool frozen: alive, deaf.
+For example, the processes of the cluster are stopped (SIGSTOP), or hang.
 """
 
 from __future__ import annotations

@@ -57,10 +57,7 @@ def _replace(running: Storm, role: str) -> None:
 
 
 def stop_and_start(running: Storm) -> None:
-    """An update stops the cluster: it hands its runs back, and they do not wait for a lease.
-
-    This must come before all deaths: a cluster that has lost a process may never stop.
-    """
+    """An update stops the cluster: it hands its runs back, and they do not wait for a lease."""
     assert running.cluster.terminate()
     assert not Run.objects.filter(status="running").exists()
     assert leftover_sandboxes(running.names) == []
@@ -117,7 +114,7 @@ DEATHS: list[Callable[[Storm], None]] = [
 ]
 if "postgresql" in os.environ.get("VEL_TEST_DATABASE_URL", ""):
     DEATHS.append(lose_the_database)
-FOR_EVERY_TEST_RUN = (stop_and_start, freeze_a_worker, kill_all_workers, kill_the_tree)
+FOR_EVERY_TEST_RUN = (freeze_a_worker, kill_all_workers, stop_and_start, kill_the_tree)
 
 
 def suffer(running: Storm, deaths: Iterable[Callable[[Storm], None]], at_once: int) -> None:

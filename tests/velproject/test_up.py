@@ -260,6 +260,29 @@ def test_a_run_under_way_is_handed_back_when_it_stops(vel: Vel) -> None:
         up.expect(r"vel     \| stopped")
 
 
+def test_it_stops_by_itself_whatever_was_killed_before(vel: Vel) -> None:
+    with running(vel, "--grace", "3600") as up:
+        up.page("/login/")
+        replace(up, up.main_of("web"))
+        replace(up, up.main_of("workers"))
+        guard, *_ = up.cluster()
+        replace(up, guard)
+        _, *helpers = up.cluster()  # the worker, the pusher and the monitor
+        for killed in helpers:
+            replace(up, killed)
+        up.page("/login/")
+        up.process.send_signal(signal.SIGTERM)
+        assert up.process.wait(DEADLINE) == 0
+        up.expect(r"vel     \| stopped\n")
+        assert processes_of(vel) == {}
+
+
+def replace(up: Up, pid: int) -> None:
+    """Kill a process and wait until there is another one in its place."""
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: pid not in {up.main_of("web"), up.main_of("workers"), *up.cluster()})
+
+
 def test_a_second_signal_does_not_wait(vel: Vel) -> None:
     (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
     with running(vel, "--grace", "3600") as up:

@@ -1,0 +1,67 @@
+"""The tasks that tell workers of work: they are only hints, and nobody loses or keeps them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from django_q.models import OrmQ
+from django_q.tasks import async_task
+
+from agents.services.approvals import DecisionRequest, decide_approval
+from tests.support.cluster import Cluster, freeze, wait_for_exit
+from tests.support.runs import (
+    make_agent,
+    make_user,
+    script_file,
+    start_run,
+    wait_for_status,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+
+
+def kill_all_workers(cluster: Cluster) -> None:
+    """All wait for a task, if they have come so far."""
+    workers = cluster.workers()
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    for pid in workers:
+        wait_for_exit(pid)
+    wait_until(cluster.is_complete, "new workers")
+
+
+def wait_for_no_task() -> None:
+    wait_until(lambda: not OrmQ.objects.exists(), "the workers to take all tasks")
+
+
+def test_a_run_is_driven_though_nobody_hands_its_tasks_to_the_workers(directory: Path) -> None:
+    user = make_user()
+    asks = {"name": "write_file", "input": {"path": "/a", "content": "x"}}
+    model = script_file(directory, [{"tool_calls": [asks]}, {"text": "Done."}])
+    make_agent(user, model=model, interrupt_on={"write_file": True})
+    with Cluster(directory) as cluster:
+        [pusher] = wait_until(lambda: cluster.pids("pusher"), "the pusher")
+        freeze(pusher)
+        run = start_run(user)
+        wait_for_status(run, "waiting")
+        request = run.approvals.get()
+        decide_approval(request.id, DecisionRequest("approve", request.digest), by=user)
+        wait_for_status(run, "completed")
+        assert OrmQ.objects.count() == 2
+
+
+def test_workers_take_tasks_after_all_workers_were_killed_while_they_waited(
+    directory: Path,
+) -> None:
+    with Cluster(directory) as cluster:
+        async_task("time.time")
+        wait_for_no_task()
+        for _ in range(3):
+            kill_all_workers(cluster)
+        for _ in range(5):
+            async_task("time.time")
+        wait_for_no_task()
