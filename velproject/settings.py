@@ -138,6 +138,7 @@ Q_CLUSTER = {
     "catch_up": False,
     "guard_cycle": 0.5,
     "recycle": 0,
+    "broker_class": "agents.queues.TaskQueue",
 }
 
 # That one web process has open at once: docs/limits.md.

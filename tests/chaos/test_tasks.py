@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
@@ -65,3 +66,17 @@ def test_workers_take_tasks_after_all_workers_were_killed_while_they_waited(
         for _ in range(5):
             async_task("time.time")
         wait_for_no_task()
+
+
+def test_a_worker_that_is_killed_leaves_no_task_of_its_runs(directory: Path) -> None:
+    user = make_user()
+    make_agent(user)
+    marked = directory / "died"
+    with Cluster(directory, VEL_TEST_DIES_WITH_RESULT=str(marked)):
+        run = start_run(user)
+        wait_until(marked.exists, "a worker that dies while it reports a task as done")
+        wait_for_status(run, "completed")
+        due = OrmQ.objects.filter(lock__lt=timezone.now())
+        wait_until(lambda: not due.exists(), "the workers to take all tasks")
+        # With django-q2's own queue the task of the killed worker stays here for two minutes.
+        assert not OrmQ.objects.exists()
