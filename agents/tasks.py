@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from agents.at_exit import before_threads_end
 from agents.engine.host import Host
 
 _host: Host | None = None
 _lock = threading.Lock()
+_options: dict[str, Any] = {}
+
+
+def prepare_host(**options: Any) -> None:
+    """Say what this process's host, which has not been started, is made with."""
+    _options.update(options)
 
 
 def process_host() -> Host:
@@ -16,7 +23,7 @@ def process_host() -> Host:
     global _host
     with _lock:
         if _host is None:
-            _host = Host()
+            _host = Host(**_options)
             _host.start()
             before_threads_end(_host.stop)
         return _host

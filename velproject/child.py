@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from velproject.lives import Life, life_under_supervisor
+
 if TYPE_CHECKING:
     from django_q.cluster import Cluster
 
@@ -42,11 +44,17 @@ def main() -> None:
     parser.add_argument("--life-fd", type=int, required=True)
     parser.add_argument("--grace", type=float, required=True)
     parser.add_argument("--listen-fd", type=int)
+    parser.add_argument("--life")
+    parser.add_argument("--dead", nargs="*", default=())
+    parser.add_argument("--news-fd", type=int)
     arguments = parser.parse_args()
     threading.Thread(
         target=end_with_supervisor, args=(arguments.life_fd, arguments.grace), daemon=True
     ).start()
-    _ROLES[arguments.role](arguments)
+    life = Life()
+    if arguments.life is not None:
+        life = life_under_supervisor(arguments.life, arguments.dead, arguments.news_fd)
+    _ROLES[arguments.role](arguments, life)
 
 
 def end_with_supervisor(life_fd: int, grace: float) -> None:
@@ -96,7 +104,7 @@ def imports_without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def run_workers() -> None:
+def run_workers(life: Life | None = None) -> None:
     """One cluster of workers until SIGTERM, which goes to this process alone.
 
     The parent imports what the workers need, also what only some runs do: it costs more than a
@@ -105,12 +113,12 @@ def run_workers() -> None:
     kill_forks_with_parent()
     with imports_without_collection():
         import_module("django").setup()
-        cluster = preload_workers()
+        cluster = preload_workers(life or Life())
     cluster.start()
     cluster.sentinel.join()
 
 
-def preload_workers() -> Cluster:
+def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
         import_module(module).preload()
@@ -121,11 +129,11 @@ def preload_workers() -> Cluster:
         for name in DRIVERS:
             import_module(name)
     ours.join_before_forks()
-    cluster: Cluster = ours.VelCluster()
+    cluster: Cluster = ours.VelCluster(life)
     return cluster
 
 
-def run_web(listen_fd: int) -> None:
+def run_web(listen_fd: int, life: Life | None = None) -> None:
     """Daphne on a socket that the supervisor has bound, so that a restart loses no connection."""
     with imports_without_collection():
         # The reactor must be there before anything else imports Twisted.
@@ -142,12 +150,13 @@ def run_web(listen_fd: int) -> None:
         application=application,
         endpoints=[f"fd:fileno={listen_fd}"],
         server_name="",
+        on_first_answer=(life or Life()).say_that_it_works,
     ).run()
 
 
-_ROLES: dict[str, Callable[[argparse.Namespace], None]] = {
-    "workers": lambda arguments: run_workers(),
-    "web": lambda arguments: run_web(arguments.listen_fd),
+_ROLES: dict[str, Callable[[argparse.Namespace, Life], None]] = {
+    "workers": lambda _, life: run_workers(life),
+    "web": lambda arguments, life: run_web(arguments.listen_fd, life),
 }
 
 if __name__ == "__main__":

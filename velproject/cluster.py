@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 from multiprocessing import Process, RLock, Value, current_process
 from typing import Any
 
 import django_q.cluster
 from django.db import DatabaseError, connection, connections
 from django_q.brokers import Broker
-from django_q.cluster import Cluster, Sentinel
+from django_q.cluster import Cluster, Sentinel, get_mp_context
 from django_q.conf import Conf
 from django_q.signing import SignedPackage
 from django_q.worker import worker
@@ -23,6 +24,8 @@ from django_q.worker import worker
 from agents.conf import vel_settings
 from agents.models import DatabaseConnection
 from agents.services.host_membership import join_host, refuse_nameless
+from agents.tasks import prepare_host
+from velproject.lives import Life
 from velproject.mortal import Event, Queue, TooLarge
 
 logger = logging.getLogger("django-q")
@@ -112,8 +115,19 @@ class Results(Queue):
             super().put({**message, "result": str(error), "args": (), "kwargs": {}})
 
 
+def work(life: Life, name: str, *arguments: object) -> None:
+    """Be the worker with this name."""
+    prepare_host(suffix=name, dead=tuple(life.dead), on_claim=life.say_that_it_works)
+    worker(*arguments)
+
+
 class VelSentinel(Sentinel):
     """The guard of a cluster. It never waits for a process that is gone."""
+
+    def __init__(self, life: Life, *arguments: object) -> None:
+        self._life = life
+        self._names: dict[Process, str] = {}
+        super().__init__(*arguments)  # does all the work of the guard
 
     def start(self) -> None:
         self.result_queue = Results()
@@ -127,13 +141,31 @@ class VelSentinel(Sentinel):
         # Any lock will do, which the types of `Value` do not say.
         lock: Any = MortalLock()
         timer = Value("f", -1, lock=lock)
-        self.spawn_process(worker, self.task_queue, self.result_queue, timer, self.timeout)
+        name = self._life.next_worker()
+        shared = (self.task_queue, self.result_queue, timer, self.timeout)
+        process = get_mp_context().Process(target=work, args=(self._life, name, *shared))
+        process.daemon = Conf.DAEMONIZE_WORKERS
+        process.timer = timer
+        self._names[process] = name
+        self.pool.append(process)
+        process.start()
+
+    def reincarnate(self, process: Process) -> None:
+        """Start another process in place of one that is dead, or hangs in a task."""
+        name = self._names.pop(process, "")
+        if name and not process.is_alive():  # this has waited for it
+            self._life.dead.append(name)
+        super().reincarnate(process)
 
 
 class VelCluster(Cluster):
+    def __init__(self, life: Life) -> None:
+        super().__init__()
+        self._life = life
+
     def start(self) -> int:
         # The names under which django-q2 looks for what its processes share.
-        django_q.cluster.Sentinel = VelSentinel
+        django_q.cluster.Sentinel = partial(VelSentinel, self._life)
         django_q.cluster.Queue = Queue
         django_q.cluster.Event = Event
         pid: int = super().start()

@@ -14,12 +14,14 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from velproject.cli.terminal import visible
+from velproject.lives import KEPT, new_life
 from velproject.stalled import Due, StallWatch, read_due_work
 
 LOOK_SECONDS = 5.0
@@ -27,9 +29,11 @@ LOOK_SECONDS = 5.0
 STALL_GRACE = 10.0
 """Seconds that a stalled cluster gets to stop: a frozen pool never does."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds before a child that died is started again; doubled each time it dies young."""
+"""Seconds before a child that died is started again; doubled each time it did nothing before."""
 OLD_ENOUGH = 30.0
 """A child that lived so many seconds did not die of its start."""
+DEATH_SECONDS = 10.0
+"""How long the supervisor waits for the last process of a child that it has killed."""
 
 
 def say(line: str, who: str = "vel") -> None:
@@ -78,22 +82,49 @@ class Child:
     process: asyncio.subprocess.Process | None = None
     started: float = 0.0
     pause: float = FIRST_PAUSE
+    has_worked: bool = False
+    """Whether this life has done something useful: a worker claimed a run, web answered."""
+    dead: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT), repr=False)
+    """Earlier lives of which no process is left."""
     output: asyncio.Task[None] | None = field(default=None, repr=False)
+    news: asyncio.Task[None] | None = field(default=None, repr=False)
+    life: str = ""
 
     async def start(self) -> None:
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            *self.arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            pass_fds=self.keep_fds,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        self.life, self.has_worked = new_life(), False
+        read_news, write_news = os.pipe()
+        os.set_blocking(write_news, False)
+        about_life = ["--news-fd", str(write_news), "--life", self.life, "--dead", *self.dead]
+        try:
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                *self.arguments,
+                *about_life,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                pass_fds=(*self.keep_fds, write_news),
+                start_new_session=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+        finally:
+            os.close(write_news)
         self.started = time.monotonic()
         self.output = asyncio.create_task(self._copy_output(self.process))
+        self.news = asyncio.create_task(self._hear(read_news))
+
+    async def _hear(self, read_news: int) -> None:
+        """Note that it works. Ends when no process of it is left: the kernel closes the pipe."""
+        reader = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(reader)
+        pipe = os.fdopen(read_news, "rb", buffering=0)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+        try:
+            while await reader.read(1024):
+                self.has_worked = True
+        finally:
+            transport.close()
 
     async def _copy_output(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -111,6 +142,18 @@ class Child:
     async def ended(self) -> int:
         assert self.process is not None
         return await self.process.wait()
+
+    async def bury(self) -> None:
+        """Kill what is left of it, and tell the next life if there is nothing left."""
+        self.kill_all()
+        assert self.news is not None
+        try:
+            async with asyncio.timeout(DEATH_SECONDS):
+                await asyncio.shield(self.news)
+        except TimeoutError:
+            say(f"a process of {self.name} does not die: its runs wait until their leases end")
+        else:
+            self.dead.append(self.life)
 
     def ask_to_stop(self) -> None:
         """SIGTERM for the main process alone."""
@@ -203,9 +246,10 @@ class Supervisor:
         while True:
             await child.start()
             code = await child.ended()
-            child.kill_all()
+            await child.bury()
             lived = time.monotonic() - child.started
-            child.pause = FIRST_PAUSE if lived > OLD_ENOUGH else child.pause
+            if child.has_worked or lived > OLD_ENOUGH:
+                child.pause = FIRST_PAUSE
             say(
                 f"{child.name} ended ({describe_exit(code)}); "
                 f"starting it again in {child.pause:.1f} s"
@@ -223,6 +267,7 @@ class Supervisor:
                 continue
             if self._watch.looks_stalled(due):
                 say(f"{len(due)} pieces of work are due and nobody takes them: restarting workers")
+                self._on_stall.pause = FIRST_PAUSE  # it does not die of its start
                 # Its keeper sees the end and starts it again.
                 await self._on_stall.stop(min(self._grace, STALL_GRACE))
 

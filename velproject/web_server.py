@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from daphne.server import Server  # first: it installs Twisted's reactor
@@ -56,10 +57,19 @@ class Reader:
 class PatientServer(Server):
     """Sending to a connection waits until its reader has taken what was sent before."""
 
+    def __init__(
+        self, *arguments: Any, on_first_answer: Callable[[], None] | None = None, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._on_first_answer = on_first_answer
+
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """See Daphne's. Waits after a part of a stream or a frame, not after a whole answer."""
         reader = self._reader_of(protocol, message)
         await super().handle_reply(protocol, message)
+        if self._on_first_answer is not None:
+            self._on_first_answer()
+            self._on_first_answer = None
         if reader is not None and not await reader.ready():
             log.warning("a client has taken nothing for %g s and is cut off", STALLED_SECONDS)
             protocol.transport.abortConnection()

@@ -12,7 +12,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -52,9 +52,9 @@ TOOL_THREADS = 64
 """Blocking tool calls that run at once in a process; more wait for a thread."""
 
 
-def own_executor() -> str:
-    """A name for this process as the only one that may drive a run."""
-    return f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+def own_executor(suffix: str = "") -> str:
+    """A name for this process as the only one that may drive a run. `suffix` must be unique."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}:{suffix or secrets.token_hex(4)}"
 
 
 class Host:
@@ -63,6 +63,9 @@ class Host:
     `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
     at once; what is over it is left to other processes, and looked for again when there is room.
     `on_database_error` is called on the loop each time the database fails a driver or a look.
+    `suffix` ends the name of this process: `CLUSTER-NUMBER` for a worker. `dead` are suffixes, or
+    clusters, of which somebody has seen the end: this host ends the leases that they have left.
+    `on_claim` is called at the first claim.
     """
 
     def __init__(
@@ -70,11 +73,17 @@ class Host:
         executor: str = POOL,
         capacity: int | None = None,
         on_database_error: Callable[[DatabaseError], None] | None = None,
+        *,
+        suffix: str = "",
+        dead: Collection[str] = (),
+        on_claim: Callable[[], None] | None = None,
     ) -> None:
         self.executor = executor
         self._on_database_error = on_database_error
+        self._on_claim = on_claim
+        self.dead = dead
         self.capacity = capacity or vel_settings().RUNS_PER_WORKER
-        self.name = own_executor()
+        self.name = own_executor(suffix)
         self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
         self.courier = Courier()
         self.pruner = Pruner()
@@ -139,6 +148,9 @@ class Host:
     def holds(self, handle: RunHandle, since: float) -> None:
         """From here on the heartbeat renews the lease, which began at `since` (monotonic)."""
         self.heartbeat.watch(handle, since)
+        if self._on_claim is not None:
+            self._on_claim()
+            self._on_claim = None
 
     def database_failed(self, error: DatabaseError) -> None:
         """Tell whoever has asked that a run was left, or none was found, for this."""

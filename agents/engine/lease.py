@@ -7,11 +7,11 @@ out by the database's clock, so that workers need not agree on the time.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from agents.conf import vel_settings
@@ -170,6 +170,26 @@ def release_lease(run_id: str, fence: int) -> bool:
     if row is not None and row[0]:
         release(run_id)  # for a call that was not finished
     return row is not None
+
+
+def leases_of(dead: Collection[str]) -> dict[str, int]:
+    """The fences of the leases that dead processes have left, by run; see `Host`."""
+    of_dead = Q()
+    for name in dead:
+        of_dead |= Q(lease_holder__endswith=f":{name}") | Q(lease_holder__contains=f":{name}-")
+    held = RunClock.objects.filter(of_dead, run__status=RunStatus.RUNNING) if dead else []
+    return {clock.run_id: clock.fence for clock in held}
+
+
+def end_leases(fences: Mapping[str, int]) -> None:
+    """End the leases of drivers that are known to be dead, with all that they started."""
+    with connection.cursor() as cursor:
+        for run_id, fence in sorted(fences.items()):
+            cursor.execute(
+                f'UPDATE "{CLOCK}" SET lease_until = {now_sql()}'
+                f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}",
+                [run_id, fence],
+            )
 
 
 def lock_and_release(writer: Writer) -> Run:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
 from agents.engine.beat import Beat
-from agents.engine.lease import orphaned_runs
+from agents.engine.lease import end_leases, leases_of, orphaned_runs
 from agents.engine.lifecycle import EndTeller
+from agents.engine.session import run_marker
 from agents.engine.watching import count_found
 from agents.models import POOL
 from agents.services.approval_expiry import expire_approval
@@ -20,6 +22,8 @@ from agents.services.notifications import due_targets
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
+from sandbox.errors import SandboxError
+from sandbox.reaper import kill_marked
 
 if TYPE_CHECKING:
     from agents.engine.host import Host
@@ -71,7 +75,11 @@ class Sweeper:
             await self._beat.close()
 
     async def _sweep(self) -> None:
+        dead = self._host.dead
         while True:
+            if dead and await self._end_leases(dead):
+                dead = ()
+                self._look_now.set()
             try:
                 async with asyncio.timeout(QUEUE_SWEEP_SECONDS):
                     await self._look_now.wait()
@@ -93,6 +101,25 @@ class Sweeper:
             await self._find_runs()
             if self._is_of_pool:
                 await self._count_use()
+
+    async def _end_leases(self, dead: Collection[str]) -> bool:
+        """Let others have the runs of dead processes now. False if it has to be tried again."""
+        if sys.platform != "linux":
+            return True  # elsewhere nobody can see whether their sandboxes are dead
+        database = self._host.database
+        try:
+            fences = await database.run(leases_of, dead)
+            if fences:
+                # Invariant 1: no sandbox of a driver outlives its lease.
+                await self._host.in_thread(kill_marked, [run_marker(run) for run in fences])
+                await database.run(end_leases, fences)
+                logger.warning("%d runs have lost their worker and go on", len(fences))
+        except DatabaseError as error:
+            self._failed("runs of dead workers", error)
+            return False
+        except SandboxError as error:
+            logger.warning("runs of a dead worker wait for the end of their lease: %s", error)
+        return True
 
     async def _until_none(self, take_one: Callable[[], object], what: str) -> None:
         """Do what is due one by one, each in a transaction of its own."""

@@ -32,7 +32,7 @@ supervise.set_up_short()
 import_module("velproject.up").supervise
 say()
 import_module("django.contrib.admin").autodiscover()  # as with the settings of servers
-child.preload_workers()
+child.preload_workers(child.Life())
 say()
 import_module("velproject.web_server")
 import_module("velproject.asgi")

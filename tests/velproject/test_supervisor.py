@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
+import re
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,11 +14,28 @@ from typing import Any
 
 import pytest
 
+from tests.support.runs import wait_until
+from velproject import up
 from velproject.stalled import Due, StallWatch
-from velproject.up import Child, Supervisor, describe_exit, listen
+from velproject.up import FIRST_PAUSE, Child, Supervisor, describe_exit, listen
 
 ASLEEP = "import time; time.sleep(600)"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + ASLEEP
+NEWS_FD = "import sys; news_fd = int(sys.argv[sys.argv.index('--news-fd') + 1]); "
+WORKS_AND_DIES = NEWS_FD + "import os; os.write(news_fd, b'1'); raise SystemExit(3)"
+LEAVES_A_PROCESS = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    for fd in (1, 2):
+        os.dup2(0, fd)
+    while os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
+raise SystemExit(3)
+"""
+SAYS_WHO_IS_DEAD = (
+    "import sys; print('dead', *sys.argv[sys.argv.index('--dead') + 1:], flush=True); sys.exit(3)"
+)
 DEADLINE = 60.0
 
 
@@ -77,6 +96,59 @@ def test_a_child_that_keeps_dying_is_started_with_longer_and_longer_pauses() -> 
     supervise(one, story)
 
 
+def test_a_child_that_worked_before_it_died_is_started_again_soon() -> None:
+    one = child(WORKS_AND_DIES)
+
+    async def story() -> None:
+        await lives_of(one, 4)
+        assert one.pause <= 2 * FIRST_PAUSE
+
+    supervise(one, story)
+
+
+def test_a_life_is_told_which_lives_before_it_are_dead(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = child(SAYS_WHO_IS_DEAD)
+
+    async def story() -> None:
+        await lives_of(one, 4)
+
+    supervise(one, story)
+    said = re.findall(r"test    \| dead ?(.*)\n", capsys.readouterr().out)
+    first, second, *_ = one.dead
+    assert said[:3] == ["", first, f"{first} {second}"]
+
+
+def test_a_life_is_not_dead_while_one_of_its_processes_lives(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(up, "DEATH_SECONDS", 0.1)
+    stays = tmp_path / "stays"
+    stays.touch()
+    one = Child("test", ["-c", LEAVES_A_PROCESS, str(stays)], keep_fds=())
+
+    async def story() -> None:
+        await lives_of(one, 2)
+        assert list(one.dead) == []
+
+    try:
+        supervise(one, story)
+    finally:
+        stays.unlink()
+        wait_until(lambda: not started_with(str(stays)), "the end of all processes")
+    assert "a process of test does not die" in capsys.readouterr().out
+
+
+def started_with(word: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and word.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
 def test_workers_that_take_no_work_are_restarted_even_if_they_are_deaf(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -86,6 +158,7 @@ def test_workers_that_take_no_work_are_restarted_even_if_they_are_deaf(
         first, second = await lives_of(one, 2)
         assert first != second
         assert not Path(f"/proc/{first}").exists()
+        assert one.pause <= 2 * FIRST_PAUSE
 
     supervise(
         one,

@@ -283,6 +283,24 @@ def replace(up: Up, pid: int) -> None:
     until(lambda: pid not in {up.main_of("web"), up.main_of("workers"), *up.cluster()})
 
 
+@pytest.mark.parametrize("killed", ["worker", "guard", "main"])
+def test_a_run_does_not_wait_for_the_lease_of_workers_that_were_killed(
+    vel: Vel, killed: str
+) -> None:
+    vel.environment |= {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
+    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
+    with running(vel) as up:
+        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
+        until(lambda: status_of(vel, run_id) == "running")
+        guard, worker, *_ = up.cluster()
+        os.kill({"worker": worker, "guard": guard}.get(killed) or up.main_of("workers"), 9)
+        until(
+            lambda: vel.value(f"SELECT fence FROM agents_runclock WHERE run_id = '{run_id}'") == 2
+        )
+        vel.execute("UPDATE agents_runclock SET cancel_requested = 1")
+        until(lambda: status_of(vel, run_id) == "cancelled")
+
+
 def test_a_second_signal_does_not_wait(vel: Vel) -> None:
     (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
     with running(vel, "--grace", "3600") as up:

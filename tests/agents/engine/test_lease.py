@@ -16,7 +16,14 @@ from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, orphaned_runs, release_lease, renew_leases
+from agents.engine.lease import (
+    end_leases,
+    hand_back,
+    leases_of,
+    orphaned_runs,
+    release_lease,
+    renew_leases,
+)
 from agents.engine.loading import load_run
 from agents.models import POOL, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval
@@ -87,6 +94,33 @@ def test_a_lost_run_is_found_and_claimed_with_the_next_fence() -> None:
     won = claim(run, "another")
     assert won is not None
     assert (won.fence, won.recovered, lease(run).lease_holder) == (2, True, "another")
+
+
+def test_the_leases_of_dead_processes_are_found_by_their_names() -> None:
+    names = ("h:7:aa-1", "h:8:aa-12", "h:9:ab-1", "aa:5:cli")
+    runs = {}
+    for name in names:
+        _, run = new_run()
+        assert claim(run, name)
+        runs[name] = run.pk
+    assert committed(leases_of, []) == {}
+    assert committed(leases_of, ["aa-2"]) == {}
+    assert committed(leases_of, ["aa-1"]) == {runs["h:7:aa-1"]: 1}
+    assert committed(leases_of, ["aa"]) == {runs["h:7:aa-1"]: 1, runs["h:8:aa-12"]: 1}
+    assert committed(leases_of, ["ab", "aa-1"]) == {runs["h:9:ab-1"]: 1, runs["h:7:aa-1"]: 1}
+
+
+def test_a_run_of_a_dead_process_is_claimed_at_once() -> None:
+    _, run = new_run()
+    lost = claimed(run)
+    committed(end_leases, {run.pk: lost.fence})
+    assert committed(renew_leases, {run.pk: lost.fence}) == set()
+    assert orphaned_runs(POOL, 10) == [run.pk]
+    won = claim(run, "another")
+    assert won is not None
+    assert (won.fence, won.recovered) == (2, True)
+    committed(end_leases, {run.pk: lost.fence})
+    assert claim(run, "a third") is None
 
 
 @pytest.mark.parametrize("status", ["pending", "waiting", "completed", "failed", "cancelled"])
