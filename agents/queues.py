@@ -7,9 +7,11 @@ Other tasks are as in django-q2: removed when they have been done.
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import datetime
 
+from django.db import Error, connections
 from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.brokers.orm import ORM
@@ -18,8 +20,13 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from agents.conf import vel_settings
+from agents.database_away import is_away
 from agents.services.placement import queue_of
 
+logger = logging.getLogger(__name__)
+
+AWAY_SECONDS = 1.0
+"""The pause before the next look, when the database is away."""
 OWN = "agents.tasks."
 """What the functions of Vel's tasks begin with."""
 
@@ -29,6 +36,17 @@ class TaskQueue(ORM):
 
     def dequeue(self) -> list[tuple[int | None, str]] | None:
         """Take a task: (id, payload). The id of one that needs no acknowledgement is None."""
+        try:
+            return self._dequeue()
+        except Error as error:
+            if not is_away(error):
+                raise
+            logger.warning("cannot read the queue, next try in %g s: %s", AWAY_SECONDS, error)
+            connections[Conf.ORM].close()
+            time.sleep(AWAY_SECONDS)
+            return None
+
+    def _dequeue(self) -> list[tuple[int | None, str]] | None:
         rows = self.get_connection()
         due = rows.filter(key__in=self.keys(), lock__lt=timezone.now()).order_by("pk")
         taken = [got for task in due[: Conf.BULK] if (got := self._take(rows, task)) is not None]

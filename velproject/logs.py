@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from textwrap import indent
 from typing import ClassVar
 
+from agents.database_away import is_away
 from agents.guards.builtin import mask_secrets
 from agents.hidden_text import visible
 from agents.telemetry.log_context import log_context
@@ -31,6 +32,20 @@ def _fields(record: logging.LogRecord) -> Iterator[tuple[str, str | int | float]
             continue
         if isinstance(value, str | int | float):
             yield name, value
+
+
+class DatabaseAway(logging.Filter):
+    """Write one line, without a traceback, when the database server cannot be reached.
+
+    Otherwise each process would write tracebacks at a restart of PostgreSQL.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if is_away(error):
+            record.msg, record.args = f"{_message(record)}: {error}", None
+            record.exc_info = record.exc_text = None
+        return True
 
 
 class LineFormatter(logging.Formatter):

@@ -222,8 +222,13 @@ LOGGING = {
         "line": {"()": "velproject.logs.LineFormatter"},
         "json": {"()": "velproject.logs.JsonFormatter"},
     },
+    "filters": {"database_away": {"()": "velproject.logs.DatabaseAway"}},
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT},
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["database_away"],
+        },
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {

@@ -80,7 +80,9 @@ class Heartbeat:
                     last = time.monotonic()
                     self._renew(watched)
             except DatabaseError as error:
-                logger.warning("the heartbeat failed: %s", error)
+                logger.warning(
+                    "the heartbeat failed, next try in %g s: %s", CANCEL_POLL_SECONDS, error
+                )
                 close_old_connections()
         connection.close()
 

@@ -162,5 +162,5 @@ class Sweeper:
             host.take(run_id)
 
     def _failed(self, what: str, error: DatabaseError) -> None:
-        logger.warning("looking for %s failed: %s", what, error)
+        logger.warning("cannot look for %s, next try in %g s: %s", what, QUEUE_SWEEP_SECONDS, error)
         self._host.database_failed(error)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django_q.models import OrmQ
 
 from tests.support.cluster import APPLICATION, Cluster, freeze, thaw
 from tests.support.runs import make_agent, make_user, start_run, wait_for_status, wait_until
@@ -26,10 +27,7 @@ def looks() -> list[tuple[int, object]]:
 
 
 def terminate_after_a_look(pusher: int) -> None:
-    """End the connection of the pusher between two looks.
-
-    django-q2 replaces a pusher whose connection ends during a look.
-    """
+    """End the connection of the pusher between two looks."""
 
     def is_between_two_looks() -> bool:
         freeze(pusher)
@@ -67,3 +65,41 @@ def test_it_keeps_its_connection_and_gets_over_its_loss(directory: Path) -> None
         wait_until(looks, "another connection")
         wait_for_status(start_run(user), "completed")
         assert cluster.pids("pusher") == pushers
+
+
+def terminate_during_a_look() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE django_q_ormq")
+
+        def terminated() -> bool:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name = %s "
+                "AND query LIKE 'SELECT%%django_q_ormq%%' AND wait_event_type = 'Lock'",
+                [APPLICATION],
+            )
+            return cursor.fetchone() is not None
+
+        wait_until(terminated, "a look of the pusher")
+
+
+def test_a_connection_that_ends_during_a_look_is_one_line_in_the_log(directory: Path) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("needs PostgreSQL")
+    user = make_user()
+    make_agent(user)
+    with Cluster(directory, workers=1) as cluster:
+        pushers = wait_until(lambda: cluster.pids("pusher"), "the pusher")
+        for number in (1, 2):
+            terminate_during_a_look()
+            wait_until(
+                lambda number=number: (
+                    cluster.log.read_text().count("cannot read the queue") >= number
+                ),
+                "a line in the log",
+            )
+        wait_for_status(start_run(user), "completed")
+        wait_until(lambda: not OrmQ.objects.exists(), "the pusher to take the task")
+        assert cluster.pids("pusher") == pushers
+        assert "Traceback" not in cluster.log.read_text()

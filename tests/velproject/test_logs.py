@@ -11,14 +11,22 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
+from django.db import OperationalError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.telemetry.log_context import logged_about
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 from tests.support.site import ROOT
-from velproject.logs import LONGEST, LONGEST_TRACEBACK, JsonFormatter, LineFormatter
+from velproject.logs import (
+    LONGEST,
+    LONGEST_TRACEBACK,
+    DatabaseAway,
+    JsonFormatter,
+    LineFormatter,
+)
 from velproject.up import as_record
 
 HOSTILE = (
@@ -237,3 +245,34 @@ def test_the_setting_chooses_the_format() -> None:
         patch.setenv("VEL_LOG_FORMAT", "xml")
         with pytest.raises(ImproperlyConfigured, match="line or json"):
             env.choice("VEL_LOG_FORMAT", ("line", "json"))
+
+
+def away_error() -> Exception:
+    """What Django raises for a connection that PostgreSQL has ended."""
+    error = OperationalError("the server has ended the connection")
+    error.__cause__ = psycopg.errors.AdminShutdown()
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_away"), [(away_error(), True), (OperationalError("no such table: x"), False)]
+)
+def test_a_database_that_is_away_is_one_line_and_other_errors_have_tracebacks(
+    error: Exception, is_away: bool
+) -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(LineFormatter())
+    handler.addFilter(DatabaseAway())
+    try:
+        raise error
+    except OperationalError:
+        record = logging.LogRecord("x", 40, "", 0, "Failed: %s", ("/a",), sys.exc_info())
+    handler.handle(record)
+    first, *more = stream.getvalue().splitlines()
+    if is_away:
+        assert first.endswith(f"Failed: /a: {error}")
+        assert more == []
+    else:
+        assert first.endswith("Failed: /a")
+        assert "Traceback" in more[0]
