@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import InterfaceError, OperationalError
 
 _AWAY = frozenset({"57P01", "57P02", "57P03", "53300", "25P03", "57P05"})
@@ -15,9 +17,10 @@ def is_away(error: BaseException | None) -> bool:
     """
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    if not hasattr(error.__cause__, "sqlstate"):
+    cause: Any = error.__cause__
+    if not hasattr(cause, "sqlstate"):
         return False
     if isinstance(error, InterfaceError):
         return "connection is closed" in str(error)
-    state: str | None = error.__cause__.sqlstate  # None: it could not even answer
+    state: str | None = cause.sqlstate  # None: it could not even answer
     return state is None or state in _AWAY or state.startswith("08")

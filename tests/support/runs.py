@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
 from agents.engine.host import Host
-from agents.models import Agent, Run, RunEvent
+from agents.models import Agent, ApprovalRequest, Run, RunEvent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
 from tests.support.hang import HANG
@@ -66,9 +66,26 @@ def wait_for_status(run: Run, *statuses: str) -> Run:
     # Only the status: a query for all columns costs five times as much.
     status = Run.objects.filter(pk=run.pk).values_list("status", flat=True)
 
-    wait_until(lambda: status.get() in statuses, f"one of the statuses {statuses}")
+    def has_it() -> bool:
+        now = status.get()
+        if now == "waiting" and now not in statuses:
+            fail_if_asked_again(run)
+        return now in statuses
+
+    wait_until(has_it, f"one of the statuses {statuses}")
     run.refresh_from_db()
     return run
+
+
+def fail_if_asked_again(run: Run) -> None:
+    """Fail if the run waits for a person again, about a call that was approved before.
+
+    Then what was shown has changed, and a test that does not expect it would wait for long.
+    """
+    again = ApprovalRequest.objects.filter(
+        run=run, status="pending", tool_call__approvals__status="superseded"
+    )
+    assert not again.exists(), "the approval was refused, because what was shown has changed"
 
 
 @contextmanager

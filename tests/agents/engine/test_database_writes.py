@@ -33,6 +33,7 @@ from agents.services.run_control import cancel_run
 from sandbox.cancellation import Cancellation
 from tests.support.runs import (
     drive_to_end,
+    fail_if_asked_again,
     make_agent,
     make_user,
     script_file,
@@ -252,12 +253,16 @@ def test_a_driver_that_dies_makes_it_never_twice(
             seen.append(point)
             raise Crashed
 
+    def crashed() -> bool:
+        fail_if_asked_again(run)
+        return bool(seen) and not running.running
+
     crash_points.crash_at(hook)
     try:
         running = Host()
         running.start()
         running.submit(run.id)
-        wait_until(lambda: seen and not running.running, f"crash at {point}")
+        wait_until(crashed, f"crash at {point}")
         running.stop()
     finally:
         crash_points.crash_at(None)
