@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxSetupError
+from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.policy import MAX_TIMEOUT, Network, SandboxPolicy
 from sandbox.result import ExecutionResult
 
@@ -40,11 +41,14 @@ class BaseSandbox(ABC):
     """Runs commands under one policy. Holds nothing between commands; safe to share by threads.
 
     `working_dir` and `allowed_paths` (the read-only mounts) are paths as commands see them.
-    `timeout` is the default wall time of a command in seconds.
+    `timeout` is the default wall time of a command in seconds. `guard` protects files in a user's
+    own directory that programs outside the sandbox run; None: one is made if the policy has such a
+    directory.
     """
 
-    def __init__(self, policy: SandboxPolicy) -> None:
+    def __init__(self, policy: SandboxPolicy, guard: DirectoryGuard | None = None) -> None:
         self.policy = policy
+        self.guard = guard or DirectoryGuard.of(policy)
         self.working_dir = policy.working_dir
         self.allowed_paths = [mount.target for mount in policy.mounts if not mount.writable]
         self.network = policy.network is not Network.NONE

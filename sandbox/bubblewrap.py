@@ -14,6 +14,7 @@ from sandbox.errors import SandboxSetupError
 from sandbox.execution import BubblewrapExecution
 from sandbox.launch import Command, launch
 from sandbox.namespace import SHELL, InjectedFile
+from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.policy import Network, SandboxPolicy
 from sandbox.probe import require_bwrap, usable_cgroups
 from sandbox.reach import unreachable_directory
@@ -42,9 +43,14 @@ class BubblewrapSandbox(BaseSandbox):
     """
 
     def __init__(
-        self, policy: SandboxPolicy, *, egress: Egress | None = None, use_cgroups: bool = True
+        self,
+        policy: SandboxPolicy,
+        *,
+        egress: Egress | None = None,
+        use_cgroups: bool = True,
+        guard: DirectoryGuard | None = None,
     ) -> None:
-        super().__init__(policy)
+        super().__init__(policy, guard)
         self._egress = _way_out(policy, egress)
         self._bwrap = require_bwrap()
         self._account = account_for(policy)
@@ -119,9 +125,18 @@ class BubblewrapSandbox(BaseSandbox):
 
         def begin(command: Command) -> Execution:
             enforcement = Enforcement(self.policy, self._account, self._cgroups, self._base)
+            protection: list[str] = []
+            if self.guard is not None:
+                protection, watch = self.guard.prepare(self._account)
+                enforcement.watches.append(watch)
             try:
                 launched = launch(
-                    self._bwrap, self.policy, self._account, command, enforcement.prepare
+                    self._bwrap,
+                    self.policy,
+                    self._account,
+                    command,
+                    enforcement.prepare,
+                    protection,
                 )
             except BaseException:
                 enforcement.end()

@@ -10,6 +10,7 @@ from sandbox.base import BaseSandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.host_paths import readable_path, writable_directory
+from sandbox.own_directory.rules import FileRules
 from sandbox.policy import Mount, Network, SandboxPolicy
 from sandbox.seatbelt import SeatbeltSandbox
 from sandbox.uids import uid_for
@@ -20,13 +21,15 @@ def create_sandbox(
     allowed_paths: list[str] | None = None,
     network: bool = False,
     timeout: float = 30,
+    rules: FileRules | None = None,
 ) -> BaseSandbox:
     """Commands start in `working_dir`, which they can write, and read `allowed_paths`.
 
     All are bound at their own (resolved) paths; `working_dir` is made if it is missing. `timeout`
     is the default wall time of a command in seconds. Commands run as the owner of `working_dir`.
     With `network` they reach public addresses of the internet through a proxy that checks each
-    connection, and never this host or its local networks.
+    connection, and never this host or its local networks. Files in `working_dir` that programs
+    outside the sandbox run, such as git hooks, cannot be changed unless `rules` open them.
 
     Raises `SandboxUnavailable` where this host cannot sandbox (nothing ever runs without), and
     `SandboxSetupError` for a path that would give the machine away or that belongs to root.
@@ -37,7 +40,7 @@ def create_sandbox(
             f"There is no sandbox for {system}, only for Linux (bubblewrap) and macOS (Seatbelt). "
             "Run this in a Linux machine or container."
         )
-    policy = directory_policy(working_dir, allowed_paths, network, timeout)
+    policy = directory_policy(working_dir, allowed_paths, network, timeout, rules)
     return SeatbeltSandbox(policy) if system == "Darwin" else BubblewrapSandbox(policy)
 
 
@@ -46,13 +49,15 @@ def directory_policy(
     allowed_paths: list[str] | None = None,
     network: bool = False,
     timeout: float = 30,
+    rules: FileRules | None = None,
 ) -> SandboxPolicy:
     """What `create_sandbox` lets commands do. Makes the directory. Raises `SandboxSetupError`."""
     directory = _working_directory(working_dir)
     readable = [readable_path(path) for path in allowed_paths or []]
     # The working directory comes last: it stays writable inside of an allowed path.
     mounts = [Mount(path, str(path)) for path in readable]
-    mounts.append(Mount(directory, str(directory), writable=True, foreign=True))
+    own_rules = rules or FileRules()
+    mounts.append(Mount(directory, str(directory), writable=True, foreign=True, rules=own_rules))
     return SandboxPolicy(
         mounts=tuple(mounts),
         working_dir=str(directory),

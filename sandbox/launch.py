@@ -39,11 +39,13 @@ def launch(
     account: Account,
     command: Command,
     prepare: Callable[[int], None],
+    protection: Sequence[str] = (),
 ) -> Launched:
     """Set up a sandbox for `command` as `account`; the command waits at the gate.
 
     `prepare(pid)` is called with the first process, before the command can run and while
-    bubblewrap goes on with its set-up; an OSError of it is a failed set-up.
+    bubblewrap goes on with its set-up; an OSError of it is a failed set-up. `protection` are
+    mounts over those of the policy, as arguments of bubblewrap.
 
     Raises `SandboxSetupError`; nothing is then left alive.
     """
@@ -61,7 +63,7 @@ def launch(
         os.write(arrival, b"\0")
 
         inherited = [their_status, their_arrival, their_gate, *command.descriptors]
-        arguments = bwrap_arguments(policy, command.environment)
+        arguments = [*bwrap_arguments(policy, command.environment), *protection]
         for file in (*system_files(), *command.files):
             content = theirs.add(sealed_memory("vel-file", file.content))
             inherited.append(content)

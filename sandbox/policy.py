@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from sandbox.own_directory.rules import FileRules
+
 MAX_TIMEOUT = 600.0
 """No command runs longer than this many seconds, whatever was asked for."""
 
@@ -26,13 +28,14 @@ class Mount:
     `target` lie below a writable mount: bubblewrap makes the way to it while it still sees the
     host, and follows what links a command has left there. Of a
     `foreign` directory, which is the caller's own, only what commands add counts as their use of
-    the disk.
+    the disk, and files that programs outside the sandbox run are protected, as `rules` say.
     """
 
     source: Path
     target: str
     writable: bool = False
     foreign: bool = False
+    rules: FileRules = field(default_factory=FileRules)
 
 
 @dataclass(frozen=True, slots=True)

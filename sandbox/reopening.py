@@ -8,8 +8,11 @@ descriptors, do not follow links, and change only the entry that they open.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,6 +71,24 @@ def open_below(root: int, names: Sequence[bytes]) -> int:
             os.close(directory)
         directory = below
     return directory
+
+
+def path_below(root: int, directory: int) -> list[str]:
+    """The names that lead from one open directory to another below it, without links.
+
+    Raises OSError if it is not below, for example because it was deleted.
+    """
+    top, place = _path_of(root), _path_of(directory)
+    if not place.is_relative_to(top):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    return list(place.relative_to(top).parts)
+
+
+def _path_of(descriptor: int) -> Path:
+    if sys.platform == "darwin":
+        found = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
+        return Path(os.fsdecode(found.rstrip(b"\0")))
+    return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
 
 
 def _permit(name: Name, parent: int | None, needs: int, flags: int = 0) -> None:

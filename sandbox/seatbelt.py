@@ -20,6 +20,7 @@ from sandbox.base import BaseSandbox, Execution
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.markers import marked_argument
+from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.policy import Mount, Network, SandboxPolicy
 from sandbox.seatbelt_command import (
     SANDBOX_EXEC,
@@ -61,8 +62,14 @@ class SeatbeltSandbox(BaseSandbox):
     all that commands may connect to.
     """
 
-    def __init__(self, policy: SandboxPolicy, *, egress_socket: Path | None = None) -> None:
-        super().__init__(policy)
+    def __init__(
+        self,
+        policy: SandboxPolicy,
+        *,
+        egress_socket: Path | None = None,
+        guard: DirectoryGuard | None = None,
+    ) -> None:
+        super().__init__(policy, guard)
         _require_seatbelt()
         if policy.network is not Network.NONE and egress_socket is None:
             raise SandboxUnavailable(

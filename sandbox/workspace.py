@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.namespace import PYTHON
+from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_directory.rules import FileRules
 from sandbox.owned_directories import make, opened
 from sandbox.paths import AREAS, FAMILY_AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
 from sandbox.policy import Limits, Mount, Network, SandboxPolicy
@@ -30,8 +32,9 @@ class Workspace:
 
     Nobody else can enter it (mode 0700). The root itself is never mounted, only the areas, so no
     command can replace an area by a link. `own_directory` is a directory of the caller's that is
-    the area `workspace` instead. `family` is the root of the tree whose user_uploads, shared and
-    outputs it has. With `read_only` nothing of it can be changed through this object.
+    the area `workspace` instead; `rules` say what of it commands may change. `family` is the root
+    of the tree whose user_uploads, shared and outputs it has. With `read_only` nothing of it can be
+    changed through this object.
     """
 
     root: Path
@@ -42,6 +45,7 @@ class Workspace:
     """A directory of packages that is the area `skills`. None: the empty one of the tree."""
     family: Path | None = None
     read_only: bool = False
+    rules: FileRules = field(default_factory=FileRules)
 
     @property
     def directories(self) -> dict[str, Path]:
@@ -54,6 +58,12 @@ class Workspace:
         if self.skills is not None:
             found["skills"] = self.skills
         return found
+
+    def guard(self) -> DirectoryGuard | None:
+        """A new guard of the own directory, to be shared by commands and file tools."""
+        if self.own_directory is None or self.read_only:
+            return None
+        return DirectoryGuard(self.own_directory, WORKING_DIR, self.rules)
 
     def policy(
         self,
@@ -76,6 +86,7 @@ class Workspace:
                 f"{SANDBOX_ROOT}/{area}",
                 writable=area not in READ_ONLY_AREAS and not self.read_only,
                 foreign=directory == self.own_directory,
+                rules=self.rules,
             )
             for area, directory in self.directories.items()
         )

@@ -79,6 +79,17 @@ class OpenedFile:
         self.stream.close()
 
 
+class WriteGuard(Protocol):
+    """Decides which files of a tree may be written."""
+
+    def refusal(self, path: str) -> str | None:
+        """Why `path` must not be written, as the rest of an error message; None if it may.
+
+        `path` is relative to the top of the tree and leads through no link.
+        """
+        ...
+
+
 class FileBackend(Protocol):
     """A tree of files, wherever it is kept. `FileTools` builds all tools on seven methods."""
 

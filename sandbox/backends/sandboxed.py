@@ -7,6 +7,7 @@ from pathlib import Path
 from sandbox.backends.protocol import Result
 from sandbox.backends.tree import TreeBackend
 from sandbox.create import create_sandbox
+from sandbox.own_directory.rules import FileRules
 
 
 class SandboxFilesystemBackend(TreeBackend):
@@ -14,15 +15,26 @@ class SandboxFilesystemBackend(TreeBackend):
 
     Commands start in `working_dir` under its own name on the host: relative paths mean the same
     in both. It is made if it is missing. `timeout` is the default wall time of a command in
-    seconds. Raises SandboxUnavailable when this host cannot sandbox (nothing ever runs bare) and
+    seconds. Neither commands nor file tools can change files that programs outside the sandbox
+    run, such as git hooks, unless `rules` open them.
+
+    Raises SandboxUnavailable when this host cannot sandbox (nothing ever runs bare) and
     SandboxSetupError for a directory that must not be given away.
     """
 
     supports_execute = True
 
-    def __init__(self, working_dir: str | Path, network: bool = False, timeout: float = 30) -> None:
-        self.sandbox = create_sandbox(str(working_dir), network=network, timeout=timeout)
-        super().__init__(working_dir)
+    def __init__(
+        self,
+        working_dir: str | Path,
+        network: bool = False,
+        timeout: float = 30,
+        rules: FileRules | None = None,
+    ) -> None:
+        self.sandbox = create_sandbox(
+            str(working_dir), network=network, timeout=timeout, rules=rules
+        )
+        super().__init__(working_dir, guard=self.sandbox.guard)
         self.working_dir = self.root
 
     def execute(self, command: str, timeout: float | None = None) -> Result:

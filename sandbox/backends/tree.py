@@ -12,7 +12,15 @@ from pathlib import Path
 
 from sandbox.backends.beneath import DIRECTORY, READ, Resolver, default_resolver
 from sandbox.backends.oserrors import as_file_errors, not_a_file
-from sandbox.backends.protocol import ABSENT, Entry, FileStat, FileType, Listing, OpenedFile
+from sandbox.backends.protocol import (
+    ABSENT,
+    Entry,
+    FileStat,
+    FileType,
+    Listing,
+    OpenedFile,
+    WriteGuard,
+)
 from sandbox.backends.results import appeared, changed
 from sandbox.backends.tools import FileTools
 from sandbox.errors import (
@@ -22,7 +30,9 @@ from sandbox.errors import (
     IsDirectory,
     NotDirectory,
     NotRegularFile,
+    ReadOnlyPath,
 )
+from sandbox.reopening import path_below
 
 _PERMISSIONS = 0o777
 """What is kept of a replaced file's mode: never setuid, setgid or sticky."""
@@ -37,7 +47,8 @@ class TreeBackend(FileTools):
     that was checked after it was opened. Hard links need no refusal: a write replaces the name
     and leaves the old content to the others.
 
-    As root, what is written belongs to `uid` and `gid`, by default the owner of `root`.
+    As root, what is written belongs to `uid` and `gid`, by default the owner of `root`. What
+    `guard` refuses is not written, whatever link or spelling leads to it.
     """
 
     def __init__(
@@ -47,12 +58,14 @@ class TreeBackend(FileTools):
         uid: int | None = None,
         gid: int | None = None,
         resolver: Resolver | None = None,
+        guard: WriteGuard | None = None,
     ) -> None:
         super().__init__()
         self.root = Path(root).resolve()
         self._uid = uid
         self._gid = gid
         self._resolver = resolver or default_resolver()
+        self._guard = guard
 
     def stat(self, path: str) -> FileStat | None:
         path = self.resolve(path)
@@ -103,7 +116,7 @@ class TreeBackend(FileTools):
             raise IsDirectory("a directory. Give the path of a file.", path)
         with self._lock, as_file_errors(path), self._open_root() as root:
             owner = self._owner(root)
-            with self._make_directories(root, parts[:-1], owner) as parent:
+            with self._make_directories(root, parts, owner, path) as parent:
                 target = parts[-1].encode()
                 mode = _require_replaceable(parent, target, path, if_version)
                 temporary = _write_temporary(parent, chunks, mode, owner)
@@ -127,6 +140,7 @@ class TreeBackend(FileTools):
             if not parts:
                 raise IsDirectory("a directory. Give the path of a file.", path)
             with self._open(root, parts[:-1], DIRECTORY) as parent, suppress(FileNotFoundError):
+                self._require_unguarded(root, parent, parts[-1:], path)
                 os.unlink(parts[-1].encode(), dir_fd=parent)
 
     @contextmanager
@@ -152,10 +166,10 @@ class TreeBackend(FileTools):
 
     @contextmanager
     def _make_directories(
-        self, root: int, parts: list[str], owner: tuple[int, int] | None
+        self, root: int, parts: list[str], owner: tuple[int, int] | None, path: str
     ) -> Iterator[int]:
-        """The directory `parts`, made where it is missing."""
-        existing = len(parts)
+        """The directory of the file `parts`, made where it is missing."""
+        existing = len(parts) - 1
         while True:
             try:
                 directory = self._resolver.open(root, parts[:existing], DIRECTORY)
@@ -165,7 +179,8 @@ class TreeBackend(FileTools):
                     raise
                 existing -= 1
         try:
-            for part in parts[existing:]:
+            self._require_unguarded(root, directory, parts[existing:], path)
+            for part in parts[existing:-1]:
                 name = part.encode()
                 try:
                     os.mkdir(name, 0o755, dir_fd=directory)
@@ -180,6 +195,14 @@ class TreeBackend(FileTools):
             yield directory
         finally:
             os.close(directory)
+
+    def _require_unguarded(self, root: int, directory: int, rest: list[str], path: str) -> None:
+        """Raise `ReadOnlyPath` if the guard refuses `rest` in the open `directory`."""
+        if self._guard is None:
+            return
+        problem = self._guard.refusal("/".join([*path_below(root, directory), *rest]))
+        if problem is not None:
+            raise ReadOnlyPath(problem, path)
 
     def _owner(self, root: int) -> tuple[int, int] | None:
         """Who gets what is written; None when the process cannot give it away."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from sandbox import paths
 from sandbox.backends.beneath import Resolver
 from sandbox.backends.composite import CompositeBackend
-from sandbox.backends.protocol import FileBackend
+from sandbox.backends.protocol import FileBackend, WriteGuard
 from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.state import StateFilesystemBackend
 from sandbox.backends.tree import TreeBackend
@@ -34,6 +34,8 @@ class WorkspaceBackend(CompositeBackend):
 
     `limits` say how much the tree may hold: a write that would be too much is `StorageFull`.
 
+    `guard` says what must not be written in the area workspace, when it is a user's own directory.
+
     A link from one area into another is not followed, though commands follow it.
     """
 
@@ -47,6 +49,7 @@ class WorkspaceBackend(CompositeBackend):
         family: Path | None = None,
         limits: Limits | None = None,
         resolver: Resolver | None = None,
+        guard: WriteGuard | None = None,
     ) -> None:
         own = {area: workspace_root / area for area in paths.AREAS}
         if family is not None:
@@ -54,7 +57,11 @@ class WorkspaceBackend(CompositeBackend):
         routes: dict[str, FileBackend] = {}
         for area in paths.AREAS:
             tree = TreeBackend(
-                directories.get(area, own[area]), uid=uid, gid=gid, resolver=resolver
+                directories.get(area, own[area]),
+                uid=uid,
+                gid=gid,
+                resolver=resolver,
+                guard=guard if area == "workspace" else None,
             )
             routes[f"{paths.SANDBOX_ROOT}/{area}"] = (
                 ReadOnly(tree, _READ_ONLY_ADVICE) if area in paths.READ_ONLY_AREAS else tree

@@ -107,11 +107,12 @@ class LocalExecutionBackend(BaseSandbox):
         if not timeout > 0:
             raise ValueError(f"timeout must be more than 0 seconds, got {timeout}")
         base = create_sandbox(str(root_dir), timeout=timeout)
-        self._places = Places(base.policy, skills_dir)
+        self._places = Places(base.policy, skills_dir, base.guard)
         policy = self._places.policy
         kept = min(max(_FILE_OPERATION_CHARS, 4 * max_output_chars), policy.limits.output_flood)
         # create_sandbox chose what this platform has; the same, for more places.
-        self._sandbox = type(base)(replace(policy, limits=replace(policy.limits, output=kept)))
+        limited = replace(policy, limits=replace(policy.limits, output=kept))
+        self._sandbox = type(base)(limited, guard=base.guard)
         self._max_output_chars = max_output_chars
         self._files = _FileOperations(self)
         digest = hashlib.sha256(str(self.root_dir).encode("utf-8", "surrogateescape"))

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from sandbox import paths
 from sandbox.account import Account, account_for
-from sandbox.backends.protocol import FileBackend
+from sandbox.backends.protocol import FileBackend, WriteGuard
 from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.tree import TreeBackend
 from sandbox.errors import PathRefused, SandboxSetupError
@@ -33,11 +33,16 @@ _PROGRAMS = "/run/programs"
 class Places:
     """What `base`, a policy over one writable directory, shows with /tmp and /skills added.
 
-    `policy` is the extended policy. Raises `SandboxSetupError` for a `skills` that must not be
-    shown, or that commands could write.
+    `policy` is the extended policy; `guard` says what of the directory must not be written. Raises
+    `SandboxSetupError` for a `skills` that must not be shown, or that commands could write.
     """
 
-    def __init__(self, base: SandboxPolicy, skills: str | Path | None = None) -> None:
+    def __init__(
+        self,
+        base: SandboxPolicy,
+        skills: str | Path | None = None,
+        guard: WriteGuard | None = None,
+    ) -> None:
         self.root = Path(base.working_dir)
         shown = None if skills is None else _skills(skills, self.root)
         own = Path(tempfile.mkdtemp(prefix="vel-places-"))
@@ -50,7 +55,7 @@ class Places:
         mounts += [] if shown is None else [Mount(shown, SKILLS)]
         self.policy = _with_python(replace(base, mounts=(*mounts, *base.mounts)))
         self._trees: dict[str, FileBackend] = {
-            str(self.root): TreeBackend(self.root, uid=account.uid, gid=account.gid),
+            str(self.root): TreeBackend(self.root, uid=account.uid, gid=account.gid, guard=guard),
             TEMPORARY: TreeBackend(temporary, uid=account.uid, gid=account.gid),
         }
         if shown is not None:

@@ -1,0 +1,156 @@
+"""Putting aside what a command has made at a protected place where there was nothing before.
+
+A mount cannot hold a name that does not exist without leaving an empty file in the user's
+directory. So such a file is renamed as soon as it is seen, and when the command has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from sandbox.backends.beneath import DIRECTORY
+from sandbox.own_directory.git_directory import NEVER_NEW
+from sandbox.own_directory.names import GIT, fold
+from sandbox.own_directory.rules import FileRules
+from sandbox.watchdog import Watch
+
+SUFFIX = ".vel-blocked"
+LOOK_SECONDS = 0.25
+MOST = 20
+"""Files that one command may have put aside before it is killed."""
+
+Place = tuple[str, str]
+"""A directory relative to the top, and a name in it."""
+
+
+class NewFileWatch(Watch):
+    """`repositories` are the git directories of before the command, relative to `root`."""
+
+    def __init__(self, root: Path, rules: FileRules, repositories: Iterable[str]) -> None:
+        self._root = root
+        self._rules = rules
+        self._directories = sorted({"", *repositories})
+        self._links: dict[Place, str] = {}
+        self._before = self._present()
+        self._told: list[str] = []
+        self._failed: set[Place] = set()
+        self.due = time.monotonic() + LOOK_SECONDS
+
+    @property
+    def known(self) -> list[str]:
+        """The protected files of before the command, without links."""
+        return [_path(place) for place, link in self._before.items() if not link]
+
+    def look(self) -> str | None:
+        self._put_aside()
+        self.due = time.monotonic() + LOOK_SECONDS
+        if len(self._told) > MOST:
+            return "it goes on making files that programs outside the sandbox run"
+        return None
+
+    def last_word(self) -> str | None:
+        self._put_aside()
+        if not self._told:
+            return None
+        return (
+            "; ".join(self._told[: MOST + 1])
+            + ". Programs outside the sandbox run such files: ask the user to make them, or to "
+            "open them with --allow-write"
+        )
+
+    def _put_aside(self) -> None:
+        now = self._present()
+        for place, link in now.items():
+            if place not in self._before or link != self._before[place]:
+                self._rename(place)
+        for place, link in self._before.items():
+            if link and now.get(place) != link:
+                self._restore_link(place, link)
+
+    def _present(self) -> dict[Place, str]:
+        """The protected places in which something is, with the target of each link."""
+        found: dict[Place, str] = {}
+        for directory in self._directories:
+            try:
+                descriptor = os.open(self._root / directory, DIRECTORY)
+            except OSError:
+                continue  # it was there before, and a mount point cannot go
+            try:
+                with os.scandir(descriptor) as entries:
+                    for entry in entries:
+                        if self._is_protected(directory, entry.name):
+                            found[directory, entry.name] = _target(entry.name, descriptor)
+            finally:
+                os.close(descriptor)
+        return found
+
+    def _is_protected(self, directory: str, name: str) -> bool:
+        path = _path((directory, name))
+        if directory and fold(name) in NEVER_NEW:
+            return not self._rules.opens(path)
+        # A new repository is legitimate work; the report at the end says what it runs.
+        return not directory and fold(name) != GIT and bool(self._rules.why_protected(path))
+
+    def _rename(self, place: Place) -> None:
+        directory, name = place
+        if place in self._failed:
+            return
+        shown = _path(place)
+        try:
+            descriptor = os.open(self._root / directory, DIRECTORY)
+            try:
+                aside = _free_name(name, descriptor)
+                os.rename(name, aside, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return  # gone meanwhile
+        except OSError as error:
+            self._failed.add(place)
+            self._told.append(f"{shown!r} could not be put aside ({error.strerror})")
+            return
+        self._told.append(f"{shown!r} was renamed to {_path((directory, aside))!r}")
+
+    def _restore_link(self, place: Place, link: str) -> None:
+        directory, name = place
+        if place in self._failed:
+            return
+        try:
+            descriptor = os.open(self._root / directory, DIRECTORY)
+            try:
+                os.symlink(link, name, dir_fd=descriptor)
+                if os.geteuid() == 0:
+                    above = os.fstat(descriptor)
+                    owner = (above.st_uid, above.st_gid)
+                    os.chown(name, *owner, dir_fd=descriptor, follow_symlinks=False)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self._failed.add(place)
+            self._told.append(f"the link {name!r} could not be put back ({error.strerror})")
+            return
+        self._told.append(f"the link {name!r} was put back")
+
+
+def _path(place: Place) -> str:
+    return "/".join(part for part in place if part)
+
+
+def _target(name: str, parent: int) -> str:
+    try:
+        return os.readlink(name, dir_fd=parent)
+    except OSError:
+        return ""
+
+
+def _free_name(name: str, parent: int) -> str:
+    aside = f"{name}{SUFFIX}"
+    try:
+        os.stat(aside, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return aside
+    return f"{aside}-{secrets.token_hex(4)}"

@@ -1,0 +1,161 @@
+"""The files of a git directory that make git run a program.
+
+Objects, refs, the index and the rest of a git directory stay writable, so that commits work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from sandbox.backends.beneath import DIRECTORY
+from sandbox.own_directory.git_config import executable_settings, values_of, words_of
+from sandbox.own_directory.inventory import Inventory, Item, is_below
+from sandbox.own_directory.names import fold
+from sandbox.own_directory.rules import FileRules
+from sandbox.own_directory.stamps import Allowance, LookedEnough, entry_stamp, read_text, text_stamp
+
+READ_ONLY = ("hooks", "config", "config.worktree", "commondir")
+"""What commands cannot change in a git directory, where it is there."""
+NEVER_NEW = ("hooks", "config.worktree", "commondir")
+"""What no command needs to make in a git directory that was there before."""
+
+_TODO = "git-rebase-todo"
+_MAX_DEPTH = 12
+"""Directories inside one another below `modules`."""
+
+
+def looks_like_git(names: AbstractSet[str]) -> bool:
+    """Whether git takes a directory with these folded names for a repository."""
+    return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
+
+
+class GitScan:
+    """Adds what it finds to `found`."""
+
+    def __init__(
+        self, root: Path, rules: FileRules, allowance: Allowance, found: Inventory
+    ) -> None:
+        self._root = root
+        self._rules = rules
+        self._allowance = allowance
+        self._found = found
+
+    def look(self, descriptor: int, path: str, *, is_embedded: bool = False) -> None:
+        """Look at an open git directory and those in it. Raises OSError and `LookedEnough`."""
+        entries = {entry.name: entry for entry in self._allowance.names(descriptor)}
+        found = self._found
+        if not self._rules.opens(path):
+            found.repositories.add(path)
+        why = "a directory that git takes for a repository" if is_embedded else "a git repository"
+        found.items[path or "."] = Item("repository", why, "")
+        for name in READ_ONLY:
+            entry = next((one for one in entries.values() if fold(one.name) == name), None)
+            if entry is not None:
+                self._part(descriptor, entry, _join(path, entry.name), name)
+        self._rebase(descriptor, path)
+        for name in ("modules", "worktrees"):
+            if name in entries and entries[name].is_dir(follow_symlinks=False):
+                self._nested(descriptor, name, _join(path, name), 1)
+
+    def protect_target(self, place: Path) -> None:
+        """Protect what a link, or a setting of git, leads to inside the directory."""
+        real = Path(os.path.realpath(place))
+        if not real.is_relative_to(self._root) or real == self._root or not real.exists():
+            return
+        path = str(real.relative_to(self._root))
+        if self._rules.opens(path) or is_below(path, self._found.read_only):
+            return
+        self._found.read_only.add(path)
+        if path not in self._found.items:
+            parent = os.open(real.parent, DIRECTORY)
+            try:
+                stamp = entry_stamp(real.name, parent, self._allowance)
+            finally:
+                os.close(parent)
+            self._found.items[path] = Item("protected", "a program that git runs", stamp)
+
+    def _part(self, git: int, entry: os.DirEntry[str], path: str, name: str) -> None:
+        is_link = entry.is_symlink()
+        if name == "hooks" and entry.is_dir(follow_symlinks=False):
+            self._hooks(git, entry.name, path)
+        elif name.startswith("config") and not is_link:
+            self._config(git, entry.name, path)
+        elif name != "commondir" or read_text(entry.name, git) not in ("../..\n", "../.."):
+            stamp = entry_stamp(entry.name, git, self._allowance)
+            self._found.items[path] = Item("git", "leads git to other hooks and settings", stamp)
+        if self._rules.opens(path):
+            return
+        if is_link:
+            self.protect_target(self._root / path)
+        else:
+            self._found.read_only.add(path)
+
+    def _hooks(self, git: int, name: str, path: str) -> None:
+        hooks = os.open(name, DIRECTORY, dir_fd=git)
+        try:
+            for hook in self._allowance.names(hooks):
+                if not hook.name.endswith(".sample"):
+                    stamp = entry_stamp(hook.name, hooks, self._allowance)
+                    self._found.items[f"{path}/{hook.name}"] = Item("git", "a git hook", stamp)
+        finally:
+            os.close(hooks)
+
+    def _config(self, git: int, name: str, path: str) -> None:
+        text = read_text(name, git)
+        if text is None:
+            stamp = entry_stamp(name, git, self._allowance)
+            self._found.items[path] = Item("git", "settings of git that cannot be read", stamp)
+            return
+        settings = executable_settings(text)
+        if not settings:
+            return
+        keys = ", ".join(dict.fromkeys(setting.key for setting in settings))
+        stamp = text_stamp(repr(settings))
+        self._found.items[path] = Item("git", f"settings of git that run programs: {keys}", stamp)
+        if self._rules.opens(path):
+            return
+        work_tree = (self._root / path).parent.parent
+        for hooks in values_of(settings, "core.hookspath"):
+            self.protect_target(work_tree / hooks)
+        for included in values_of(settings, "include*.path"):
+            self.protect_target((self._root / path).parent / included)
+        for setting in settings:
+            for word in words_of(setting):
+                if "\0" not in word and os.path.isfile(work_tree / word):
+                    self.protect_target(work_tree / word)
+
+    def _rebase(self, git: int, path: str) -> None:
+        try:
+            rebase = os.open("rebase-merge", DIRECTORY, dir_fd=git)
+        except OSError:
+            return
+        try:
+            todo = read_text(_TODO, rebase)
+        finally:
+            os.close(rebase)
+        commands = [line.split(None, 1)[0] for line in (todo or "").splitlines() if line.strip()]
+        if {"exec", "x"} & set(commands):
+            at = f"{_join(path, 'rebase-merge')}/{_TODO}"
+            why = "commands that `git rebase --continue` runs"
+            self._found.items[at] = Item("git", why, text_stamp(todo or ""))
+
+    def _nested(self, parent: int, name: str, path: str, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise LookedEnough(f"{path} is nested too deeply")
+        descriptor = os.open(name, DIRECTORY, dir_fd=parent)
+        try:
+            entries = self._allowance.names(descriptor)
+            if looks_like_git({fold(entry.name) for entry in entries}):
+                self.look(descriptor, path)
+                return
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    self._nested(descriptor, entry.name, f"{path}/{entry.name}", depth + 1)
+        finally:
+            os.close(descriptor)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

@@ -1,0 +1,100 @@
+"""The guard of one user's own directory: for its commands, its file tools and the report."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from sandbox.account import Account
+from sandbox.errors import SandboxSetupError
+from sandbox.own_directory.blocking import NewFileWatch
+from sandbox.own_directory.inventory import Inventory, is_below
+from sandbox.own_directory.mounts import StaleInventory, protecting_mounts
+from sandbox.own_directory.rules import FileRules
+from sandbox.own_directory.scan import take_inventory
+from sandbox.policy import SandboxPolicy
+
+
+class DirectoryGuard:
+    """Guards `root` while an agent works in it, seen by commands at `target`. Thread-safe.
+
+    Its first use looks at the whole directory. Share one guard between the commands and the file
+    tools of a run, so that this happens once.
+    """
+
+    def __init__(self, root: Path, target: str, rules: FileRules | None = None) -> None:
+        self.root = root
+        self._target = target
+        self.rules = rules or FileRules()
+        self._lock = threading.Lock()
+        self._found: Inventory | None = None
+
+    @classmethod
+    def of(cls, policy: SandboxPolicy) -> DirectoryGuard | None:
+        """The guard of the user's own directory in `policy`; None where there is none."""
+        for mount in policy.mounts:
+            if mount.foreign and mount.writable:
+                return cls(mount.source, mount.target, mount.rules)
+        return None
+
+    def found(self) -> Inventory:
+        """What was in the directory at the first use. Raises `SandboxSetupError`."""
+        with self._lock:
+            if self._found is None:
+                self._found = self._look()
+            return self._found
+
+    def prepare(self, account: Account) -> tuple[list[str], NewFileWatch]:
+        """What one command needs: arguments for bubblewrap, and a watch while it runs.
+
+        Raises `SandboxSetupError` for a directory that cannot be guarded.
+        """
+        found = self.found()
+        watch = NewFileWatch(self.root, self.rules, found.repositories)
+        try:
+            if not all(is_below(path, found.read_only) for path in watch.known):
+                raise StaleInventory("the user has added a file")
+            return protecting_mounts(self.root, self._target, found, account), watch
+        except StaleInventory:
+            pass
+        with self._lock:
+            self._found = found = self._look()
+        watch = NewFileWatch(self.root, self.rules, found.repositories)
+        try:
+            return protecting_mounts(self.root, self._target, found, account), watch
+        except StaleInventory as error:
+            raise SandboxSetupError(
+                f"{self.root} changes too fast to be protected (at {error}). Try again."
+            ) from error
+
+    def refusal(self, path: str) -> str | None:
+        """Why file tools must not write `path`, without links and relative to the top.
+
+        None if they may. Raises `SandboxSetupError`.
+        """
+        parts = path.split("/")
+        if self.rules.opens(path):
+            return None
+        for end in range(1, len(parts) + 1):
+            above = "/".join(parts[:end])
+            why = self.rules.why_protected(above)
+            if why is not None:
+                return _refusal(above, why)
+        if is_below(path, self.found().read_only):
+            return _refusal(path, "a file that git or another program runs")
+        return None
+
+    def _look(self) -> Inventory:
+        try:
+            return take_inventory(self.root, self.rules)
+        except OSError as error:
+            raise SandboxSetupError(
+                f"The directory {self.root} cannot be looked at: {error.strerror}."
+            ) from error
+
+
+def _refusal(path: str, why: str) -> str:
+    return (
+        f"protected: {path} is {why}, and programs outside the sandbox use it. Ask the user to "
+        "make this change, or to open the file with --allow-write."
+    )

@@ -1,0 +1,81 @@
+"""What a directory holds that programs outside the sandbox run: the result of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["protected", "listed", "git", "repository", "packages"]
+
+
+class Item(NamedTuple):
+    """`why` says what runs it; `stamp` changes with its content."""
+
+    kind: Kind
+    why: str
+    stamp: str
+
+
+class Change(NamedTuple):
+    """A file that programs outside the sandbox run, and that has come or changed."""
+
+    path: str
+    """Relative to the directory."""
+    what: Literal["created", "changed"]
+    why: str
+
+    def as_dict(self) -> dict[str, str]:
+        return self._asdict()
+
+
+@dataclass(slots=True)
+class Inventory:
+    """All paths are relative to the directory, with slashes, and "" is the directory itself."""
+
+    items: dict[str, Item] = field(default_factory=dict)
+    read_only: set[str] = field(default_factory=set)
+    """Files and directories that commands must not change. None is a link."""
+    repositories: set[str] = field(default_factory=set)
+    """Git directories, in which commands may change all but a few files."""
+    incomplete: list[str] = field(default_factory=list)
+    """Places that were not looked at, each with the reason."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The part that `changes_since` needs."""
+        return {
+            "items": {path: list(item) for path, item in self.items.items()},
+            "incomplete": self.incomplete,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Inventory:
+        items = {path: Item(*fields) for path, fields in data["items"].items()}
+        return cls(items, incomplete=list(data["incomplete"]))
+
+
+def changes_since(before: Inventory, after: Inventory) -> list[Change]:
+    """The items that have come or changed, by path.
+
+    A new repository in a subdirectory counts only with what makes git run a program. At the top it
+    always counts, because it replaces the repository that the directory belongs to.
+    """
+    found = []
+    for path, item in sorted(after.items.items()):
+        old = before.items.get(path)
+        if old is None and _is_unremarkable(path, item):
+            continue
+        if old is None:
+            found.append(Change(path, "created", item.why))
+        elif old.stamp != item.stamp:
+            found.append(Change(path, "changed", item.why))
+    return found
+
+
+def _is_unremarkable(path: str, item: Item) -> bool:
+    return item.kind == "repository" and path.endswith("/.git")
+
+
+def is_below(path: str, directories: Iterable[str]) -> bool:
+    """Whether `path` is one of the directories, or lies in one."""
+    return any(path == place or path.startswith(f"{place}/") for place in directories)

@@ -1,0 +1,81 @@
+"""What a user opens, or protects in addition, in the own directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from sandbox.errors import SandboxSetupError
+from sandbox.own_directory.names import GIT, fold, why_protected
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """Patterns over paths in the own directory, with `*` for any characters of a name.
+
+    A pattern without a slash means a name at any depth, one with a slash a path from the top. Both
+    include what is below. `allow_write` opens files that are protected by default, `protect`
+    protects more, and `protect` wins.
+
+    Raises `SandboxSetupError` for a pattern that cannot match.
+    """
+
+    allow_write: tuple[str, ...] = ()
+    protect: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for pattern in (*self.allow_write, *self.protect):
+            _check(pattern)
+        for pattern in self.allow_write:
+            for name in _parts(pattern)[:-1]:
+                if why_protected(name) is not None:
+                    raise SandboxSetupError(
+                        f"{pattern!r} cannot be opened alone: {name} is protected as a whole. "
+                        f"Open {name!r}."
+                    )
+
+    def protects(self, path: str) -> bool:
+        """Whether the user protects `path` in addition."""
+        return _matches(self.protect, path)
+
+    def opens(self, path: str) -> bool:
+        """Whether the user opens `path`, which is protected by default."""
+        return _matches(self.allow_write, path) and not self.protects(path)
+
+    def why_protected(self, path: str) -> str | None:
+        """Why the name of `path`, relative to the top, makes it protected; None if it does not."""
+        if self.protects(path):
+            return "protected by your settings"
+        name = path.rpartition("/")[2]
+        why = "a git repository" if fold(name) == GIT else why_protected(name)
+        return None if why is None or self.opens(path) else why
+
+
+def _check(pattern: str) -> None:
+    parts = _parts(pattern)
+    if not parts or pattern.startswith(("/", "~")) or not {".", ".."}.isdisjoint(parts):
+        raise SandboxSetupError(
+            f"{pattern!r} is not a path in the directory. Give a name such as .github, or a path "
+            "relative to the directory such as scripts/deploy.sh."
+        )
+    if any(ord(char) < 32 for char in pattern):
+        raise SandboxSetupError(f"{pattern!r} holds a control character. Remove it.")
+
+
+def _parts(pattern: str) -> list[str]:
+    return [fold(part) for part in pattern.removeprefix("./").split("/") if part]
+
+
+def _matches(patterns: Sequence[str], path: str) -> bool:
+    if not patterns:
+        return False
+    parts = [fold(part) for part in path.split("/")]
+    for pattern in patterns:
+        wanted = _parts(pattern)
+        if "/" not in pattern.removeprefix("./").rstrip("/"):
+            if any(fnmatchcase(part, wanted[0]) for part in parts):
+                return True
+        elif len(parts) >= len(wanted) and all(map(fnmatchcase, parts, wanted)):
+            return True
+    return False

@@ -1,0 +1,98 @@
+"""Short texts that change with a file or a tree. Links are not followed, special files not read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from sandbox.backends.beneath import DIRECTORY, READ
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+_READ_BYTES = 1024 * 1024
+"""Of a larger file its size and times count."""
+DEPTH = 60
+"""Directories inside one another; each holds a descriptor while the walk is in it."""
+
+
+class LookedEnough(Exception):
+    """A limit of the scan was reached; the text says which."""
+
+
+class Allowance:
+    """The entries and the time that one scan may use, in all."""
+
+    def __init__(self, entries: int, seconds: float) -> None:
+        self._entries = entries
+        self._limit = entries
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    def names(self, descriptor: int) -> list[os.DirEntry[str]]:
+        """The entries of an open directory, sorted by name. Raises `LookedEnough`, OSError."""
+        if time.monotonic() > self._deadline:
+            raise LookedEnough(f"not looked at within {self._seconds:g} s")
+        with os.scandir(descriptor) as entries:
+            found = list(islice(entries, self._entries + 1))
+        if len(found) > self._entries:
+            raise LookedEnough(f"the scan had seen {self._limit} names already")
+        self._entries -= len(found)
+        return sorted(found, key=lambda entry: entry.name)
+
+
+def read_text(name: str, parent: int) -> str | None:
+    """The text of a regular file; None for what is none, or too large to be one of git's."""
+    try:
+        descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _READ_BYTES:
+            return None
+        return stream.read(_READ_BYTES).decode(errors="surrogateescape")
+
+
+def text_stamp(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def entry_stamp(name: str, parent: int, allowance: Allowance, *, content: bool = True) -> str:
+    """A file, a link, or a directory with all that is in it. Without `content` times decide.
+
+    Raises OSError and `LookedEnough`.
+    """
+    digest = hashlib.sha256()
+    _add(digest, name, parent, allowance, content, 1)
+    return digest.hexdigest()[:32]
+
+
+def _add(
+    digest: _Hash, name: str, parent: int, allowance: Allowance, content: bool, depth: int
+) -> None:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    digest.update(os.fsencode(f"{name}\0{stat.S_IFMT(status.st_mode)}\0"))
+    if stat.S_ISDIR(status.st_mode):
+        if depth > DEPTH:
+            raise LookedEnough(f"nested deeper than {DEPTH} directories")
+        descriptor = os.open(name, DIRECTORY, dir_fd=parent)
+        try:
+            for entry in allowance.names(descriptor):
+                _add(digest, entry.name, descriptor, allowance, content, depth + 1)
+        finally:
+            os.close(descriptor)
+        digest.update(b"\0\0")
+    elif stat.S_ISLNK(status.st_mode):
+        digest.update(os.fsencode(os.readlink(name, dir_fd=parent)) + b"\0")
+    elif stat.S_ISREG(status.st_mode):
+        digest.update(b"%o\0" % stat.S_IMODE(status.st_mode))
+        if not content or status.st_size > _READ_BYTES:
+            times = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            digest.update(b"%d %d %d %d\0" % times)
+        elif (text := read_text(name, parent)) is not None:
+            digest.update(text_stamp(text).encode())
