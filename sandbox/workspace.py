@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.namespace import PYTHON
 from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_directory.inventory import Inventory
 from sandbox.own_directory.rules import FileRules
 from sandbox.owned_directories import make, opened
 from sandbox.paths import AREAS, FAMILY_AREAS, READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR
@@ -59,11 +61,14 @@ class Workspace:
             found["skills"] = self.skills
         return found
 
-    def guard(self) -> DirectoryGuard | None:
-        """A new guard of the own directory, to be shared by commands and file tools."""
+    def guard(self, keep: Callable[[Inventory], None] | None = None) -> DirectoryGuard | None:
+        """A new guard of the own directory, to be shared by commands and file tools.
+
+        None where there is nothing to guard. `keep` is as in `DirectoryGuard`.
+        """
         if self.own_directory is None or self.read_only:
             return None
-        return DirectoryGuard(self.own_directory, WORKING_DIR, self.rules)
+        return DirectoryGuard(self.own_directory, WORKING_DIR, self.rules, keep)
 
     def policy(
         self,

@@ -25,6 +25,7 @@ from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run
 from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
+from agents.engine.outside import report
 from agents.engine.session import Session, run_marker
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
@@ -135,6 +136,8 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
             await run_turns(session)
     except ProviderError as error:
         logger.warning("the model failed: %s", error.message, extra={"run_id": run.id})
+        if session is not None:
+            await report(session)
         await host.database.run(
             _fail, writer, f"model_{error.code}", error.message, session, spent(), error.retryable
         )
@@ -174,6 +177,8 @@ async def _stopped(
     active = session.active_ms() if session else spent
     if reason is StopReason.LEASE_LOST:
         raise FenceLost(writer.run_id)
+    if session is not None and reason in (StopReason.CANCEL, StopReason.WALL_TIME):
+        await report(session)
     if reason is StopReason.CANCEL:
         await host.database.run(cancel_driven_run, writer, active)
     elif reason is StopReason.WALL_TIME:

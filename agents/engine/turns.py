@@ -35,6 +35,7 @@ from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
 from agents.engine.notes import insert_note
+from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import asked_about, park_for_approval
 from agents.engine.renewal import renew_prompt
 from agents.engine.results import called_event
@@ -77,6 +78,7 @@ async def run_turns(session: Session) -> None:
             session.open_calls = []
         stuck = await session.progress.look(session)
         if stuck is not None:
+            await report(session)
             await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
             return
         if session.skills.prompt_is_old and session.spec.skill_mode == "system_prompt":
@@ -86,6 +88,7 @@ async def run_turns(session: Session) -> None:
         reached = limit_reached(session)
         if reached is not None:
             code, message = reached
+            await report(session)
             await session.database.run(
                 partial(fail_run, session.writer, code, message, session.active_ms()),
             )
@@ -164,6 +167,8 @@ async def _step(session: Session) -> Reply | None:
     if verdict is not None:
         drafts += verdict.events
         ends = not verdict.asks_again
+    if ends:
+        drafts += await report_drafts(session)
     content = dump(reply.blocks)
     totals = Totals(usage, cost, session.active_ms())
 
@@ -192,6 +197,7 @@ async def _step(session: Session) -> Reply | None:
     note_settled(session, usage)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
+        await reported(session)
         return None
     session.turn = turn
     session.tokens += usage.total

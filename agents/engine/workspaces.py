@@ -17,6 +17,7 @@ from agents.engine.journal_rows import Writer
 from agents.engine.memory_mount import SeenOutsideMemory, with_memory
 from agents.engine.skill_session import RunSkills
 from agents.engine.snapshots import CallSnapshots
+from agents.services.outside_changes import keep_state_before
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.snapshots import write_lock
 from agents.services.state_files import DatabaseFileStore
@@ -38,6 +39,8 @@ from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
+from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_directory.inventory import Inventory
 from sandbox.policy import Network
 from sandbox.toolbox import Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
@@ -72,6 +75,7 @@ class ThreadFiles:
         self._lock = threading.Lock()
         self._backend: FileBackend | None = None
         self._workspace: Workspace | None = None
+        self._guard: DirectoryGuard | None = None
         self.snapshots = CallSnapshots(
             writer,
             self.workspace,
@@ -91,7 +95,7 @@ class ThreadFiles:
                 check = partial(check_fence, self._writer)
                 files: FileBackend
                 if self._spec.sandbox:
-                    files = workspace_backend(self._open())
+                    files = workspace_backend(self._open(), self._guard)
                 else:
                     files = StateFilesystemBackend(DatabaseFileStore(family, self._call, check))
                     if (skills := self._skills_directory()) is not None:
@@ -114,10 +118,12 @@ class ThreadFiles:
             raise SandboxUnavailable("This agent has no sandbox: nothing can be executed.")
         with self._lock:
             workspace = self._open()
+            guard = self._guard
             toolbox = self._hold_toolbox()
         network = Network(self._spec.network)
         policy = workspace.policy(timeout=timeout, network=network, toolbox=toolbox)
-        return BubblewrapSandbox(replace(policy, allowed_hosts=self._spec.allowed_hosts))
+        policy = replace(policy, allowed_hosts=self._spec.allowed_hosts)
+        return BubblewrapSandbox(policy, guard=guard)
 
     def _hold_toolbox(self) -> Toolbox | None:
         """The same generation for all commands of this driver; it goes when this object goes."""
@@ -128,15 +134,32 @@ class ThreadFiles:
         return self._toolbox.toolbox
 
     def workspace(self) -> Workspace:
-        """The directories, opened or made. Raises `SandboxError`."""
+        """The directories, opened or made. Raises `SandboxError`.
+
+        What changes a user's own directory afterwards is in the report at the end of the run.
+        """
         with self._lock:
-            return self._open()
+            workspace = self._open()
+            guard = self._guard
+        if guard is not None:
+            guard.found()
+        return workspace
 
     def _open(self) -> Workspace:
         if self._workspace is None:
             workspace = open_workspace(self.location)
             self._workspace = replace(workspace, skills=self._skills_directory())
+            self._guard = self._workspace.guard(self._keep_state_before)
         return self._workspace
+
+    def _keep_state_before(self, found: Inventory) -> None:
+        try:
+            keep_state_before(self.location, found)
+        except OSError as error:
+            raise SandboxSetupError(
+                f"The state of {self.location.own_directory} before the run cannot be stored: "
+                f"{error.strerror}. Nothing was changed."
+            ) from error
 
     def _skills_directory(self) -> Path | None:
         """The packages of this run's skills on this host; None without any."""

@@ -97,6 +97,11 @@ class DeepAgentConfig:
     (docs/fallbacks.md). Their keys are those of the environment."""
     user: Any = None
     """In whose name it works: a user of the project, or a user's name."""
+    sandbox_allow_write: Sequence[str] = ()
+    """Protected files of the working directory that it may change, as .github
+    (docs/own-directory.md)."""
+    sandbox_protect: Sequence[str] = ()
+    """Files of the working directory that it must not change, in addition."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= 60:

@@ -23,6 +23,7 @@ from agents.harness.threads import begin_in_thread, in_thread
 if TYPE_CHECKING:
     from agents.harness.definition import Definition
     from agents.harness.sessions import Place
+    from sandbox.own_directory.rules import FileRules
 
 POLL_SECONDS = 0.5
 LEFT = "its caller went away"
@@ -41,6 +42,7 @@ class Runner:
         self._toolkit: Any = None
         self._owner: Any = None
         self._workspace = ""
+        self._rules: FileRules | None = None
         self._lock = threading.Lock()
         self._token = object()
         self._forget: weakref.finalize[Any, Any] | None = None
@@ -75,7 +77,7 @@ class Runner:
         from agents.harness.owner import owner_of  # noqa: PLC0415
         from agents.harness.sessions import require_sandbox  # noqa: PLC0415
         from agents.harness.toolkits import forget, toolkit_of  # noqa: PLC0415
-        from agents.harness.workplace import workspace_directory  # noqa: PLC0415
+        from agents.harness.workplace import file_rules, workspace_directory  # noqa: PLC0415
 
         config = self.config
         if self._definition is None:
@@ -91,6 +93,7 @@ class Runner:
                 require_sandbox()
                 if config.sandbox_working_dir is not None:
                     self._workspace = str(workspace_directory(config.sandbox_working_dir))
+                    self._rules = file_rules(config)
             self._owner = engine.ask(owner_of, config.user).result()
             self._forget = weakref.finalize(self, forget, self._toolkit, self._token)
         return self._definition, self._owner
@@ -126,6 +129,7 @@ class Runner:
             "key": session_id,
             "context": context,
             "workspace_path": self._workspace,
+            "workspace_rules": self._rules,
             "skill_directories": self.config.skill_directories() or None,
         }
         loaded, self.to_load = self.to_load, {}

@@ -31,10 +31,12 @@ class StreamEvent:
     """One thing that happened.
 
     `type` is start, token, reasoning, step, reset, tool_call, tool_progress, tool_result,
-    interrupt, decision, todos, artifact, subagent_start, subagent_end, end, error or cancelled.
+    interrupt, decision, todos, artifact, subagent_start, subagent_end, runs_outside, end, error or
+    cancelled.
     `content` is its text. `node_id` is "agent", or the name of the subagent. `metadata` holds, by
     type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
-    allowed_decisions, digest; usage, cost, structured_output; code.
+    allowed_decisions, digest; changes, count, incomplete (docs/own-directory.md); usage,
+    cost, structured_output; code.
     """
 
     type: str
@@ -162,6 +164,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], StreamEvent]] = {
     "reasoning.delta": _event("reasoning", "text", "part_id"),
     "step.completed": _event("step", "finish_reason", "step", "usage"),
     "step.reset": _event("reset", "reason", "step"),
+    "workspace.runs_outside": _event("runs_outside", "", "changes", "count", "incomplete"),
     "model.fallback": _event("fallback", "reason", "step", "provider", "model", "code"),
     "todos.updated": _event("todos", "", "todos"),
     "artifact.created": _event("artifact", "name", "url", "media_type", "name", "size"),

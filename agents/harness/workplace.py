@@ -5,12 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agents.harness.config import DeepAgentConfig
 from agents.harness.errors import SetupError
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
+from sandbox.own_directory.rules import FileRules
 from sandbox.workspace import own_directory_account
 
 NOBODY = 65534
+
+
+def file_rules(config: DeepAgentConfig) -> FileRules:
+    """What of the directory the agent may change. Raises `SetupError`."""
+    try:
+        return FileRules(tuple(config.sandbox_allow_write), tuple(config.sandbox_protect))
+    except SandboxSetupError as error:
+        raise SetupError(f"sandbox_allow_write, sandbox_protect: {error}") from error
 
 
 def workspace_directory(given: str | Path) -> Path:

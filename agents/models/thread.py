@@ -77,6 +77,14 @@ class Thread(models.Model):
         blank=True,
         help_text=_("A directory of the caller's that is the workspace. Empty: one of Vel's own."),
     )
+    workspace_rules = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text=_(
+            "Which files of that directory the agent may change in addition (allow_write), or may "
+            "not (protect), as lists of patterns."
+        ),
+    )
     skill_directories = models.JSONField(
         default=list,
         blank=True,

@@ -97,6 +97,7 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
         title=Truncator(" ".join(order.message.split())).chars(80),
         host=above.host,
         workspace_path=above.workspace_path,
+        workspace_rules=above.workspace_rules,
         time_zone=above.time_zone,
         prompt_values=above.prompt_values,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -47,6 +47,7 @@ from agents.states import (
     ACTIVE_RUNS,
     RunStatus,
 )
+from sandbox.own_directory.rules import FileRules
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class RunRequest:
     `schedule` or `hook` is what began it without a person.
     `traceparent` is the span of the caller's that asks for it (W3C's header).
     `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
-    are for callers on this machine only, never for the network.
+    are for callers on this machine only, never for the network. `workspace_rules` say what may be
+    changed in the directory `workspace_path`; None leaves a thread's as they are.
     """
 
     agent: str
@@ -82,6 +84,7 @@ class RunRequest:
     schedule: Schedule | None = None
     hook: Hook | None = None
     workspace_path: str = ""
+    workspace_rules: FileRules | None = None
     skill_directories: tuple[str, ...] | None = None
 
 
@@ -262,10 +265,18 @@ def _thread_to_go_on_with(
             check_skill_directories(request.skill_directories, thread.workspace_path)
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
+        if request.workspace_rules is not None:
+            thread.workspace_rules = _stored_rules(request.workspace_rules)
+            thread.save(update_fields=["workspace_rules"])
         check_same_context(thread, check_context(request.context or {}))
         if request.executor != POOL:
             take_home(thread)
     return thread
+
+
+def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
+    """The JSON of the row; empty for the default."""
+    return {name: list(given) for name, given in asdict(rules).items() if given}
 
 
 def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
@@ -277,6 +288,7 @@ def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
         title=Truncator(" ".join(request.message.split())).chars(80),
         host=home_of_new(request.executor, request.workspace_path),
         workspace_path=request.workspace_path,
+        workspace_rules=_stored_rules(request.workspace_rules or FileRules()),
         skill_directories=list(request.skill_directories or ()),
     )
     context = check_context(request.context or {})

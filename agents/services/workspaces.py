@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
@@ -13,6 +13,8 @@ from agents.conf import vel_settings
 from agents.models import Run, Thread
 from sandbox.backends import ReadOnly, WorkspaceBackend
 from sandbox.backends.protocol import FileBackend
+from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_directory.rules import FileRules
 from sandbox.workspace import Workspace, prepare, uid_for
 
 READ_ONLY_ADVICE = "read-only for this subagent. Put what you found into your answer."
@@ -26,6 +28,8 @@ class WorkspaceLocation:
     uid: int | None
     own_directory: Path | None
     """A directory of the caller's that is /sandbox/workspace; None: Vel keeps one."""
+    rules: FileRules = field(default_factory=FileRules)
+    """What of that directory may be changed."""
     family: str = ""
     """The thread whose uploads, shared files and outputs it has; empty: its own."""
     read_only: bool = False
@@ -56,7 +60,8 @@ def assign_sandbox_uid(thread: Thread) -> None:
 def workspace_location(thread: Thread) -> WorkspaceLocation:
     own = Path(thread.workspace_path) if thread.workspace_path else None
     first = thread.root or thread
-    return WorkspaceLocation(thread.id, first.sandbox_uid, own, thread.root_id or "")
+    rules = FileRules(**{name: tuple(given) for name, given in thread.workspace_rules.items()})
+    return WorkspaceLocation(thread.id, first.sandbox_uid, own, rules, thread.root_id or "")
 
 
 def run_location(run: Run) -> WorkspaceLocation:
@@ -75,11 +80,14 @@ def open_workspace(location: WorkspaceLocation) -> Workspace:
         own_directory=location.own_directory,
         family=location.family,
     )
-    return replace(workspace, read_only=location.read_only)
+    return replace(workspace, read_only=location.read_only, rules=location.rules)
 
 
-def workspace_backend(workspace: Workspace) -> FileBackend:
-    """The file tools' view of it: the same paths as in commands."""
+def workspace_backend(workspace: Workspace, guard: DirectoryGuard | None = None) -> FileBackend:
+    """The file tools' view of it: the same paths as in commands.
+
+    `guard` is that of the own directory; None: a new one.
+    """
     elsewhere = {"skills": workspace.skills, "workspace": workspace.own_directory}
     backend = WorkspaceBackend(
         workspace.root,
@@ -87,5 +95,6 @@ def workspace_backend(workspace: Workspace) -> FileBackend:
         workspace.gid,
         directories={area: place for area, place in elsewhere.items() if place is not None},
         family=workspace.family,
+        guard=guard or workspace.guard(),
     )
     return ReadOnly(backend, READ_ONLY_ADVICE) if workspace.read_only else backend

@@ -14,11 +14,10 @@ from pathlib import Path
 
 from sandbox.backends.beneath import DIRECTORY
 from sandbox.own_directory.git_directory import NEVER_NEW
-from sandbox.own_directory.names import GIT, fold
+from sandbox.own_directory.names import BLOCKED, GIT, fold
 from sandbox.own_directory.rules import FileRules
 from sandbox.watchdog import Watch
 
-SUFFIX = ".vel-blocked"
 LOOK_SECONDS = 0.25
 MOST = 20
 """Files that one command may have put aside before it is killed."""
@@ -148,7 +147,7 @@ def _target(name: str, parent: int) -> str:
 
 
 def _free_name(name: str, parent: int) -> str:
-    aside = f"{name}{SUFFIX}"
+    aside = f"{name}{BLOCKED}"
     try:
         os.stat(aside, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:

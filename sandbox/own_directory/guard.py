@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from sandbox.account import Account
 from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.blocking import NewFileWatch
-from sandbox.own_directory.inventory import Inventory, is_below
+from sandbox.own_directory.inventory import Change, Inventory, changes_since, is_below
 from sandbox.own_directory.mounts import StaleInventory, protecting_mounts
 from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.scan import take_inventory
@@ -19,14 +20,23 @@ class DirectoryGuard:
     """Guards `root` while an agent works in it, seen by commands at `target`. Thread-safe.
 
     Its first use looks at the whole directory. Share one guard between the commands and the file
-    tools of a run, so that this happens once.
+    tools of a run, so that this happens once. `keep` gets what was found then, before anything can
+    change it.
     """
 
-    def __init__(self, root: Path, target: str, rules: FileRules | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        target: str,
+        rules: FileRules | None = None,
+        keep: Callable[[Inventory], None] | None = None,
+    ) -> None:
         self.root = root
         self._target = target
         self.rules = rules or FileRules()
         self._lock = threading.Lock()
+        self._keep = keep
+        self._first: Inventory | None = None
         self._found: Inventory | None = None
 
     @classmethod
@@ -38,11 +48,23 @@ class DirectoryGuard:
         return None
 
     def found(self) -> Inventory:
-        """What was in the directory at the first use. Raises `SandboxSetupError`."""
+        """What is protected in the directory. Raises `SandboxSetupError`."""
         with self._lock:
             if self._found is None:
-                self._found = self._look()
+                first = self._look()
+                if self._keep is not None:
+                    self._keep(first)
+                self._found = self._first = first
             return self._found
+
+    def changes(self) -> list[Change]:
+        """Files that programs outside the sandbox run, and that changed since the first use.
+
+        Raises `SandboxSetupError`.
+        """
+        self.found()
+        assert self._first is not None
+        return changes_since(self._first, self._look())
 
     def prepare(self, account: Account) -> tuple[list[str], NewFileWatch]:
         """What one command needs: arguments for bubblewrap, and a watch while it runs.
@@ -72,6 +94,7 @@ class DirectoryGuard:
 
         None if they may. Raises `SandboxSetupError`.
         """
+        found = self.found()
         parts = path.split("/")
         if self.rules.opens(path):
             return None
@@ -80,7 +103,7 @@ class DirectoryGuard:
             why = self.rules.why_protected(above)
             if why is not None:
                 return _refusal(above, why)
-        if is_below(path, self.found().read_only):
+        if is_below(path, found.read_only):
             return _refusal(path, "a file that git or another program runs")
         return None
 

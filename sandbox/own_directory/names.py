@@ -10,6 +10,8 @@ import unicodedata
 from fnmatch import fnmatchcase
 
 GIT = ".git"
+BLOCKED = ".vel-blocked"
+"""In the names of files that were put aside."""
 
 _EDITORS = "settings of an editor, which can run programs"
 _AGENTS = "settings of a coding agent, which can run programs"
@@ -107,6 +109,8 @@ def why_protected(name: str) -> str | None:
 
 def why_listed(name: str) -> str | None:
     """What runs a listed file of this name; None for any other name."""
+    if BLOCKED in name:
+        return "put aside: nothing runs it under this name"
     return _find(fold(name), LISTED, _LISTED_PATTERNS)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from sandbox.backends.beneath import DIRECTORY
 from sandbox.own_directory.git_directory import GitScan, looks_like_git
 from sandbox.own_directory.inventory import Inventory, Item, is_below
-from sandbox.own_directory.names import GIT, PACKAGES, fold, why_listed
+from sandbox.own_directory.names import BLOCKED, GIT, PACKAGES, fold, why_listed
 from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.stamps import DEPTH, Allowance, LookedEnough, entry_stamp
 
@@ -76,12 +76,12 @@ class _Scan:
             self._stamped(parent, entry.name, path, Item("packages", PACKAGES[name], ""))
         elif is_directory and self._is_environment(parent, entry.name):
             self._stamped(parent, entry.name, path, Item("packages", PACKAGES["venv"], ""))
-        elif is_directory and (opened := FileRules().why_protected(path)):
+        elif opened := FileRules().why_protected(path):
             self._stamped(parent, entry.name, path, Item("listed", opened, ""))
+        elif (not is_directory or BLOCKED in name) and (reason := why_listed(entry.name)):
+            self._stamped(parent, entry.name, path, Item("listed", reason, ""))
         elif is_directory:
             self._open(parent, entry.name, path, depth)
-        elif reason := FileRules().why_protected(path) or why_listed(entry.name):
-            self._stamped(parent, entry.name, path, Item("listed", reason, ""))
 
     def _open(self, parent: int, name: str, path: str, depth: int, *, is_git: bool = False) -> None:
         descriptor = os.open(name, DIRECTORY, dir_fd=parent)

@@ -137,6 +137,18 @@ def read_fallbacks(
     type=click.Path(path_type=Path),
     help="The agent works in this directory; it is made if it is not there. Else in its own.",
 )
+@click.option(
+    "--allow-write",
+    metavar="PATTERN",
+    multiple=True,
+    help="A protected file of --workspace that the agent may change, as .github; repeat.",
+)
+@click.option(
+    "--protect",
+    metavar="PATTERN",
+    multiple=True,
+    help="A file of --workspace that the agent must not change, as deploy.sh; repeat.",
+)
 @click.option("--no-sandbox", is_flag=True, help="Files in the database, no commands.")
 @click.option(
     "--database",
@@ -179,6 +191,8 @@ def run(
     task: str | None,
     persist: Path | None,
     workspace: Path | None,
+    allow_write: tuple[str, ...],
+    protect: tuple[str, ...],
     skills: tuple[Path, ...],
     uploads: tuple[Path, ...],
     session: str | None,
@@ -198,6 +212,8 @@ def run(
         raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
     if workspace is not None and workspace.exists() and not workspace.is_dir():
         raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
+    if (allow_write or protect) and workspace is None and session is None:
+        raise click.UsageError("--allow-write and --protect are for --workspace: name a directory.")
     if session is not None and not 0 < len(session) <= 200:
         raise click.UsageError("--session: the key must have 1 to 200 characters.")
     if task == "-":
@@ -218,6 +234,8 @@ def run(
         task=task,
         agent=agent,
         workspace=workspace,
+        allow_write=allow_write,
+        protect=protect,
         skills=skills,
         uploads=uploads,
         session=session,

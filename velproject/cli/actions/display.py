@@ -20,6 +20,7 @@ from velproject.cli.terminal import one_line, visible
 
 TODOS = "write_todos"
 SKIPPED_SHOWN = 10
+OUTSIDE_SHOWN = 50
 _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "!"}
 
 
@@ -180,6 +181,18 @@ class Display:
         for file in data["files"]:
             if file.get("note"):
                 self.note(f"{file['path']}: {file['note']}", "yellow")
+
+    def _on_workspace_runs_outside(self, data: dict[str, Any]) -> None:
+        self._rest()
+        if data["changes"]:
+            self.note("Runs outside the sandbox later, so look at it first:", "bold yellow")
+        for change in data["changes"][:OUTSIDE_SHOWN]:
+            path = one_line(str(change["path"]), 200)
+            self.note(f"  {change['what']} {path} ({one_line(str(change['why']), 200)})", "yellow")
+        if (more := data["count"] - OUTSIDE_SHOWN) > 0:
+            self.note(f"  and {more} more files", "yellow")
+        for place in data["incomplete"][:SKIPPED_SHOWN]:
+            self.note(f"  not looked at: {one_line(str(place), 200)}", "yellow")
 
     def _on_skill_loaded(self, data: dict[str, Any]) -> None:
         self.note(f"  skill: {one_line(str(data['name']))} ({one_line(str(data['trust']))})")

@@ -20,7 +20,9 @@ from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound, ServiceError
 from agents.services.open_answers import open_answers
+from agents.services.outside_changes import REPORTED, outside_changes
 from agents.services.run_control import cancel_run
+from agents.services.workspaces import workspace_location
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory
 from velproject.cli.actions.display import Display
@@ -92,10 +94,12 @@ class Driver:
                 if not self._decide(family):
                     # One that has ended says so before its parent does.
                     watch.catch_up([member.pk for member in reversed(family.members())])
+                    self._say_what_runs_outside(run)
                     return self._leave_waiting(family)
             except KeyboardInterrupt:
                 cancel_run(run.id, by=self.owner.username, reason=STOPPED)
                 self.display.note("\nCancelled", "yellow")
+                self._say_what_runs_outside(run)
                 return INTERRUPTED
             if adopt:
                 take_over(run, self.host.executor)
@@ -113,6 +117,8 @@ class Driver:
             finally:
                 self.display.close()
             run.refresh_from_db()
+            if stopped is not None or run.has_ended:
+                self._say_what_runs_outside(run)
             if stopped is not None:
                 if not run.has_ended:
                     self.display.note(
@@ -150,6 +156,14 @@ class Driver:
             print(json.dumps(event), flush=True)
         elif self._tree is not None:
             self._tree.event(event)
+
+    def _say_what_runs_outside(self, run: Run) -> None:
+        """Unless an event of the run has said it already."""
+        if self.as_json:
+            return
+        found = outside_changes(workspace_location(run.thread))
+        if found:
+            self.display.event({"type": REPORTED, "data": found.as_dict()})
 
     def _say_where_files_are(self, run: Run) -> None:
         if self.as_json:

@@ -25,6 +25,7 @@ from agents.services.skill_directories import check_skill_directories
 from agents.states import ACTIVE_RUNS
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
+from sandbox.own_directory.rules import FileRules
 from sandbox.probe import check_host
 from sandbox.toolbox_find import hold_toolbox
 from sandbox.workspace import own_directory_account
@@ -47,6 +48,8 @@ def run(
     task: str | None,
     agent: str | None,
     workspace: Path | None,
+    allow_write: Sequence[str],
+    protect: Sequence[str],
     skills: Sequence[Path],
     uploads: Sequence[Path],
     session: str | None,
@@ -63,6 +66,9 @@ def run(
     options["databases"] = sealed_databases(databases)
     owner = local_user()
     workspace_path = str(workspace_directory(workspace)) if workspace is not None else ""
+    rules = None
+    if workspace is not None or allow_write or protect:
+        rules = file_rules(allow_write, protect)
     directories = skill_directories(skills, workspace_path)
     if agent is None:
         check_options(options)
@@ -77,6 +83,7 @@ def run(
         executor=driver.host.executor,
         source="cli",
         workspace_path=workspace_path,
+        workspace_rules=rules,
         skill_directories=directories or None,
         output_schema=output_schema,
         context=context,
@@ -216,6 +223,14 @@ def workspace_directory(given: Path) -> Path:
     except SandboxSetupError as error:
         raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
     return place
+
+
+def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
+    """What of the directory the agent may change in addition, and what it must not."""
+    try:
+        return FileRules(tuple(allow_write), tuple(protect))
+    except SandboxSetupError as error:
+        raise CliError(f"--allow-write, --protect: {error}") from error
 
 
 def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, ...]:

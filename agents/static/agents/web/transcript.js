@@ -119,6 +119,9 @@ export class Transcript {
       case "uploads.ready":
         for (const { path, note } of data.files) if (note) this.note(`${path}: ${note}`);
         break;
+      case "workspace.runs_outside":
+        this.note(runsOutside(data), true);
+        break;
       case "workspace.moved":
         this.note(data.lost_host
           ? `The host ${data.lost_host} failed. The files are as they were when they were last stored; what was written later is lost.`
@@ -195,6 +198,13 @@ export class Transcript {
     setText(line, text);
     this.root.append(line);
   }
+}
+
+function runsOutside({ changes, count, incomplete }) {
+  const files = changes.map(({ path, what, why }) => `${what} ${path} (${why})`);
+  if (count > changes.length) files.push(`${count - changes.length} more files`);
+  const unseen = incomplete.map((place) => `not looked at: ${place}`);
+  return `Runs outside the sandbox later, so look at it first: ${[...files, ...unseen].join("; ")}`;
 }
 
 function amount({ kind }, value) {

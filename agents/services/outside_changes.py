@@ -1,0 +1,85 @@
+"""Files in a user's own directory that run outside the sandbox, and that a run has changed.
+
+The state before is stored when the run first opens the directory, and forgotten when the report of
+its end is stored. Subagents work in the directory of the run that a person began, and their changes
+are that run's.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents.conf import vel_settings
+from agents.services.workspaces import WorkspaceLocation
+from sandbox.own_directory.baseline import keep_baseline, read_baseline
+from sandbox.own_directory.inventory import Change, Inventory, changes_since
+from sandbox.own_directory.scan import take_inventory
+
+logger = logging.getLogger(__name__)
+
+REPORTED = "workspace.runs_outside"
+"""The event with the report."""
+MOST = 200
+"""Changes, and places that were not looked at, in one report."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideChanges:
+    """`incomplete` are places that were not looked at, each with the reason."""
+
+    changes: list[Change]
+    incomplete: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.changes or self.incomplete)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The data of the event. Paths with bytes that are not UTF-8 are escaped."""
+        return {
+            "changes": [
+                {**change.as_dict(), "path": _shown(change.path)} for change in self.changes[:MOST]
+            ],
+            "count": len(self.changes),
+            "incomplete": [_shown(place) for place in self.incomplete[:MOST]],
+        }
+
+
+def keep_state_before(location: WorkspaceLocation, found: Inventory) -> None:
+    """Store the state that the report will compare with. Raises OSError."""
+    keep_baseline(_baseline(location), found)
+
+
+def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
+    """What has changed since the state before; None if the directory was not opened. Blocks.
+
+    A directory or a stored state that cannot be read is reported as not looked at.
+    """
+    if location.own_directory is None:
+        return None
+    try:
+        before = read_baseline(_baseline(location))
+        if before is None:
+            return None
+        after = take_inventory(location.own_directory, location.rules)
+    except (OSError, ValueError) as error:
+        logger.warning("the own directory cannot be compared: %s", error)
+        return OutsideChanges([], [f".: {error}"])
+    return OutsideChanges(changes_since(before, after), after.incomplete)
+
+
+def forget_state_before(location: WorkspaceLocation) -> None:
+    """The report is stored: the next run begins anew. Raises OSError."""
+    if location.own_directory is not None:
+        _baseline(location).unlink(missing_ok=True)
+
+
+def _baseline(location: WorkspaceLocation) -> Path:
+    first = location.family or location.thread_id
+    return vel_settings().snapshots / first / "own_directory.json"
+
+
+def _shown(path: str) -> str:
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
