@@ -117,7 +117,8 @@ class SeatbeltSandbox(BaseSandbox):
         self, command: list[str], temporary: Path, environment: dict[str, str], processes_now: int
     ) -> list[str]:
         """The whole command line but for the descriptor of its report."""
-        profile = render_profile(self._shown, temporary, self._egress_socket)
+        protected = self.guard.denied_paths() if self.guard is not None else []
+        profile = render_profile(self._shown, temporary, self._egress_socket, protected)
         own = {"HOME": str(temporary), "TMPDIR": str(temporary)}
         variables = ENVIRONMENT | own | dict(self.policy.environment) | environment
         options = limit_options(self.policy.limits, processes_now)
@@ -140,8 +141,14 @@ class SeatbeltSandbox(BaseSandbox):
         """`source`, if any, becomes a file of the command's own directory, the last argument."""
         seconds = self._wall_time(timeout)
         mark = [marked_argument(marker)] if marker else []
+        watch = self.guard.watch() if self.guard is not None else None
         temporary = Path(tempfile.mkdtemp(prefix="vel-sandbox-")).resolve()
-        remove = partial(shutil.rmtree, temporary, ignore_errors=True)
+
+        def remove() -> None:
+            shutil.rmtree(temporary, ignore_errors=True)
+            if watch is not None:
+                watch.last_word()  # a file system that ignores case takes names that no rule has
+
         try:
             command = list(program)
             if source is not None:

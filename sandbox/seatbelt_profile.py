@@ -64,12 +64,16 @@ class Profile:
 
 
 def render_profile(
-    shown: Sequence[ShownPath], temporary: Path, egress_socket: Path | None = None
+    shown: Sequence[ShownPath],
+    temporary: Path,
+    egress_socket: Path | None = None,
+    protected: Sequence[Path] = (),
 ) -> Profile:
     """`shown` in the order of the policy's mounts, `temporary` as the command's own directory.
 
     All paths are without links. `egress_socket`, a unix socket, is the only thing that commands
-    may connect to; None means nothing.
+    may connect to; None means nothing. `protected` are paths in writable mounts that commands must
+    neither make nor change.
     """
     parameters = [(f"SHOWN_{number}", str(each.path)) for number, each in enumerate(shown)]
     parameters.append(("TEMPORARY", str(temporary)))
@@ -78,6 +82,9 @@ def render_profile(
     rules += _system_files()
     for number, each in enumerate(shown):
         rules += _writable(f"SHOWN_{number}") if each.writable else _readable(f"SHOWN_{number}")
+    for number, path in enumerate(protected):
+        parameters.append((f"PROTECTED_{number}", str(path)))
+        rules += _unchangeable(f"PROTECTED_{number}")
     rules += _writable("TEMPORARY")
     # Wherever it is written: no program of this account with another one's rights.
     rules.append(_rule("deny file-write-setugid"))
@@ -123,6 +130,10 @@ def _system_files() -> Iterator[str]:
 
 def _readable(name: str) -> Iterator[str]:
     yield from _visible(name)
+    yield from _unchangeable(name)
+
+
+def _unchangeable(name: str) -> Iterator[str]:
     yield _rule("deny file-write*", _param("subpath", name))
     # Else a directory above it, in an earlier writable mount, could be moved and then written.
     yield _rule("deny file-write-unlink", _param("path-ancestors", name))

@@ -9,8 +9,10 @@ from pathlib import Path
 from sandbox.account import Account
 from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.blocking import NewFileWatch
+from sandbox.own_directory.git_directory import NEVER_NEW
 from sandbox.own_directory.inventory import Change, Inventory, changes_since, is_below
 from sandbox.own_directory.mounts import StaleInventory, protecting_mounts
+from sandbox.own_directory.names import PROTECTED
 from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.scan import take_inventory
 from sandbox.policy import SandboxPolicy
@@ -72,7 +74,7 @@ class DirectoryGuard:
         Raises `SandboxSetupError` for a directory that cannot be guarded.
         """
         found = self.found()
-        watch = NewFileWatch(self.root, self.rules, found.repositories)
+        watch = self.watch()
         try:
             if not all(is_below(path, found.read_only) for path in watch.known):
                 raise StaleInventory("the user has added a file")
@@ -81,13 +83,36 @@ class DirectoryGuard:
             pass
         with self._lock:
             self._found = found = self._look()
-        watch = NewFileWatch(self.root, self.rules, found.repositories)
+        watch = self.watch()
         try:
             return protecting_mounts(self.root, self._target, found, account), watch
         except StaleInventory as error:
             raise SandboxSetupError(
                 f"{self.root} changes too fast to be protected (at {error}). Try again."
             ) from error
+
+    def watch(self) -> NewFileWatch:
+        """What puts new protected files aside; made before the command may run.
+
+        Raises `SandboxSetupError`.
+        """
+        return NewFileWatch(self.root, self.rules, self.found().repositories)
+
+    def denied_paths(self) -> list[Path]:
+        """Protected paths for a sandbox that denies writes by path, those that are new among them.
+
+        Raises `SandboxSetupError`.
+        """
+        found = self.found()
+        root = self.root.resolve()
+        new = [name for name in PROTECTED if self.rules.why_protected(name) is not None]
+        new += [
+            f"{repository}/{name}".lstrip("/")
+            for repository in found.repositories
+            for name in NEVER_NEW
+            if not self.rules.opens(f"{repository}/{name}")
+        ]
+        return [root / path for path in sorted({*found.read_only, *new})]
 
     def refusal(self, path: str) -> str | None:
         """Why file tools must not write `path`, without links and relative to the top.

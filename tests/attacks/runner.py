@@ -22,7 +22,7 @@ from pathlib import Path
 from sandbox import BaseSandbox, create_sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.workspace import Workspace, prepare
-from tests.attacks import readers
+from tests.attacks import own_directory, readers
 from tests.attacks.attack import Attack
 from tests.attacks.driver import PRELUDE
 from tests.attacks.table import ATTACKS, bombs, host
@@ -48,6 +48,7 @@ def main() -> None:
         world = World(place, secret)
         outcomes |= readers.run(world, host.READINGS)
         readers_took = time.monotonic() - began
+        outcomes |= own_directory.run(world)
         with world.services() as services, _tempting_environment(world):
             try:
                 harm = _Runs(world, services, outcomes).run()

@@ -23,7 +23,7 @@ import pytest
 import re2
 
 from sandbox.uids import uid_for
-from tests.attacks.table import ATTACKS, bombs, host
+from tests.attacks.table import ATTACKS, bombs, host, own_directory
 from tests.support.hang import HANG
 
 pytestmark = [
@@ -38,7 +38,7 @@ MODE_PARAMETERS = [
     pytest.param(mode, marks=pytest.mark.root if mode == "root" else ()) for mode in MODES
 ]
 ALL = [
-    *((attack.name, attack.kind) for attack in (*ATTACKS, *bombs.ATTACKS)),
+    *((attack.name, attack.kind) for attack in (*ATTACKS, *bombs.ATTACKS, *own_directory.ATTACKS)),
     *((reading.name, reading.kind) for reading in host.READINGS),
 ]
 
@@ -150,4 +150,5 @@ def test_the_tables_are_whole() -> None:
         "archives",
         "environment leaks",
         "terminal and log injection",
+        "own directory",
     }

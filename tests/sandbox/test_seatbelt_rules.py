@@ -186,6 +186,18 @@ def test_a_read_only_mount_inside_a_writable_one_stays_so() -> None:
     assert rules.may("file-write-create", f"{WORK}/a")
 
 
+def test_protected_files_can_be_neither_made_nor_changed() -> None:
+    protected = [WORK / ".git/hooks", WORK / ".envrc"]
+    rules = rules_of(render_profile(SHOWN, TEMPORARY, protected=protected))
+    assert rules.reads(f"{WORK}/.git/hooks/pre-commit")
+    for path in (".git/hooks", ".git/hooks/pre-commit", ".envrc"):
+        assert not rules.writes(f"{WORK}/{path}")
+    assert not rules.may("file-write-unlink", f"{WORK}/.git")
+    assert rules.may("file-write-create", f"{WORK}/.git/index.lock")
+    assert rules.writes(f"{WORK}/.git/objects/x")
+    assert rules.writes(f"{WORK}/source.py")
+
+
 def test_a_later_writable_mount_covers_a_read_only_one() -> None:
     rules = rules_of(
         render_profile([ShownPath(WORK, False), ShownPath(WORK / "out", True)], TEMPORARY)

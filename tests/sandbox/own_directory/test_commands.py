@@ -235,6 +235,15 @@ def test_a_workspace_of_its_own_needs_no_protection(place: Path) -> None:
     assert box.execute("git init -q . && echo x > .git/hooks/pre-commit && echo x > .envrc").success
 
 
+def test_the_paths_for_a_sandbox_without_mounts(place: Path) -> None:
+    project = make_checkout(place, more="mkdir -p packages/a && echo > packages/a/.npmrc")
+    guard = create_sandbox(str(project), rules=FileRules(allow_write=(".vscode",))).guard
+    assert guard is not None
+    denied = {str(path.relative_to(project)) for path in guard.denied_paths()}
+    assert {".git/hooks", ".git/config", ".git/commondir", ".envrc", "packages/a/.npmrc"} <= denied
+    assert denied.isdisjoint({".git", ".vscode", "source.txt", "packages"})
+
+
 def test_a_bare_repository_at_the_top_is_protected(place: Path) -> None:
     directory = make_directory(place)
     as_user("git init -q --bare .", directory)
