@@ -1,4 +1,4 @@
-"""What protecting a user's own directory adds to each command, and to each run.
+"""The cost of protecting a user's own directory, for each command and for each run.
 
     python -m benchmarks.own_directory
 

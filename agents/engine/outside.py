@@ -1,4 +1,4 @@
-"""The report at the end of a run: what it changed that runs outside the sandbox later."""
+"""The report at the end of a run: changed files that run outside the sandbox later."""
 
 from __future__ import annotations
 

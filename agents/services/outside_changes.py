@@ -1,8 +1,8 @@
 """Files in a user's own directory that run outside the sandbox, and that a run has changed.
 
 The state before is stored when the run first opens the directory, and forgotten when the report of
-its end is stored. Subagents work in the directory of the run that a person began, and their changes
-are that run's.
+its end is stored. Subagents work in the directory of their parent, and its report has their
+changes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
 
 
 def forget_state_before(location: WorkspaceLocation) -> None:
-    """The report is stored: the next run begins anew. Raises OSError."""
+    """Forget the state before, once the report is stored. Raises OSError."""
     if location.own_directory is not None:
         _baseline(location).unlink(missing_ok=True)
 

@@ -30,7 +30,7 @@ def keep_baseline(file: Path, found: Inventory) -> None:
 
 
 def read_baseline(file: Path) -> Inventory | None:
-    """The stored state; None if there is none. Raises OSError, and ValueError if it is damaged."""
+    """The stored state, or None. Raises OSError, and ValueError if the file is damaged."""
     try:
         data = json.loads(file.read_text())
         return Inventory.from_json(data)

@@ -1,7 +1,7 @@
 """Putting aside what a command has made at a protected place where there was nothing before.
 
 A mount cannot hold a name that does not exist without leaving an empty file in the user's
-directory. So such a file is renamed as soon as it is seen, and when the command has ended.
+directory. So a new file is renamed as soon as it is seen, and when the command has ended.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NewFileWatch(Watch):
         self._put_aside()
         self.due = time.monotonic() + LOOK_SECONDS
         if len(self._told) > MOST:
-            return "it goes on making files that programs outside the sandbox run"
+            return "it makes more and more files that programs outside the sandbox run"
         return None
 
     def last_word(self) -> str | None:
@@ -91,7 +91,7 @@ class NewFileWatch(Watch):
         path = _path((directory, name))
         if directory and fold(name) in NEVER_NEW:
             return not self._rules.opens(path)
-        # A new repository is legitimate work; the report at the end says what it runs.
+        # A new repository is legitimate work; the report at the end lists its programs.
         return not directory and fold(name) != GIT and bool(self._rules.why_protected(path))
 
     def _rename(self, place: Place) -> None:
@@ -107,7 +107,7 @@ class NewFileWatch(Watch):
             finally:
                 os.close(descriptor)
         except FileNotFoundError:
-            return  # gone meanwhile
+            return  # removed by somebody else
         except OSError as error:
             self._failed.add(place)
             self._told.append(f"{shown!r} could not be put aside ({error.strerror})")

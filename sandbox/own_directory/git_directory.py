@@ -17,9 +17,9 @@ from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.stamps import Allowance, LookedEnough, entry_stamp, read_text, text_stamp
 
 READ_ONLY = ("hooks", "config", "config.worktree", "commondir")
-"""What commands cannot change in a git directory, where it is there."""
+"""Names in a git directory that commands cannot change."""
 NEVER_NEW = ("hooks", "config.worktree", "commondir")
-"""What no command needs to make in a git directory that was there before."""
+"""Names that no command needs to make in an existing git directory."""
 
 _TODO = "git-rebase-todo"
 _MAX_DEPTH = 12
@@ -32,7 +32,7 @@ def looks_like_git(names: AbstractSet[str]) -> bool:
 
 
 class GitScan:
-    """Adds what it finds to `found`."""
+    """Looks at git directories, and adds items and protected paths to `found`."""
 
     def __init__(
         self, root: Path, rules: FileRules, allowance: Allowance, found: Inventory
@@ -60,7 +60,7 @@ class GitScan:
                 self._nested(descriptor, name, _join(path, name), 1)
 
     def protect_target(self, place: Path) -> None:
-        """Protect what a link, or a setting of git, leads to inside the directory."""
+        """Protect the target of a link or of a setting of git, if it is in the directory."""
         real = Path(os.path.realpath(place))
         if not real.is_relative_to(self._root) or real == self._root or not real.exists():
             return

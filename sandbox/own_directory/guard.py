@@ -50,7 +50,7 @@ class DirectoryGuard:
         return None
 
     def found(self) -> Inventory:
-        """What is protected in the directory. Raises `SandboxSetupError`."""
+        """The protected files of the directory. Raises `SandboxSetupError`."""
         with self._lock:
             if self._found is None:
                 first = self._look()
@@ -69,7 +69,7 @@ class DirectoryGuard:
         return changes_since(self._first, self._look())
 
     def prepare(self, account: Account) -> tuple[list[str], NewFileWatch]:
-        """What one command needs: arguments for bubblewrap, and a watch while it runs.
+        """Return mounts for one command, as bubblewrap's arguments, and a watch for its time.
 
         Raises `SandboxSetupError` for a directory that cannot be guarded.
         """
@@ -92,7 +92,7 @@ class DirectoryGuard:
             ) from error
 
     def watch(self) -> NewFileWatch:
-        """What puts new protected files aside; made before the command may run.
+        """Return the watch that puts new protected files aside, before the command may run.
 
         Raises `SandboxSetupError`.
         """

@@ -1,4 +1,4 @@
-"""What a directory holds that programs outside the sandbox run: the result of a scan."""
+"""The files of a directory that programs outside the sandbox run: the result of a scan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = Literal["protected", "listed", "git", "repository", "packages"]
 
 
 class Item(NamedTuple):
-    """`why` says what runs it; `stamp` changes with its content."""
+    """`why` describes the program that runs it; `stamp` changes with its content."""
 
     kind: Kind
     why: str
@@ -57,7 +57,7 @@ class Inventory:
 def changes_since(before: Inventory, after: Inventory) -> list[Change]:
     """The items that have come or changed, by path.
 
-    A new repository in a subdirectory counts only with what makes git run a program. At the top it
+    A new repository in a subdirectory counts only if it makes git run a program. At the top it
     always counts, because it replaces the repository that the directory belongs to.
     """
     found = []
@@ -77,5 +77,5 @@ def _is_unremarkable(path: str, item: Item) -> bool:
 
 
 def is_below(path: str, directories: Iterable[str]) -> bool:
-    """Whether `path` is one of the directories, or lies in one."""
+    """Whether `path` is one of the directories, or is in one."""
     return any(path == place or path.startswith(f"{place}/") for place in directories)

@@ -88,7 +88,7 @@ _LISTED_PATTERNS = {
 }
 
 PACKAGES = {
-    "node_modules": "installed packages, whose code editors and build tools load",
+    "node_modules": "installed packages, loaded by editors and build tools",
     "__pycache__": "compiled Python, which runs in place of the source",
     ".venv": "a Python environment, which editors start",
     "venv": "a Python environment, which editors start",
@@ -97,18 +97,18 @@ PACKAGES = {
 
 
 def fold(name: str) -> str:
-    """`name` as a file system that ignores case, or characters that nobody sees, compares it."""
+    """`name` as a file system that ignores case, or invisible characters, compares it."""
     shown = "".join(char for char in name if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", shown).casefold()
 
 
 def why_protected(name: str) -> str | None:
-    """What runs a protected file or directory of this name; None for any other name."""
+    """Why a file or directory of this name is protected; None for any other name."""
     return _find(fold(name), PROTECTED, _PROTECTED_PATTERNS)
 
 
 def why_listed(name: str) -> str | None:
-    """What runs a listed file of this name; None for any other name."""
+    """Why a file of this name is listed; None for any other name."""
     if BLOCKED in name:
         return "put aside: nothing runs it under this name"
     return _find(fold(name), LISTED, _LISTED_PATTERNS)

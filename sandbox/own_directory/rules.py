@@ -1,4 +1,4 @@
-"""What a user opens, or protects in addition, in the own directory."""
+"""The files that a user opens, or protects in addition."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One walk over a directory for files that programs outside the sandbox run.
 
 The directory belongs to somebody hostile: the walk uses directory descriptors, follows no link,
-opens nothing but regular files, and is bounded in entries, depth and time.
+opens regular files only, and is bounded in entries, depth and time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SECONDS = 15.0
 
 
 def take_inventory(root: Path, rules: FileRules) -> Inventory:
-    """Look at all of `root`. What a limit or a permission kept out is in `incomplete`.
+    """Look at all of `root`. Places that a limit or a permission kept out are in `incomplete`.
 
     Raises OSError when `root` itself cannot be opened.
     """

@@ -21,7 +21,7 @@ DEPTH = 60
 
 
 class LookedEnough(Exception):
-    """A limit of the scan was reached; the text says which."""
+    """A limit of the scan was reached, which the text names."""
 
 
 class Allowance:
@@ -46,7 +46,7 @@ class Allowance:
 
 
 def read_text(name: str, parent: int) -> str | None:
-    """The text of a regular file; None for what is none, or too large to be one of git's."""
+    """The text of a regular file; None for other files and for large ones."""
     try:
         descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
     except OSError:

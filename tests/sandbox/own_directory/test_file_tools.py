@@ -1,4 +1,4 @@
-"""What file tools can write in a user's own directory, and what not."""
+"""File tools in a user's own directory: protected files are refused, source files are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: what programs outside the sandbox run later, and has come or changed."""
+"""The report: new and changed files that programs outside the sandbox run later."""
 
 from __future__ import annotations
 

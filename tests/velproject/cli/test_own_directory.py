@@ -1,4 +1,4 @@
-"""`vel --workspace DIR`: what a hostile run changes that the user's own tools run is reported."""
+"""`vel --workspace DIR`: protected files stay as they are, and the report lists the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def place() -> Iterator[Path]:
 
 
 def run_commands(vel: Vel, project: Path, *commands: str, flags: tuple[str, ...] = ()) -> str:
-    """A scripted run of these commands; what it printed on standard error."""
+    """Run these commands as a scripted run, and return its standard error."""
     turns = [say("", ("execute", {"command": command})) for command in commands]
     given = vel.script(*turns, say("Done."))
     done = vel(*given, "--workspace", str(project), *flags, "work")
