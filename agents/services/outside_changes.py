@@ -14,9 +14,12 @@ from typing import Any
 
 from agents.conf import vel_settings
 from agents.services.workspaces import WorkspaceLocation
+from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.baseline import keep_baseline, read_baseline
+from sandbox.own_directory.history import HistoryUnknown, committed_changes
 from sandbox.own_directory.inventory import Change, Inventory, changes_since
 from sandbox.own_directory.scan import take_inventory
+from sandbox.workspace import own_directory_account
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +70,13 @@ def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
     except (OSError, ValueError) as error:
         logger.warning("the own directory cannot be compared: %s", error)
         return OutsideChanges([], [f".: {error}"])
-    return OutsideChanges(changes_since(before, after), after.incomplete)
+    changes, incomplete = changes_since(before, after), list(after.incomplete)
+    try:
+        own = location.own_directory
+        changes += committed_changes(own, own_directory_account(own), before, after)
+    except (HistoryUnknown, SandboxSetupError) as error:
+        incomplete.append(f"new commits: {error}")
+    return OutsideChanges(changes, incomplete)
 
 
 def forget_state_before(location: WorkspaceLocation) -> None:

@@ -6,13 +6,14 @@ Objects, refs, the index and the rest of a git directory stay writable, so that 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from sandbox.backends.beneath import DIRECTORY
 from sandbox.own_directory.git_config import executable_settings, values_of, words_of
 from sandbox.own_directory.inventory import Inventory, Item, is_below
-from sandbox.own_directory.names import fold
+from sandbox.own_directory.names import GIT, fold
 from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.stamps import Allowance, LookedEnough, entry_stamp, read_text, text_stamp
 
@@ -23,7 +24,9 @@ NEVER_NEW = ("hooks", "config.worktree", "commondir")
 
 _TODO = "git-rebase-todo"
 _MAX_DEPTH = 12
-"""Directories inside one another below `modules`."""
+"""Directories inside one another below `modules` and `refs`."""
+_PACKED_REFS = 64 * 1024 * 1024
+_COMMIT = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 
 
 def looks_like_git(names: AbstractSet[str]) -> bool:
@@ -55,6 +58,8 @@ class GitScan:
             if entry is not None:
                 self._part(descriptor, entry, _join(path, entry.name), name)
         self._rebase(descriptor, path)
+        if path.rpartition("/")[2] == GIT:
+            found.history[path] = [_index_stamp(descriptor), *sorted(self._tips(descriptor))]
         for name in ("modules", "worktrees"):
             if name in entries and entries[name].is_dir(follow_symlinks=False):
                 self._nested(descriptor, name, _join(path, name), 1)
@@ -141,6 +146,30 @@ class GitScan:
             why = "commands that `git rebase --continue` runs"
             self._found.items[at] = Item("git", why, text_stamp(todo or ""))
 
+    def _tips(self, git: int) -> set[str]:
+        texts = [read_text("HEAD", git), read_text("packed-refs", git, _PACKED_REFS)]
+        try:
+            refs = os.open("refs", DIRECTORY, dir_fd=git)
+        except OSError:
+            refs = None
+        if refs is not None:
+            try:
+                self._read_refs(refs, texts, 1)
+            finally:
+                os.close(refs)
+        return {found for text in texts if text for found in _COMMIT.findall(text)}
+
+    def _read_refs(self, directory: int, texts: list[str | None], depth: int) -> None:
+        for entry in self._allowance.names(directory):
+            if entry.is_file(follow_symlinks=False):
+                texts.append(read_text(entry.name, directory))
+            elif entry.is_dir(follow_symlinks=False) and depth < _MAX_DEPTH:
+                below = os.open(entry.name, DIRECTORY, dir_fd=directory)
+                try:
+                    self._read_refs(below, texts, depth + 1)
+                finally:
+                    os.close(below)
+
     def _nested(self, parent: int, name: str, path: str, depth: int) -> None:
         if depth > _MAX_DEPTH:
             raise LookedEnough(f"{path} is nested too deeply")
@@ -155,6 +184,14 @@ class GitScan:
                     self._nested(descriptor, entry.name, f"{path}/{entry.name}", depth + 1)
         finally:
             os.close(descriptor)
+
+
+def _index_stamp(git: int) -> str:
+    try:
+        status = os.stat("index", dir_fd=git, follow_symlinks=False)
+    except OSError:
+        return ""
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
 
 def _join(path: str, name: str) -> str:

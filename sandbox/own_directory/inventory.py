@@ -22,7 +22,7 @@ class Change(NamedTuple):
 
     path: str
     """Relative to the directory."""
-    what: Literal["created", "changed"]
+    what: Literal["created", "changed", "committed"]
     why: str
 
     def as_dict(self) -> dict[str, str]:
@@ -38,6 +38,8 @@ class Inventory:
     """Files and directories that commands must not change. None is a link."""
     repositories: set[str] = field(default_factory=set)
     """Git directories, in which commands may change all but a few files."""
+    history: dict[str, list[str]] = field(default_factory=dict)
+    """For each repository a stamp of its index, and the commits that its refs name."""
     incomplete: list[str] = field(default_factory=list)
     """Places that were not looked at, each with the reason."""
 
@@ -45,13 +47,15 @@ class Inventory:
         """The part that `changes_since` needs."""
         return {
             "items": {path: list(item) for path, item in self.items.items()},
+            "history": self.history,
             "incomplete": self.incomplete,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Inventory:
         items = {path: Item(*fields) for path, fields in data["items"].items()}
-        return cls(items, incomplete=list(data["incomplete"]))
+        history = {path: list(known) for path, known in data["history"].items()}
+        return cls(items, history=history, incomplete=list(data["incomplete"]))
 
 
 def changes_since(before: Inventory, after: Inventory) -> list[Change]:

@@ -45,7 +45,7 @@ class Allowance:
         return sorted(found, key=lambda entry: entry.name)
 
 
-def read_text(name: str, parent: int) -> str | None:
+def read_text(name: str, parent: int, limit: int = _READ_BYTES) -> str | None:
     """The text of a regular file; None for other files and for large ones."""
     try:
         descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
@@ -53,9 +53,9 @@ def read_text(name: str, parent: int) -> str | None:
         return None
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _READ_BYTES:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
-        return stream.read(_READ_BYTES).decode(errors="surrogateescape")
+        return stream.read(limit).decode(errors="surrogateescape")
 
 
 def text_stamp(text: str) -> str:

@@ -133,6 +133,26 @@ def test_a_new_repository_with_a_hook_is_reported(vel: Vel, place: Path) -> None
     ]
 
 
+def test_a_protected_file_in_a_commit_or_in_the_index_is_reported(vel: Vel, place: Path) -> None:
+    project = make_checkout(place, more="mkdir .github && echo user > .github/ci.yml")
+    add = "git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),"
+    stderr = run_commands(
+        vel,
+        project,
+        f"{add}.github/ci.yml; {add}source.txt; git commit -qm evil; git reset -q HEAD~1",
+        f"{add}.envrc; {add}a/.vscode/x; git commit -qm two; {add}.npmrc; git status --short",
+        "git checkout -qb other; git update-ref refs/heads/third HEAD~1",
+    )
+    assert reported(stderr) == [
+        "committed .envrc",
+        "committed a/.vscode/x",
+        "committed .npmrc",
+    ]
+    assert "a CI definition" not in stderr  # that commit is in no branch any more
+    stderr = run_commands(vel, project, "git reset -q; echo 2 > source.txt; git commit -qam fine")
+    assert reported(stderr) == []
+
+
 def test_flags_open_and_protect_files_for_one_run(vel: Vel, place: Path) -> None:
     project = make_checkout(place, more="echo user > deploy.sh")
     command = "mkdir -p .github; echo new > .github/ci.yml; echo evil > deploy.sh"
