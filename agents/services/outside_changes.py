@@ -40,10 +40,11 @@ class OutsideChanges:
         return bool(self.changes or self.incomplete)
 
     def as_dict(self) -> dict[str, Any]:
-        """The data of the event. Paths with bytes that are not UTF-8 are escaped."""
+        """The data of the event. Bytes that are not UTF-8 are escaped."""
         return {
             "changes": [
-                {**change.as_dict(), "path": _shown(change.path)} for change in self.changes[:MOST]
+                {name: _shown(text) for name, text in change.as_dict().items()}
+                for change in self.changes[:MOST]
             ],
             "count": len(self.changes),
             "incomplete": [_shown(place) for place in self.incomplete[:MOST]],

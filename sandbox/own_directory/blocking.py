@@ -12,13 +12,15 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from sandbox.backends.beneath import DIRECTORY
 from sandbox.own_directory.git_directory import NEVER_NEW
 from sandbox.own_directory.names import BLOCKED, GIT, fold
 from sandbox.own_directory.rules import FileRules
+from sandbox.reopening import CHANGE, open_directory
 from sandbox.watchdog import Watch
 
 LOOK_SECONDS = 0.25
+PAUSE = 5
+"""How much longer than a look the pause after it is, at least."""
 MOST = 20
 """Files that one command may have put aside before it is killed."""
 
@@ -45,8 +47,10 @@ class NewFileWatch(Watch):
         return [_path(place) for place, link in self._before.items() if not link]
 
     def look(self) -> str | None:
+        began = time.monotonic()
         self._put_aside()
-        self.due = time.monotonic() + LOOK_SECONDS
+        took = time.monotonic() - began
+        self.due = time.monotonic() + max(LOOK_SECONDS, PAUSE * took)
         if len(self._told) > MOST:
             return "it makes more and more files that programs outside the sandbox run"
         return None
@@ -75,9 +79,9 @@ class NewFileWatch(Watch):
         found: dict[Place, str] = {}
         for directory in self._directories:
             try:
-                descriptor = os.open(self._root / directory, DIRECTORY)
+                descriptor = open_directory(self._root / directory)
             except OSError:
-                continue  # it was there before, and a mount point cannot go
+                continue  # removed by the user
             try:
                 with os.scandir(descriptor) as entries:
                     for entry in entries:
@@ -100,7 +104,7 @@ class NewFileWatch(Watch):
             return
         shown = _path(place)
         try:
-            descriptor = os.open(self._root / directory, DIRECTORY)
+            descriptor = open_directory(self._root / directory, needs=CHANGE)
             try:
                 aside = _free_name(name, descriptor)
                 os.rename(name, aside, src_dir_fd=descriptor, dst_dir_fd=descriptor)
@@ -119,7 +123,7 @@ class NewFileWatch(Watch):
         if place in self._failed:
             return
         try:
-            descriptor = os.open(self._root / directory, DIRECTORY)
+            descriptor = open_directory(self._root / directory, needs=CHANGE)
             try:
                 os.symlink(link, name, dir_fd=descriptor)
                 if os.geteuid() == 0:

@@ -25,6 +25,7 @@ NEVER_NEW = ("hooks", "config.worktree", "commondir")
 _TODO = "git-rebase-todo"
 _MAX_DEPTH = 12
 """Directories inside one another below `modules` and `refs`."""
+_WHY_LENGTH = 300
 _PACKED_REFS = 64 * 1024 * 1024
 _COMMIT = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 
@@ -118,7 +119,8 @@ class GitScan:
             return
         keys = ", ".join(dict.fromkeys(setting.key for setting in settings))
         stamp = text_stamp(repr(settings))
-        self._found.items[path] = Item("git", f"settings of git that run programs: {keys}", stamp)
+        why = f"settings of git that run programs: {keys}"[:_WHY_LENGTH]
+        self._found.items[path] = Item("git", why, stamp)
         if self._rules.opens(path):
             return
         work_tree = (self._root / path).parent.parent

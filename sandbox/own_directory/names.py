@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 GIT = ".git"
 BLOCKED = ".vel-blocked"
@@ -96,6 +97,7 @@ PACKAGES = {
 """Directories that are compared as a whole, by names, sizes and times."""
 
 
+@lru_cache(maxsize=50_000)
 def fold(name: str) -> str:
     """`name` as a file system that ignores case, or invisible characters, compares it."""
     shown = "".join(char for char in name if unicodedata.category(char) != "Cf")

@@ -113,6 +113,12 @@ def test_a_new_file_is_put_aside_while_the_command_runs(place: Path) -> None:
     assert result.stdout == "gone\n"
 
 
+def test_closing_the_directory_does_not_keep_a_new_file(place: Path) -> None:
+    project = make_checkout(place)
+    create_sandbox(str(project)).execute("echo evil > .envrc; chmod 0 . .git")
+    assert not (project / ".envrc").exists()
+
+
 def test_a_command_that_does_not_stop_is_killed(place: Path) -> None:
     project = make_checkout(place)
     result = create_sandbox(str(project)).execute(
