@@ -15,6 +15,7 @@ from sandbox.execution import BubblewrapExecution
 from sandbox.launch import Command, launch
 from sandbox.namespace import SHELL, InjectedFile
 from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_modules import OPTIONS, start_files
 from sandbox.policy import Network, SandboxPolicy
 from sandbox.probe import require_bwrap, usable_cgroups
 from sandbox.reach import unreachable_directory
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _PYTHON_SOURCE = "/run/execute_python"
 """Not importable by this name, so it hides no module of the working directory."""
+
+_PYTHON_START = "/run/execute-python"
+"""A directory; not importable by this name either."""
 
 _SHELL_SOURCE = "/run/execute"
 _LONGEST_ARGUMENT = 100_000
@@ -85,11 +89,13 @@ class BubblewrapSandbox(BaseSandbox):
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> Execution:
+        source = InjectedFile(_PYTHON_SOURCE, _encoded(code))
+        writable = tuple(mount.target for mount in self.policy.mounts if mount.writable)
+        start = start_files(_PYTHON_START, _PYTHON_SOURCE, self.working_dir, writable)
         prepared = Command(
-            [self.policy.python, _PYTHON_SOURCE],
-            files=(InjectedFile(_PYTHON_SOURCE, _encoded(code)),),
-            # Modules of the working directory are found as they are for a script beside them.
-            environment={"PYTHONPATH": self.working_dir},
+            [self.policy.python, *OPTIONS, _PYTHON_SOURCE],
+            files=(source, *start),
+            environment={"PYTHONPATH": _PYTHON_START},
             stdin=stdin,
             marker=marker,
         )

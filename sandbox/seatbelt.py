@@ -21,6 +21,7 @@ from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.markers import marked_argument
 from sandbox.own_directory.guard import DirectoryGuard
+from sandbox.own_modules import OPTIONS, start_files
 from sandbox.policy import Mount, Network, SandboxPolicy
 from sandbox.seatbelt_command import (
     SANDBOX_EXEC,
@@ -109,9 +110,10 @@ class SeatbeltSandbox(BaseSandbox):
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> Execution:
-        path = {"PYTHONPATH": self._directory}
-        python = [self.policy.python]
-        return self._start(python, code, path, timeout, stdin, on_output, marker, cancel)
+        python = [self.policy.python, *OPTIONS]
+        return self._start(
+            python, code, {}, timeout, stdin, on_output, marker, cancel, is_python=True
+        )
 
     def argv(
         self, command: list[str], temporary: Path, environment: dict[str, str], processes_now: int
@@ -137,6 +139,8 @@ class SeatbeltSandbox(BaseSandbox):
         on_output: Callable[[str], None] | None,
         marker: str,
         cancel: Cancellation | None,
+        *,
+        is_python: bool = False,
     ) -> Execution:
         """`source`, if any, becomes a file of the command's own directory, the last argument."""
         seconds = self._wall_time(timeout)
@@ -155,6 +159,8 @@ class SeatbeltSandbox(BaseSandbox):
                 file = temporary / "command"
                 file.write_bytes(_encoded(source))
                 command.append(str(file))
+                if is_python:
+                    environment = environment | self._start_python_files(temporary, str(file))
             # Shown by ps; nothing else reads it.
             variables = environment | ({"VEL_SANDBOX": mark[0]} if mark else {})
             argv = self.argv(command, temporary, variables, count_own_processes())
@@ -172,6 +178,15 @@ class SeatbeltSandbox(BaseSandbox):
             cancel=cancel,
             clean_up=remove,
         )
+
+    def _start_python_files(self, temporary: Path, code: str) -> dict[str, str]:
+        place = temporary / "execute-python"
+        writable = tuple(str(shown.path) for shown in self._shown if shown.writable)
+        for file in start_files(str(place), code, self._directory, writable):
+            target = Path(file.target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.content)
+        return {"PYTHONPATH": str(place)}
 
 
 def _encoded(text: str) -> bytes:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agents.reading.diff import diff_section
 from agents.reading.fields import fields_section, text_of
+from agents.reading.imports import imports_notes, imports_sections
 from agents.reading.parts import (
     NOT_LOOKED_UP,
     CommandSection,
@@ -30,9 +31,11 @@ from agents.reading.sql import sql_section
 from sandbox.backends.budget import FileLimits
 from sandbox.backends.editing import replace_text
 from sandbox.errors import InvalidRequest
+from sandbox.importable import Importable
 from sandbox.paths import WORKING_DIR
 
 _TITLE_PATH = 160
+NOTHING_IMPORTED = Importable()
 _UNUSED = "Other inputs, which this tool does not use"
 _BOOLEAN = TypeAdapter(bool)
 
@@ -53,12 +56,14 @@ class Around:
 
     `time_limit` is the agent's own in seconds, None for the tool's; `network` is a sentence.
     `refusal` says why the call would fail whatever it holds, empty where nothing is known.
+    `imports` are the files that Python code can import.
     """
 
     before: str | Unreadable | None = NOT_LOOKED_UP
     time_limit: float | None = None
     network: str = ""
     refusal: str = ""
+    imports: Importable | Unreadable = NOTHING_IMPORTED
 
 
 def call_reading(
@@ -69,12 +74,13 @@ def call_reading(
     time_limit: float | None = None,
     network: str = "",
     refusal: str = "",
+    imports: Importable | Unreadable = NOTHING_IMPORTED,
 ) -> Reading:
     """What the call would do. Every key of `tool_input` stands in one of the sections.
 
     An input that does not fit its tool is shown as fields. See `Around` for the rest.
     """
-    around = Around(before, time_limit, network, refusal)
+    around = Around(before, time_limit, network, refusal, imports)
     given = _Given(tool_input)
     known = _READERS.get(tool)
     reading = known(tool, given, around) if known else None
@@ -127,7 +133,9 @@ def _command(tool: str, given: _Given, around: Around) -> Read:
         facts.append(Fact("Network", one_line(around.network)))
     language = "python" if is_python else "bash"
     title = "Run Python" if is_python else "Run a command"
-    return title, [CommandSection(language, lines_of(taken[0]), tuple(facts), _notes(around))]
+    notes = (*_notes(around), *imports_notes(around.imports))
+    command = CommandSection(language, lines_of(taken[0]), tuple(facts), notes)
+    return title, [command, *imports_sections(around.imports)]
 
 
 def _sql(tool: str, given: _Given, around: Around) -> Read:

@@ -11,7 +11,7 @@ import hashlib
 from agents.conf import vel_settings
 from agents.models import ApprovalRequest
 from agents.reading import Reading, Unreadable, call_reading
-from agents.reading.call import PATH
+from agents.reading.call import NOTHING_IMPORTED, PATH
 from agents.reading.parts import NOT_LOOKED_UP
 from agents.services.errors import Conflict
 from agents.services.placement import host_name
@@ -29,7 +29,8 @@ from sandbox.errors import (
     NotText,
     ReadOnlyPath,
 )
-from sandbox.paths import READ_ONLY_AREAS, SANDBOX_ROOT, is_within
+from sandbox.importable import Importable, importable_files
+from sandbox.paths import READ_ONLY_AREAS, SANDBOX_ROOT, WORKING_DIR, is_within
 
 MAX_BYTES = 1_000_000
 MAX_LINES = 10_000
@@ -48,6 +49,7 @@ def reading_of(request: ApprovalRequest) -> Reading:
         time_limit=spec.command_timeout,
         network=_network(spec),
         refusal=_refusal(request, before),
+        imports=_imports(request),
     )
 
 
@@ -77,6 +79,23 @@ def current_text(request: ApprovalRequest) -> str | Unreadable | None:
     if text.count("\n") > MAX_LINES:
         return Unreadable(f"The file has more than {MAX_LINES:,} lines.")
     return text
+
+
+def _imports(request: ApprovalRequest) -> Importable | Unreadable:
+    """The files that waiting Python code can import."""
+    code = request.input.get("code") if isinstance(request.input, dict) else None
+    if request.tool != "execute_python" or not isinstance(code, str):
+        return NOTHING_IMPORTED
+    if isinstance(files := _files(request), Unreadable):
+        return files
+    try:
+        return importable_files(code, files, WORKING_DIR)
+    except FileAccessFailed as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return NOTHING_IMPORTED  # the workspace itself has not been made yet
+        return Unreadable(f"The workspace cannot be read: {error}")
+    except FileError as error:
+        return Unreadable(f"The workspace cannot be read: {error}")
 
 
 def _path(request: ApprovalRequest) -> str | None:

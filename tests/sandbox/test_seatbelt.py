@@ -370,3 +370,25 @@ def test_descriptors_and_threads_are_given_back() -> None:
         )
     )
     until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def test_python_starts_with_the_code_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This "sandbox-exec" runs what it is given; the rest is as on a Mac."""
+    as_on_a_mac(monkeypatch)
+    fake = tmp_path / "sandbox-exec"
+    fake.write_text('#!/bin/bash\nwhile [[ $1 == -[pD] ]]; do shift 2; done\nexec "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr("sandbox.seatbelt_command.SANDBOX_EXEC", str(fake))
+    monkeypatch.setattr("sandbox.seatbelt._trial_passed", True)
+    monkeypatch.setattr(os, "geteuid", lambda: 501)
+    monkeypatch.setattr("sandbox.seatbelt.count_own_processes", lambda: 10_000)
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("sitecustomize", "usercustomize", "json", "msvcrt"):
+        (work / f"{name}.py").write_text("print('hidden')\n")
+    (work / "mine.py").write_text("print('mine')\n")
+    box = SeatbeltSandbox(policy_of(Mount(work, str(work), writable=True)))
+    result = box.execute_python("import json, subprocess, mine\nprint(2 + 2)")
+    assert (result.stdout, result.exit_code) == ("mine\n4\n", 0), result.stderr

@@ -12,7 +12,7 @@ from django.db import transaction
 from agents.conf import vel_settings
 from agents.models import ApprovalRequest, SeenFile, StateFile, Thread
 from agents.reading import Unreadable, as_text
-from agents.reading.parts import CommandSection, DiffSection
+from agents.reading.parts import CommandSection, DiffSection, FieldsSection
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction
 from agents.services.waiting_call import MAX_BYTES, MAX_LINES, current_text, reading_of
@@ -196,3 +196,44 @@ def test_an_input_that_does_not_fit_is_shown_as_it_is(given: dict[str, Any]) -> 
     rows.agent(sandbox=True)
     rows.run(rows.user())
     assert reading_of(waiting("write_file", **given)).title == "Call write_file"
+
+
+def test_python_is_shown_with_the_files_that_it_imports(workspace: Path) -> None:
+    (workspace / "totals.py").write_text("import rates\n\nprint('\u202ehidden')\n")
+    (workspace / "rates.py").write_text("RATE = 2\n")
+    (workspace / "json.py").write_text("print('never imported')\n")
+    (workspace / "unnamed.py").write_text("print('never imported')\n")
+    reading = reading_of(waiting("execute_python", code="import json, totals\n"))
+    command, files = reading.sections
+    assert isinstance(command, CommandSection)
+    assert command.notes == ()
+    assert isinstance(files, FieldsSection)
+    names = [field.name for field in files.fields]
+    assert names == ["/sandbox/workspace/totals.py", "/sandbox/workspace/rates.py"]
+    text = as_text(reading)
+    assert "RATE = 2" in text
+    assert "⟨U+202E⟩hidden" in text
+    assert "never imported" not in text
+
+
+def test_files_that_cannot_be_shown_are_named(workspace: Path) -> None:
+    (workspace / "linked.py").symlink_to("/etc/passwd")
+    (workspace / "fast.so").write_bytes(b"\x7fELF\0")
+    reading = reading_of(waiting("execute_python", code="import sys, linked, fast; sys.path"))
+    command, files = reading.sections
+    assert isinstance(command, CommandSection)
+    assert [note.severity for note in command.notes] == ["warning", "warning"]
+    assert "Not every file" in command.notes[0].text
+    assert "sys.path" in command.notes[1].text
+    assert isinstance(files, FieldsSection)
+    shown = {field.name: field.lines[0][0].text for field in files.fields}
+    assert "cannot be read" in shown["/sandbox/workspace/linked.py"]
+    assert "no text" in shown["/sandbox/workspace/fast.so"]
+    assert "root:" not in as_text(reading)
+
+
+def test_code_without_modules_of_its_own_is_shown_alone(workspace: Path) -> None:
+    (workspace / "sitecustomize.py").write_text("print('never imported')\n")
+    [section] = reading_of(waiting("execute_python", code="print(2 + 2)")).sections
+    assert isinstance(section, CommandSection)
+    assert section.notes == ()
