@@ -79,7 +79,9 @@ def launch(
         stdin = _stdin(theirs, command.stdin)
         process = _spawn(argv, stdin, their_stdout, their_stderr, inherited)
         launched = Launched(
-            process, Pipes(*map(ours.keep, (status, stdout, stderr, arrival, gate)))
+            process,
+            Pipes(*map(ours.keep, (status, stdout, stderr, arrival, gate))),
+            unix_sockets=policy.unix_sockets,
         )
     try:
         launched.await_first_process()

@@ -50,7 +50,10 @@ class Launched:
     Errors of the set-up leave nothing alive.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], pipes: Pipes) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], pipes: Pipes, *, unix_sockets: bool = False
+    ) -> None:
+        self._unix_sockets = unix_sockets
         self.process = process
         self.pipes = pipes
         self.exit_code: int | None = None
@@ -92,7 +95,8 @@ class Launched:
         """Let the command run, once. Without effect if it was killed before."""
         self._gate_is_open = True
         try:
-            os.write(self.pipes.gate, filter_program(host_architecture()))
+            program = filter_program(host_architecture(), unix_sockets=self._unix_sockets)
+            os.write(self.pipes.gate, program)
         except BrokenPipeError:
             pass
         finally:

@@ -19,6 +19,9 @@ PYTHON = "/usr/bin/python3"
 SHELL = "/usr/bin/bash"
 
 ENVIRONMENT: dict[str, str] = {
+    # There is no inotify; these libraries would end with an error instead of polling.
+    "CHOKIDAR_USEPOLLING": "1",
+    "WATCHPACK_POLLING": "true",
     "HOME": HOME,
     "LANG": "C.UTF-8",
     "LOGNAME": "nobody",

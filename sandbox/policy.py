@@ -95,3 +95,7 @@ class SandboxPolicy:
     gid: int | None = None
     python: str = "/usr/bin/python3"
     """The interpreter of `execute_python`, as a path inside the sandbox."""
+    unix_sockets: bool = False
+    """Whether commands may make UNIX sockets that have a name. Only for mounts in which no program
+    of the host listens: whoever can write to a socket's file can connect to it, also where the
+    mount is read-only. Pairs of connected sockets are always allowed."""

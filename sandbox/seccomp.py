@@ -37,6 +37,7 @@ _X32_BIT = 0x40000000
 
 _CLONE_NEW_ANY = 0x7E020000  # NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
+_F_NOTIFY = 1026
 _SET_ID_BITS = 0o6000
 _O_CREAT_OR_TMPFILE = 0o100 | 0o20000000
 _SOCK_TYPE_MASK = 0xF
@@ -110,9 +111,11 @@ def _refuse_unless_in(values: tuple[int, ...], error: int) -> bytes:
 _ALLOWED = _instruction(_RETURN, _ALLOW)
 
 
-def _socket_rules() -> bytes:
-    """UNIX, INET and INET6; streams and datagrams, never raw; no protocol that loads a module."""
-    families = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+def _socket_rules(*, named: bool) -> bytes:
+    """INET, INET6 and, if `named`, UNIX: streams and datagrams, never raw; no protocol that loads
+    a module.
+    """
+    families = (*((socket.AF_UNIX,) if named else ()), socket.AF_INET, socket.AF_INET6)
     internet = (
         _load_argument(1)
         + _instruction(_AND, _SOCK_TYPE_MASK)
@@ -127,6 +130,22 @@ def _socket_rules() -> bytes:
         + _instruction(_JUMP_EQUAL, int(socket.AF_UNIX), if_true=_length(internet))
         + internet
         # SOCK_RAW on AF_UNIX is a datagram socket: harmless, and the kernel's own alias.
+        + _ALLOWED
+    )
+
+
+def _connected_pair_rules() -> bytes:
+    """Pairs of UNIX sockets that can never be connected to anything else.
+
+    A datagram socket of a pair can still send to any path.
+    """
+    kinds = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
+    return (
+        _load_argument(0)
+        + _refuse_unless_in((int(socket.AF_UNIX),), errno.EAFNOSUPPORT)
+        + _load_argument(1)
+        + _instruction(_AND, _SOCK_TYPE_MASK)
+        + _refuse_unless_in(kinds, errno.EPERM)
         + _ALLOWED
     )
 
@@ -146,13 +165,16 @@ def _open_rules(flags_argument: int) -> bytes:
     )
 
 
-def _argument_rules() -> dict[str, bytes]:
+def _argument_rules(unix_sockets: bool) -> dict[str, bytes]:
+    pair = _socket_rules(named=True) if unix_sockets else _connected_pair_rules()
     terminal = (_TIOCSTI, _TIOCLINUX, _TIOCSETD)
     return {
         "clone": _load_argument(0) + _refuse_if_any_bit(_CLONE_NEW_ANY, errno.EPERM) + _ALLOWED,
-        "socket": _socket_rules(),
-        "socketpair": _socket_rules(),
+        "socket": _socket_rules(named=unix_sockets),
+        "socketpair": pair,
         "ioctl": _load_argument(1) + _refuse_if_in(terminal, errno.EPERM) + _ALLOWED,
+        # The older form of inotify; EINVAL as from a kernel without it.
+        "fcntl": _load_argument(1) + _refuse_if_in((_F_NOTIFY,), errno.EINVAL) + _ALLOWED,
         # A set-id file in a workspace would outlive the sandbox, for other users to run.
         "chmod": _mode_rules(1),
         "fchmod": _mode_rules(1),
@@ -179,8 +201,12 @@ def host_architecture() -> Architecture:
 
 
 @cache
-def filter_program(architecture: Architecture) -> bytes:
-    """The filter as an array of `struct sock_filter`, which `bwrap --seccomp` reads."""
+def filter_program(architecture: Architecture, *, unix_sockets: bool = False) -> bytes:
+    """The filter as an array of `struct sock_filter`, which `bwrap --seccomp` reads.
+
+    Without `unix_sockets` a UNIX socket can only be half of a connected pair: a filter sees no
+    path, so it cannot tell a socket of the sandbox from one that a program of the host listens on.
+    """
 
     def numbers(calls: tuple[str, ...]) -> list[int]:
         column = (NUMBERS[call][architecture.column] for call in calls)
@@ -203,7 +229,7 @@ def filter_program(architecture: Architecture) -> bytes:
     ]
     parts += [
         _when_number_is(number, block)
-        for call, block in _argument_rules().items()
+        for call, block in _argument_rules(unix_sockets).items()
         for number in numbers((call,))
     ]
     parts.append(_ALLOWED)

@@ -32,6 +32,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
     "fchmodat2": (452, 452),
+    "fcntl": (72, 25),
     "finit_module": (313, 273),
     "fsconfig": (431, 431),
     "fsmount": (432, 432),
@@ -39,6 +40,8 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "fspick": (433, 433),
     "get_kernel_syms": (177, None),
     "init_module": (175, 105),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
@@ -121,6 +124,12 @@ REFUSALS: tuple[Refusal, ...] = (
         "reserves blocks past every watchdog; programs then write the bytes instead",
         errno.EOPNOTSUPP,
         ("fallocate",),
+    ),
+    Refusal(
+        "files of the system are the host's own: their events show which programs the host "
+        "starts; programs that watch files poll instead",
+        errno.ENOSYS,
+        ("inotify_init", "inotify_init1"),
     ),
     Refusal(
         "looks into other processes",

@@ -106,6 +106,8 @@ class Workspace:
             uid=self.uid,
             gid=self.gid,
             python=PYTHON_IN_IT if toolbox else PYTHON,
+            # Programs of the host listen in neither: only Vel and its commands write there.
+            unix_sockets=self.own_directory is None and not extra_mounts,
         )
 
 

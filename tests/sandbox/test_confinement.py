@@ -220,7 +220,7 @@ def test_user_namespaces_are_off_even_without_the_filter(
     box: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allow_all = struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000)
-    monkeypatch.setattr(launched, "filter_program", lambda _: allow_all)
+    monkeypatch.setattr(launched, "filter_program", lambda _, **__: allow_all)
     result = box.execute("unshare --user true")
     assert "No space left on device" in result.stderr  # the kernel's word for the limit
 

@@ -19,6 +19,8 @@ WORKING = {
     "curl": "python3 -m http.server -b 127.0.0.1 8123 >/dev/null 2>&1 & "
     "for n in $(seq 100); do curl -sf http://localhost:8123/ >/dev/null && echo 1 && break; "
     "sleep 0.1; done",
+    "tail": "touch log; (for n in $(seq 300); do echo 1 >> log; sleep 0.1; done) & "
+    "tail -n0 -f log | head -1",
     "tar": "mkdir d && touch d/f && tar czf d.tgz d && rm -r d && tar xzf d.tgz && ls d | wc -l",
 }
 
@@ -37,6 +39,9 @@ PYTHON_WORKS = {
     "print(sum(ThreadPoolExecutor(8).map(abs, range(5))))",
     "processes": "from concurrent.futures import *\n"
     "if __name__ == '__main__': print(sum(ProcessPoolExecutor(2).map(abs, range(5))))",
+    "a manager": "from multiprocessing import Manager\n"
+    "if __name__ == '__main__':\n"
+    "    with Manager() as manager: print(sum(manager.list([4, 6])))",
     "shared memory": "from multiprocessing.shared_memory import SharedMemory\n"
     "m = SharedMemory(create=True, size=9); m.buf[0] = 10; print(m.buf[0]); m.close(); m.unlink()",
     "asyncio subprocess": "import asyncio\n"

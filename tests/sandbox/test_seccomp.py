@@ -21,12 +21,17 @@ both = pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=list(
 
 
 def verdict(
-    architecture: Architecture, number: int, *arguments: int, audit: int | None = None
+    architecture: Architecture,
+    number: int,
+    *arguments: int,
+    audit: int | None = None,
+    unix_sockets: bool = False,
 ) -> str | int:
     """What the filter answers: ALLOW, KILL or an errno. Interprets the program as the kernel."""
     values = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<IIQ6Q", number, audit or architecture.audit, 0, *values)
-    program = list(struct.iter_unpack("<HBBI", filter_program(architecture)))
+    code = filter_program(architecture, unix_sockets=unix_sockets)
+    program = list(struct.iter_unpack("<HBBI", code))
     accumulator, at = 0, 0
     while True:
         code, if_true, if_false, k = program[at]
@@ -99,7 +104,8 @@ def test_sockets_are_unix_or_plain_internet(architecture: Architecture, call: st
     assert number is not None
 
     def asked(family: int, kind: int, protocol: int = 0) -> str | int:
-        return verdict(architecture, number or 0, family, kind, protocol)
+        arguments = (family, kind, protocol)
+        return verdict(architecture, number or 0, *arguments, unix_sockets=True)
 
     options = socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
     for family in (socket.AF_INET, socket.AF_INET6):
@@ -116,6 +122,37 @@ def test_sockets_are_unix_or_plain_internet(architecture: Architecture, call: st
     # The kernel reads 32 bits: what is above them is no way around.
     assert asked(1 << 32 | socket.AF_NETLINK, socket.SOCK_DGRAM) == errno.EAFNOSUPPORT
     assert asked(socket.AF_INET, 1 << 32 | socket.SOCK_RAW) == errno.EPERM
+
+
+@both
+def test_without_unix_sockets_only_connected_pairs_are_made(architecture: Architecture) -> None:
+    numbers = {name: number_of(architecture, name) or 0 for name in ("socket", "socketpair")}
+
+    def asked(call: str, family: int, kind: int) -> str | int:
+        return verdict(architecture, numbers[call], family, kind)
+
+    for options in (0, socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 1 << 32):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+            assert asked("socketpair", socket.AF_UNIX, kind | options) == ALLOW
+        # A datagram socket of a pair can send to any path.
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, 0):
+            assert asked("socketpair", socket.AF_UNIX, kind | options) == errno.EPERM
+        for kind in range(11):
+            assert asked("socket", socket.AF_UNIX | options & 1 << 32, kind) == errno.EAFNOSUPPORT
+    for family in (socket.AF_INET, socket.AF_INET6):
+        assert asked("socket", family, socket.SOCK_STREAM) == ALLOW
+        assert asked("socket", family, socket.SOCK_DGRAM) == ALLOW
+        assert asked("socketpair", family, socket.SOCK_STREAM) == errno.EAFNOSUPPORT
+
+
+@both
+def test_events_of_directories_are_refused(architecture: Architecture) -> None:
+    fcntl = number_of(architecture, "fcntl")
+    assert fcntl is not None
+    for command in (1026, 1026 | 1 << 32):  # F_NOTIFY
+        assert verdict(architecture, fcntl, 3, command) == errno.EINVAL
+    for command in (0, 2, 4, 6, 1024, 1030, 1031, 1033):
+        assert verdict(architecture, fcntl, 3, command) == ALLOW
 
 
 @both
