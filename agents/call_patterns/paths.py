@@ -17,6 +17,7 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 
 from agents.call_patterns.fields import any_values, holds_path, whole_values
+from sandbox.backends.names import meant
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.errors import PathRefused
@@ -109,7 +110,7 @@ def _start(tool: str, sandbox: bool) -> str:
 def _canonical(path: str, tool: str, sandbox: bool) -> str | None:
     start = _start(tool, sandbox)
     try:
-        absolute = normalise(path, start)
+        absolute = normalise(meant(path), start)
         if start != WORKING_DIR:
             return absolute
         try:

@@ -9,6 +9,7 @@ from agents.models import WorkspaceSnapshot
 from agents.services.errors import Conflict, NotFound
 from agents.services.snapshots import snapshot_store
 from agents.services.stored_snapshots import StorageFailed
+from sandbox.backends.names import shown
 from sandbox.paths import SANDBOX_ROOT
 from sandbox.snapshots import (
     Change,
@@ -90,8 +91,8 @@ def load_state(store: SnapshotStore, digest: str) -> Manifest:
 
 
 def shown_path(path: str) -> str:
-    """A path of a manifest as the agent would write it; what is not UTF-8 is escaped."""
-    return f"{SANDBOX_ROOT}/{os.fsencode(path).decode(errors='backslashreplace')}"
+    """A path of a manifest as the file tools write it; what is not UTF-8 is escaped."""
+    return f"{SANDBOX_ROOT}/{shown(os.fsencode(path).decode(errors='backslashreplace'))}"
 
 
 def _shown(change: Change, diff: str | None) -> ChangedFile:

@@ -9,6 +9,7 @@ from typing import cast
 
 from sandbox import paths
 from sandbox.backends.budget import Budget
+from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import (
     Entry,
     ExecutingBackend,
@@ -35,7 +36,9 @@ class CompositeBackend(FileTools):
     def __init__(self, default: FileBackend, routes: Mapping[str, FileBackend]) -> None:
         super().__init__()
         self._default = default
-        self._mounts = {paths.normalise(path): backend for path, backend in routes.items()}
+        self._mounts = {
+            shown(paths.normalise(meant(path))): backend for path, backend in routes.items()
+        }
         if "/" in self._mounts:
             raise ValueError("a route for / hides the default: pass that backend as default")
         self.cwd = default.cwd
@@ -43,7 +46,7 @@ class CompositeBackend(FileTools):
 
     def resolve(self, path: str) -> str:
         """Mounts and what leads to them by name; the rest as the default has it."""
-        absolute = paths.normalise(path, self.cwd)
+        absolute = shown(paths.normalise(meant(path), self.cwd))
         if self._mount_of(absolute) or self._mounts_below(absolute):
             return absolute
         return self._default.resolve(absolute)

@@ -37,8 +37,8 @@ class FileStat:
 class Entry:
     """One name in the directory `parent`. `size` in bytes, None where it was not asked for.
 
-    `addressable` is False when the name is not UTF-8: `name` is then escaped for display, and
-    no path can name the file.
+    In `name` unseen characters are escapes (`sandbox.backends.names`), which paths take back.
+    `addressable` is False when the name is not UTF-8: no path can name the file.
     """
 
     parent: str

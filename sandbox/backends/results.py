@@ -8,6 +8,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from sandbox.backends.budget import Budget
+from sandbox.backends.names import NOTE, meant
 from sandbox.backends.protocol import Entry, Result
 from sandbox.errors import FileChanged, FileError, FileTooLarge, InvalidRequest
 
@@ -40,10 +41,12 @@ def located(path: str) -> Iterator[None]:
 
 
 def entry_result(entry: Entry) -> Result:
-    """{name, type, path, size?}; path is None, with a note, for a name that is not UTF-8."""
+    """{name, type, path, size?, note?}; path is None for a name that is not UTF-8."""
     result: Result = {"name": entry.name, "type": entry.type, "path": entry.path}
     if not entry.addressable:
         result |= {"path": None, "note": "the name is not UTF-8: rename it with a command"}
+    elif meant(entry.name) != entry.name:
+        result["note"] = NOTE
     if entry.size is not None and entry.type == "file":
         result["size"] = entry.size
     return result

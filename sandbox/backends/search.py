@@ -8,6 +8,7 @@ from io import BufferedIOBase
 
 from sandbox.backends.budget import Budget, FileLimits
 from sandbox.backends.globbing import GlobPattern
+from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import Entry, FileBackend, FileType, OpenedFile
 from sandbox.backends.regex import LinePattern
 from sandbox.backends.window import is_binary, require_not_binary
@@ -34,6 +35,7 @@ def find_files(
 
     An absolute pattern starts at `/`, another one at `path` or the backend's `cwd`.
     """
+    pattern = shown(meant(pattern))
     glob = GlobPattern(pattern)
     if pattern.startswith("/"):
         start = backend.resolve(f"/{glob.prefix}")
@@ -179,6 +181,7 @@ def _include_pattern(include: str) -> GlobPattern:
     """A pattern without a slash means the name, at any depth."""
     if not include.strip("/"):
         raise InvalidRequest("include is empty. Use for example *.py, or leave it out.")
+    include = shown(meant(include))
     return GlobPattern(include if "/" in include else f"**/{include}", split_prefix=False)
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from sandbox import paths
 from sandbox.backends.budget import MAX_DEPTH, Budget, FileLimits
 from sandbox.backends.editing import replace_text
+from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile, Result
 from sandbox.backends.regex import LinePattern
 from sandbox.backends.results import (
@@ -58,13 +59,14 @@ class FileTools(ABC):
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None: ...
 
     def resolve(self, path: str) -> str:
-        return paths.normalise(path, self.cwd)
+        return shown(paths.normalise(meant(path), self.cwd))
 
     @reports_errors
     def ls(self, path: str = "/") -> Result:
         """List a directory: directories first, then files, then the rest, each by name.
 
         A link is listed as a link, whatever it points to; a name that is not UTF-8 has no path.
+        Unseen characters are written as escapes, here and in all other results.
         """
         path = self.resolve(path)
         listing = self.list_directory(path)

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from sandbox.backends.beneath import DIRECTORY, READ, Resolver, default_resolver
+from sandbox.backends.names import meant, shown
 from sandbox.backends.oserrors import as_file_errors, not_a_file
 from sandbox.backends.protocol import (
     ABSENT,
@@ -216,7 +217,8 @@ class TreeBackend(FileTools):
 
 
 def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part]
+    """The names on the host of a resolved path."""
+    return [part for part in meant(path).split("/") if part]
 
 
 def _write_temporary(
@@ -298,7 +300,7 @@ def _entry(found: os.DirEntry[str], parent: str, sizes: bool) -> Entry:
                 size = found.stat(follow_symlinks=False).st_size
     raw = os.fsencode(found.name)
     try:
-        return Entry(parent, raw.decode(), kind, size)
+        return Entry(parent, shown(raw.decode()), kind, size)
     except UnicodeDecodeError:
-        shown = raw.decode(errors="backslashreplace")
-        return Entry(parent, shown, kind, size, addressable=False)
+        name = shown(raw.decode(errors="backslashreplace"))
+        return Entry(parent, name, kind, size, addressable=False)

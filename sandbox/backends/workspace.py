@@ -9,6 +9,7 @@ from types import MappingProxyType
 from sandbox import paths
 from sandbox.backends.beneath import Resolver
 from sandbox.backends.composite import CompositeBackend
+from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import FileBackend, WriteGuard
 from sandbox.backends.readonly import ReadOnly
 from sandbox.backends.state import StateFilesystemBackend
@@ -82,4 +83,4 @@ class WorkspaceBackend(CompositeBackend):
         super().write_bytes(path, data, if_version=if_version)
 
     def resolve(self, path: str) -> str:
-        return paths.resolve_workspace_path(path)
+        return shown(paths.resolve_workspace_path(meant(path)))

@@ -245,6 +245,7 @@ def test_a_star_stays_within_a_name() -> None:
         ("read_file", {"path": "a", "file_path": "/sandbox/shared/secret"}, "**/secret"),
         ("read_file", {"file_path": "~/x"}, "/sandbox/shared/**"),
         ("read_file", {"paths": ["a", ".env"]}, "**/.env"),
+        ("read_file", {"path": r"odd\u202ename"}, "odd\u202ename"),
         ("grep", {"pattern": "x", "path": "/sandbox"}, "/sandbox/shared/secret/**"),
         ("grep", {"pattern": "x"}, "keys/*"),
         ("glob", {"pattern": "/sandbox/shared/**"}, "/sandbox/shared/secret/**"),

@@ -6,6 +6,7 @@ import hashlib
 
 import pytest
 
+from sandbox.backends.names import shown
 from sandbox.errors import FileMissing, FileTooLarge, IsDirectory, NotDirectory
 from tests.sandbox.backends.subjects import Subject
 
@@ -223,13 +224,14 @@ def test_content_hash_is_the_sha256_of_the_bytes(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "tab\there", "esc\x1b[2J", "\u202eoverride", 'q"q'])
-def test_names_with_line_breaks_and_control_characters_are_whole_everywhere(
+def test_names_with_line_breaks_and_control_characters_are_shown_everywhere(
     subject: Subject, name: str
 ) -> None:
-    path = subject.put(f"odd/{name}", "needle")
+    subject.put(f"odd/{name}", "needle")
+    path = subject.at(f"odd/{shown(name)}")
 
     listed = subject.backend.ls(subject.at("odd"))["entries"]
-    assert [(entry["name"], entry["path"]) for entry in listed] == [(name, path)]
+    assert [(entry["name"], entry["path"]) for entry in listed] == [(shown(name), path)]
     assert subject.backend.read_file(path)["content"] == "     1 | needle"
     assert subject.backend.glob("odd/*", subject.home)["matches"] == [path]
     assert subject.backend.grep("needle", subject.at("odd"))["matches"][0]["file"] == path

@@ -52,7 +52,7 @@ def test_what_a_command_plants_is_not_followed(place: Path) -> None:
     for path in ("link", "fifo", "dir/passwd"):
         assert list(backend.read_file(path)) == ["error"]
     assert [entry["name"] for entry in backend.ls()["entries"]] == [
-        "two\nlines",
+        r"two\u000alines",
         "dir",
         "link",
         "self",
