@@ -22,10 +22,10 @@ from pathlib import Path
 from sandbox import BaseSandbox, create_sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.workspace import Workspace, prepare
-from tests.attacks import own_directory, readers
+from tests.attacks import approved, own_directory, readers
 from tests.attacks.attack import Attack
 from tests.attacks.driver import PRELUDE
-from tests.attacks.table import ATTACKS, bombs, host
+from tests.attacks.table import ATTACKS, bombs, host, unapproved
 from tests.attacks.world import World, processes_with, reachable_place, state_of
 
 PYTHON = "/usr/bin/python3"
@@ -124,14 +124,15 @@ class _Runs:
         outward = [attack for attack in ATTACKS if attack.network]
         bare = [attack for attack in (*plain, *outward) if attack.without == "bare"]
         weak = [attack for attack in plain if attack.without == "bwrap"]
-        work = str(world.place / "work")
+        work = str(world.work)
         with ThreadPoolExecutor(1) as other_thread:
             # Beside the others, since most of them only wait.
             bombs_done = other_thread.submit(self._bombs)
+            self.outcomes |= approved.run(world, self.base, unapproved.ATTACKS)
             self._batch("without", weak, lambda given: self._plainly(_weak_bwrap(), given))
             before = self._state_outside()
             with_sandbox: dict[str, BaseSandbox] = {
-                "create_sandbox": create_sandbox(self._made(work), timeout=LONGEST),
+                "create_sandbox": create_sandbox(work, timeout=LONGEST),
                 "workspace": BubblewrapSandbox(self._workspace("thread").policy(timeout=LONGEST)),
             }
             for name, sandbox in with_sandbox.items():

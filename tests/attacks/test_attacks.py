@@ -23,7 +23,7 @@ import pytest
 import re2
 
 from sandbox.uids import uid_for
-from tests.attacks.table import ATTACKS, bombs, host, own_directory
+from tests.attacks.table import ATTACKS, bombs, host, own_directory, unapproved
 from tests.support.hang import HANG
 
 pytestmark = [
@@ -38,7 +38,10 @@ MODE_PARAMETERS = [
     pytest.param(mode, marks=pytest.mark.root if mode == "root" else ()) for mode in MODES
 ]
 ALL = [
-    *((attack.name, attack.kind) for attack in (*ATTACKS, *bombs.ATTACKS, *own_directory.ATTACKS)),
+    *(
+        (attack.name, attack.kind)
+        for attack in (*ATTACKS, *bombs.ATTACKS, *own_directory.ATTACKS, *unapproved.ATTACKS)
+    ),
     *((reading.name, reading.kind) for reading in host.READINGS),
 ]
 
@@ -137,6 +140,7 @@ def test_the_tables_are_whole() -> None:
     names = [name for name, _ in ALL]
     assert len(names) == len(set(names))
     assert {kind for _, kind in ALL} == {
+        "code that was not approved",
         "file escape",
         "/proc and /sys",
         "links and races",

@@ -42,6 +42,7 @@ class World:
         self._number = 0
         self.outside = self.directory("outside", 0o700)
         self.bare = self.directory("bare", 0o700)
+        self.work = self.directory("work", 0o700)
         self.secret_path = self.file(self.outside / "secret", secret)
         self.file(self.outside / f"named-{secret}", "")
         self.tool = self.outside / "tool"
@@ -90,7 +91,14 @@ class World:
         abstract.listen(64)
         datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         datagrams.bind(f"\0{tag}-dgram")
-        for sock in (tcp, tcp6, udp, abstract, datagrams):
+        left = socket.socket(socket.AF_UNIX)
+        left.bind(str(self.work / "left"))
+        left.listen(64)
+        left_datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        left_datagrams.bind(str(self.work / "left-dgram"))
+        for name in ("left", "left-dgram"):
+            self.own(self.work / name)
+        for sock in (tcp, tcp6, udp, abstract, datagrams, left, left_datagrams):
             listen(sock)
         listen(unix, hand_out=True)
         master, slave = pty.openpty()
@@ -116,6 +124,7 @@ class World:
                 "udp_port": udp.getsockname()[1],
                 "host_address": _own_address(),
                 "service": str(self.outside / "service"),
+                "left": str(self.work / "left"),
                 "abstract": tag,
                 "terminal": terminal,
                 "shared": str(shared),

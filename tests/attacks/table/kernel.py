@@ -76,6 +76,12 @@ ATTACKS = (
     _call("file handles", _optional("call(303, 264, -100, b'.', (ctypes.c_uint32 * 40)(128), "
                                     "(ctypes.c_int * 1)(), 0)")),
     _call("comparing processes", _optional("call(312, 272, os.getpid(), os.getpid(), 0, 0, 0)")),
+    _call("which programs the host starts, by inotify",
+          "f = call(294, 26, 0); call(254, 27, f, b'/usr/bin', 0x21)"),
+    _call("which programs the host starts, by dnotify",
+          "try: fcntl.fcntl(os.open('/usr/bin', 0), 1026, 1)\n"
+          "except OSError as e:\n"
+          "    raise SystemExit('ABSENT: no dnotify' if e.errno == 22 else e)"),
     _call("watching whole file systems", _optional("call(300, 262, 0x200, 0)")),
     _call("secret memory", _optional("call(447, 447, 0)")),
     _call("the descriptor table of x86", "call(154, None, 0, (ctypes.c_uint8 * 64)(), 64)"),
