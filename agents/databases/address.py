@@ -13,7 +13,6 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
 from agents.conf import vel_settings
+from agents.databases.errors import MYSQL_DRIVER_MISSING
+from agents.databases.local_address import canonical, is_local
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -57,12 +58,8 @@ _PARAMETERS = {
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})|[0-9A-Fa-f:.]{2,45}")
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f/\\=?#'\"]{1,63}")
 _USER = re.compile(r"[^\x00-\x1f\x7f]{1,63}")
-_LOCAL = "this machine"
 _DEFAULT_PORT = 5432
 _MYSQL_PORT = 3306
-
-
-MYSQL_DRIVER_MISSING = "MySQL's driver is not installed: pip install 'vel[mysql]'."
 
 
 class AddressRefused(Exception):
@@ -225,27 +222,12 @@ def _same_host(one: str, other: str, *, resolve: bool) -> bool:
     return resolve and bool(_addresses(one) & _addresses(other))
 
 
-def is_local(host: str) -> bool:
-    """Whether it means this machine without being looked up."""
-    return host == "localhost" or _LOCAL in _canonical(host)
-
-
-def _canonical(address: str) -> set[str]:
-    """The address in one form, `_LOCAL` for all that lead to this machine; empty for a name."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return set()
-    found = getattr(found, "ipv4_mapped", None) or found
-    return {_LOCAL if found.is_loopback or found.is_unspecified else str(found)}
-
-
 def _addresses(host: str) -> set[str]:
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
         return set()
-    return {form for address in found for form in _canonical(address.partition("%")[0])}
+    return {form for address in found for form in canonical(address.partition("%")[0])}
 
 
 def _own(engine: str) -> list[dict[str, Any]]:

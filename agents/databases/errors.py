@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+MYSQL_DRIVER_MISSING = "MySQL's driver is not installed: pip install 'vel[mysql]'."
+
 
 class QueryFailed(Exception):
     """The message never holds a URL's secrets. `code` is a short name for events and programs."""

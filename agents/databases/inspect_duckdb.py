@@ -9,7 +9,6 @@ from agents.databases.own_database import OwnDatabase
 from agents.databases.readonly_duckdb import read_only_duckdb
 from agents.databases.table import QueryResult
 from agents.databases.target import DatabaseTarget
-from sandbox.cancellation import Cancellation
 
 _TABLES = """
 SELECT table_schema, table_name, table_type FROM information_schema.tables
@@ -36,24 +35,22 @@ ORDER BY c.schema_name <> 'main', c.schema_name, c.table_name, c.column_index
 """
 
 
-def list_tables(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
+def list_tables(target: DatabaseTarget, _table: str, own: OwnDatabase) -> QueryResult:
     """As `agents.databases.inspect.list_tables`."""
-    with read_only_duckdb(target, own, cancel) as connection:
+    with read_only_duckdb(target, own) as connection:
         rows = connection.execute(_TABLES).fetchall()
     return QueryResult(("table_schema", "table_name", "table_type"), rows)
 
 
-def get_schema(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
+def get_schema(target: DatabaseTarget, _table: str, own: OwnDatabase) -> QueryResult:
     """As `agents.databases.inspect.get_schema`."""
     names = ("table_schema", "table_name", "column_name", "data_type", "is_nullable", "key")
-    return QueryResult(names, [row[:6] for row in _columns(target, "", own, cancel)])
+    return QueryResult(names, [row[:6] for row in _columns(target, "", own)])
 
 
-def describe_table(
-    target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation
-) -> QueryResult:
+def describe_table(target: DatabaseTarget, table: str, own: OwnDatabase) -> QueryResult:
     """As `agents.databases.inspect.describe_table`."""
-    rows = _columns(target, table, own, cancel)
+    rows = _columns(target, table, own)
     if not rows:
         raise QueryFailed(
             f"There is no table {table[:100]!r}: list_tables shows them.", "not_found"
@@ -65,8 +62,13 @@ def describe_table(
     )
 
 
-def _columns(
-    target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation
-) -> list[tuple[Any, ...]]:
-    with read_only_duckdb(target, own, cancel) as connection:
+def _columns(target: DatabaseTarget, table: str, own: OwnDatabase) -> list[tuple[Any, ...]]:
+    with read_only_duckdb(target, own) as connection:
         return list(connection.execute(_COLUMNS, [table]).fetchall())
+
+
+OPERATIONS = {
+    "list_tables": list_tables,
+    "get_schema": get_schema,
+    "describe_table": describe_table,
+}

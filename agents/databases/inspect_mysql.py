@@ -35,13 +35,13 @@ ORDER BY CONSTRAINT_NAME
 """  # noqa: S608  # a constant
 
 
-def list_tables(target: DatabaseTarget, cancel: Cancellation) -> QueryResult:
+def list_tables(target: DatabaseTarget, _table: str, cancel: Cancellation) -> QueryResult:
     """As `agents.databases.inspect.list_tables`."""
     found = dict.fromkeys((row[0], row[1], row[7]) for row in _columns(target, cancel))
     return QueryResult(("table_schema", "table_name", "table_type"), list(found))
 
 
-def get_schema(target: DatabaseTarget, cancel: Cancellation) -> QueryResult:
+def get_schema(target: DatabaseTarget, _table: str, cancel: Cancellation) -> QueryResult:
     """As `agents.databases.inspect.get_schema`."""
     names = ("table_schema", "table_name", "column_name", "data_type", "is_nullable", "key")
     rows = [(*row[:5], row[6]) for row in _columns(target, cancel)]
@@ -81,3 +81,10 @@ def _columns(target: DatabaseTarget, cancel: Cancellation) -> list[tuple[Any, ..
             )
         )  # fmt: skip
     return rows
+
+
+OPERATIONS = {
+    "list_tables": list_tables,
+    "get_schema": get_schema,
+    "describe_table": describe_table,
+}

@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
-from agents.databases.address import MYSQL_DRIVER_MISSING, is_local
-from agents.databases.errors import QueryFailed
+from agents.databases.errors import MYSQL_DRIVER_MISSING, QueryFailed
+from agents.databases.local_address import is_local
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import parsed
 

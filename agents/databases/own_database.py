@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from django.db import connection
-
 _OF_SERVER = "SELECT system_identifier::text FROM pg_control_system()"
 _OF_DATABASE = "SELECT oid::bigint FROM pg_catalog.pg_database WHERE datname = current_database()"
 
@@ -34,6 +32,8 @@ class OwnDatabase:
 
 def own_database() -> OwnDatabase:
     """Asks Vel's database who it is. Within `ToolContext.in_database` only."""
+    from django.db import connection  # noqa: PLC0415  # helper processes have no Django
+
     if connection.vendor != "postgresql":
         return OwnDatabase(path=str(connection.settings_dict["NAME"]))
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Connections to database servers: few for each target, reused when clean, closed when idle."""
+"""Pools of connections and processes: few for each target, reused when clean, closed when idle."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-import psycopg
-
 from agents.databases.errors import QueryFailed
 from sandbox.cancellation import Cancellation
 
@@ -19,8 +17,6 @@ MAX_CONNECTIONS = 4
 """Of one target, in one process."""
 IDLE_SECONDS = 60.0
 _LOOK_EVERY = 5.0
-
-Connection = psycopg.Connection[Any]
 
 
 class Session(Protocol):

@@ -12,7 +12,7 @@ import secrets
 import psycopg
 
 from agents.databases.errors import QueryFailed
-from agents.databases.pools import Connection
+from agents.databases.postgresql_session import Connection
 from agents.databases.target import DatabaseTarget
 
 _KNOWN = frozenset(

@@ -11,11 +11,13 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from agents.databases.errors import QueryFailed
-from agents.databases.pools import Connection, Pool, pool_for
+from agents.databases.pools import Pool, pool_for
 from agents.databases.stopping import CANCEL_SECONDS, ended_in_time
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import parsed
 from sandbox.cancellation import Cancellation
+
+Connection = psycopg.Connection[Any]
 
 _CONNECT_SECONDS = 10
 

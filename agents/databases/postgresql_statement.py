@@ -10,8 +10,8 @@ import psycopg
 
 from agents.databases.errors import QueryFailed
 from agents.databases.hidden import is_hidden
-from agents.databases.pools import Connection
 from agents.databases.postgresql_calls import check_calls, refuse_routines
+from agents.databases.postgresql_session import Connection
 from agents.databases.target import DatabaseTarget
 
 _MOST_TABLES = 100

@@ -1,14 +1,13 @@
 """DuckDB that can only be read: the file is opened so, with nothing outside of it in reach.
 
-DuckDB is a library: it runs in Vel's own process. So its memory is bounded, it spills nothing to
-disk, and a statement is stopped from aside. Each statement has a connection of its own.
+DuckDB is a library: it runs in a helper process, which is killed when a statement takes too long.
+Its memory is bounded, and it spills nothing to disk. Each statement has a connection of its own.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +18,6 @@ from agents.databases.readonly_sqlite import cell, path_of
 from agents.databases.rows import RowsWithin
 from agents.databases.table import Cell, QueryResult
 from agents.databases.target import DatabaseTarget
-from sandbox.cancellation import Cancellation
 
 _ROWS = 200
 _CONFIGURATION = {
@@ -41,11 +39,10 @@ def query_duckdb(
     query: str,
     params: Mapping[str, Any] | None,
     own: OwnDatabase,
-    cancel: Cancellation,
 ) -> QueryResult:
     """Run one SELECT. Blocks; QueryFailed says why there is no result."""
     text, values = numbered(query, params) if params else (query, [])
-    with read_only_duckdb(target, own, cancel) as connection:
+    with read_only_duckdb(target, own) as connection:
         _check_select(connection, text)
         cursor = connection.execute(text, values)
         if cursor.description is None:
@@ -59,9 +56,7 @@ def query_duckdb(
 
 
 @contextmanager
-def read_only_duckdb(
-    target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
-) -> Iterator[Any]:
+def read_only_duckdb(target: DatabaseTarget, own: OwnDatabase) -> Iterator[Any]:
     """A connection on which only reading is possible; DuckDB's errors become QueryFailed."""
     duckdb = _duckdb()
     if target.hidden_columns:
@@ -75,28 +70,11 @@ def read_only_duckdb(
         connection = duckdb.connect(path, read_only=True, config=dict(_CONFIGURATION))
     except duckdb.Error as problem:
         raise QueryFailed(f"{target.name} cannot be opened: {_first_line(problem)}") from None
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        connection.interrupt()
-
-    timer = threading.Timer(target.statement_seconds, stop)
-    timer.daemon = True
-    forget = cancel.on_cancel(connection.interrupt)
-    timer.start()
     try:
         yield connection
-    except duckdb.InterruptException:
-        text = f"The statement was stopped ({target.statement_seconds:g} s at most)."
-        if cancel.cancelled:
-            text = "The call was cancelled."
-        raise QueryFailed(text, "timeout" if late.is_set() else "cancelled") from None
-    except duckdb.Error as problem:
+    except (duckdb.Error, OverflowError, ValueError) as problem:
         raise QueryFailed(str(problem)) from None
     finally:
-        timer.cancel()
-        forget()
         connection.close()
 
 
@@ -110,6 +88,12 @@ def _check_select(connection: Any, text: str) -> None:
     statements = connection.extract_statements(text)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise QueryFailed("One SELECT, VALUES, FROM or WITH … SELECT is possible, nothing else.")
+
+
+def load() -> None:
+    """Import the driver, if it is installed."""
+    with suppress(QueryFailed):
+        _duckdb()
 
 
 def _duckdb() -> ModuleType:

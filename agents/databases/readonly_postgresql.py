@@ -19,9 +19,8 @@ from psycopg.types.json import Jsonb
 from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase
 from agents.databases.params import numbered
-from agents.databases.pools import Connection
 from agents.databases.postgresql_role import check_role
-from agents.databases.postgresql_session import pool_of, stoppable
+from agents.databases.postgresql_session import Connection, pool_of, stoppable
 from agents.databases.rows import RowsWithin
 from agents.databases.table import Cell, QueryResult, size_of
 from agents.databases.target import DatabaseTarget

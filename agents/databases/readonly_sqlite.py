@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -22,14 +21,11 @@ from agents.databases.sqlite_hidden import HiddenInSqlite, find_hidden
 from agents.databases.table import Cell, QueryResult
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import parsed
-from sandbox.cancellation import Cancellation
 
 BUSY_SECONDS = 5.0
 _VIRTUAL_TABLES = 100
-_STEPS = 5_000
-"""Instructions of SQLite's machine between two looks at the clock: below a millisecond."""
 _CELL_BYTES = 1_000_000
-"""The longest value. `instr` and `replace` cannot be stopped, and take its square at worst."""
+"""The longest value."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: _CELL_BYTES,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
@@ -61,10 +57,9 @@ def query_sqlite(
     query: str,
     params: Mapping[str, Any] | None,
     own: OwnDatabase,
-    cancel: Cancellation,
 ) -> QueryResult:
-    """Run one statement. Blocks. Raises QueryFailed, or sqlite3's errors with SQLite's words."""
-    with read_only_sqlite(target, own, cancel) as (connection, hidden):
+    """Run one statement. Blocks. QueryFailed says why there is no result, in SQLite's words."""
+    with told_by_sqlite(), read_only_sqlite(target, own) as (connection, hidden):
         given = params or {}
         hidden.check(connection, query, given)
         cursor = connection.execute(query, given)
@@ -78,8 +73,22 @@ def query_sqlite(
 
 
 @contextmanager
+def told_by_sqlite() -> Iterator[None]:
+    """Turn SQLite's errors into QueryFailed."""
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
+        text = str(problem)
+        if text == "not authorized":
+            text += (
+                ": only one SELECT, VALUES or WITH … SELECT is possible, with SQLite's functions."
+            )
+        raise QueryFailed(text) from None
+
+
+@contextmanager
 def read_only_sqlite(
-    target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
+    target: DatabaseTarget, own: OwnDatabase
 ) -> Iterator[tuple[sqlite3.Connection, HiddenInSqlite]]:
     """A connection within one read transaction, on which only reading is possible."""
     path = path_of(target, own)
@@ -93,7 +102,7 @@ def read_only_sqlite(
         factory=_Reading,
     )
     try:
-        hidden = _guard(connection, target, own, cancel)
+        hidden = _guard(connection, target, own)
         yield connection, hidden
     finally:
         connection.close()
@@ -122,12 +131,20 @@ def path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
 
 
 def _guard(
-    connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
+    connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase
 ) -> HiddenInSqlite:
-    limit(connection, target, cancel)
+    limit(connection)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
-    # All that follows sees one state of the database, the check for hidden columns included.
+    begin_reading(connection, target, own)
+    hidden = find_hidden(connection, target)
+    meet_virtual_tables(connection)
+    connection.set_authorizer(reading_only(hidden.hides, hidden.virtual))
+    return hidden
+
+
+def begin_reading(connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase) -> None:
+    """Begin a transaction that sees one state of the database, and look at which file it is."""
     connection.execute("BEGIN")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -142,20 +159,10 @@ def _guard(
     opened = connection.execute("PRAGMA database_list").fetchall()
     if len(opened) != 1 or own.is_file(opened[0][2]):
         raise QueryFailed(f"{target.name} is not the file it was.", "own_database")
-    hidden = find_hidden(connection, target)
-    meet_virtual_tables(connection)
-    connection.set_authorizer(reading_only(hidden.hides, hidden.virtual))
-    return hidden
 
 
-def limit(connection: sqlite3.Connection, target: DatabaseTarget, cancel: Cancellation) -> None:
-    """Bound what one statement may take, in time and in size."""
-    deadline = time.monotonic() + target.statement_seconds
-
-    def must_stop() -> bool:
-        return cancel.cancelled or time.monotonic() > deadline
-
-    connection.set_progress_handler(must_stop, _STEPS)
+def limit(connection: sqlite3.Connection) -> None:
+    """Bound the size of a statement and of its values. Its time is bounded from outside."""
     for name, value in _LIMITS.items():
         connection.setlimit(name, value)
     connection.text_factory = lambda data: data.decode(errors="replace")

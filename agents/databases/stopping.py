@@ -53,6 +53,13 @@ def ended_in_time(
             raise QueryFailed(
                 f"The statement took longer than {target.statement_seconds:g} s.", "timeout"
             )
+    except QueryFailed:
+        raise
+    except Exception as problem:
+        if late.is_set():
+            # Such as a connection that was cut.
+            raise QueryFailed(f"The statement was stopped: {problem}", "timeout") from None
+        raise
     finally:
         timer.cancel()
         forget()

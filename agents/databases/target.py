@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class UrlParts:
+    """The parts of a URL. The options of `query` may have several values."""
+
+    drivername: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    host: str | None = None
+    port: int | None = None
+    database: str | None = None
+    query: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -22,3 +36,5 @@ class DatabaseTarget:
     """Statements that write can be tried, and run once a person has approved what they change."""
     allow_routines: bool = False
     """Also such that run functions and triggers of the database, which a trial runs too."""
+    parts: UrlParts | None = field(default=None, repr=False)
+    """The URL, parsed. Only in a helper process, which then need not load a parser."""

@@ -1,26 +1,25 @@
 """The door for statements that write: tried, then made if they still do what was shown.
 
-A trial runs the statement twice in transactions that are rolled back, so that values which are
-other ones each time (of now(), of a sequence) are known as such. It changes no row; what it leaves
-is a gap in a sequence, and locks while it takes.
+A trial runs the statement twice: on copies of a SQLite database, and in transactions that are
+rolled back on PostgreSQL. So values that differ each time (of now(), of a sequence) are known as
+such. It changes no row. On PostgreSQL it leaves a gap in a sequence, and holds locks while it runs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.crypto import salted_hmac
 
+from agents.databases.asking import ask_to_try, ask_to_write
 from agents.databases.changes import Changes, digest_of, summary, unstable_columns, unstable_of
 from agents.databases.errors import QueryFailed
-from agents.databases.execute import refuse_nul, told, with_json_text
+from agents.databases.execute import refuse_nul, with_json_text
 from agents.databases.own_database import OwnDatabase
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import dialect_of
-from agents.databases.write_postgresql import write_postgresql
-from agents.databases.write_sqlite import write_sqlite
 from sandbox.cancellation import Cancellation
 
 Preview = dict[str, Any]
@@ -46,8 +45,9 @@ def try_sql(
     cancel: Cancellation,
 ) -> Preview:
     """What one statement would change. Blocks; QueryFailed says why it cannot be shown."""
-    first = _write(target, query, params, own, cancel, lambda _: False)
-    second = _write(target, query, params, own, cancel, lambda _: False)
+    given = _checked(target, query, params)
+    first = ask_to_try(target, own, cancel, query, given)
+    second = ask_to_try(target, own, cancel, query, given)
     if not first.tables and not second.tables:
         raise QueryFailed("No row fits: the statement would change nothing.", "no_change")
     unstable = unstable_columns(first, second)
@@ -78,13 +78,14 @@ def write_sql(
             raise NotAsShown
         return True
 
-    return _write(target, query, params, own, cancel, as_shown)
+    given = _checked(target, query, params)
+    return ask_to_write(target, own, cancel, query, given, as_shown)
 
 
-def _write(
-    target: DatabaseTarget, query: str, params: Mapping[str, Any] | None, own: OwnDatabase,
-    cancel: Cancellation, keep: Callable[[Changes], bool],
-) -> Changes:  # fmt: skip
+def _checked(
+    target: DatabaseTarget, query: str, params: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The parameters as the database takes them. QueryFailed where nothing can be written."""
     if not target.allow_writes:
         raise QueryFailed(f"{target.name} can only be read.", "read_only")
     if dialect_of(target) == "duckdb":
@@ -92,11 +93,7 @@ def _write(
     if dialect_of(target) == "mysql":
         raise QueryFailed("MySQL and MariaDB databases can only be read.", "read_only")
     refuse_nul(query)
-    if dialect_of(target) == "postgresql":
-        return told(target, lambda: write_postgresql(target, query, params, own, cancel, keep))
-    return told(
-        target, lambda: write_sqlite(target, query, with_json_text(params), own, cancel, keep)
-    )
+    return params if dialect_of(target) == "postgresql" else with_json_text(params)
 
 
 def _bound(target: DatabaseTarget, digest: str) -> str:

@@ -18,9 +18,8 @@ from agents.databases.changes import Budget, Changes, TableChanges
 from agents.databases.errors import OutcomeUnknown, QueryFailed
 from agents.databases.own_database import OwnDatabase
 from agents.databases.params import numbered
-from agents.databases.pools import Connection
 from agents.databases.postgresql_role import check_role
-from agents.databases.postgresql_session import pool_of, stoppable
+from agents.databases.postgresql_session import Connection, pool_of, stoppable
 from agents.databases.postgresql_statement import Looked, WrittenTable, look_at
 from agents.databases.readonly_postgresql import cells_of, names_of
 from agents.databases.rows import RowsWithin

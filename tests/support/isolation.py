@@ -16,6 +16,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -188,6 +189,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     finally:
+        _close_databases()
         for what in _restore_changes():
             item.warn(pytest.PytestWarning(f"{item.nodeid} leaves a change of {what}"))
         if left := [process.describe() for process in _left_processes()]:
@@ -237,6 +239,12 @@ def _restore_changes() -> list[str]:
             if current is not None:
                 os.environ["PYTEST_CURRENT_TEST"] = current
     return changed
+
+
+def _close_databases() -> None:
+    """End the helper processes that are idle: a worker keeps them for a minute."""
+    if pools := sys.modules.get("agents.databases.pools"):
+        pools.close_idle(older_than=0)
 
 
 def _left_processes() -> list[Process]:

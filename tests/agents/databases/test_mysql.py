@@ -16,7 +16,7 @@ from agents.databases.address import AddressRefused, address_of, checked_url
 from agents.databases.errors import QueryFailed
 from agents.databases.mysql_session import pool_of
 from agents.databases.params import marked
-from agents.databases.readonly_mysql import read_only_mysql
+from agents.databases.readonly_mysql import query_mysql, read_only_mysql
 from agents.databases.target import DatabaseTarget
 from agents.databases.write import try_sql
 from agents.models import DatabaseConnection
@@ -286,7 +286,7 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         checked_url("mysql://r@h/shop")
     monkeypatch.setitem(__import__("sys").modules, "pymysql", None)
     with pytest.raises(QueryFailed, match=r"pip install 'vel\[mysql\]'"):
-        ask(DatabaseTarget("shop", "mysql://r@h/shop"), "SELECT 1")
+        query_mysql(DatabaseTarget("shop", "mysql://r@h/shop"), "SELECT 1", None, Cancellation())
 
 
 @pytest.mark.django_db

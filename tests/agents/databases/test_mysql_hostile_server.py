@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import struct
 import threading
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from agents.databases.errors import QueryFailed
+from agents.databases.helper_limits import MEMORY_BYTES
 from agents.databases.target import DatabaseTarget
 from tests.agents.databases.shop import ask
 
@@ -92,6 +94,18 @@ def asks_for_the_password(peer: Peer) -> None:
     peer.say(2, b"\xfemysql_clear_password\x00")
 
 
+def never_ends_a_packet(peer: Peer) -> None:
+    peer.greet()
+    peer.hear()
+    peer.say(2, _OK)
+    peer.hear()  # SET NAMES
+    peer.say(1, _OK)
+    peer.hear()
+    part = b"x" * 0xFFFFFF
+    for number in range(1000):
+        peer.say((1 + number) % 256, part)
+
+
 @pytest.mark.parametrize(
     ("play", "says"),
     [(asks_for_a_file, "local_infile"), (asks_for_the_password, "clear text")],
@@ -119,3 +133,11 @@ def test_one_that_says_nothing_is_left() -> None:
         ask(DatabaseTarget("shop", url), "SELECT 1")
     assert failed.value.code == "connection"
     assert time.monotonic() - begun < 5
+
+
+def test_one_that_never_ends_a_packet_fills_no_worker() -> None:
+    with hostile(never_ends_a_packet) as (url, _), pytest.raises(QueryFailed) as failed:
+        ask(DatabaseTarget("shop", url), "SELECT 1")
+    assert failed.value.code in ("memory", "connection", "timeout")
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    assert largest < MEMORY_BYTES + 200 * 1024**2

@@ -13,7 +13,6 @@ from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase
 from agents.databases.readonly_sqlite import read_only_sqlite
 from agents.databases.target import DatabaseTarget
-from sandbox.cancellation import Cancellation
 from tests.agents.databases.shop import TABLES, ask, make_sqlite
 
 ATTEMPTS = {
@@ -104,7 +103,7 @@ def test_no_attempt_changes_anything(
 
 
 def test_the_file_is_read_only_even_without_the_authorizer(sqlite_shop: DatabaseTarget) -> None:
-    with read_only_sqlite(sqlite_shop, OwnDatabase(), Cancellation()) as (connection, _):
+    with read_only_sqlite(sqlite_shop, OwnDatabase()) as (connection, _):
         connection.set_authorizer(None)
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             connection.execute("DELETE FROM orders")

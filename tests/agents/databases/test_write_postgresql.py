@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from agents.databases import operations
 from agents.databases import write_postgresql as module
 from agents.databases.errors import OutcomeUnknown, QueryFailed
 from agents.databases.pools import close_idle
@@ -151,6 +152,11 @@ def written(target: DatabaseTarget, query: str, approved: Preview) -> dict[str, 
     return {table.table: table.counts for table in changes.tables}
 
 
+def written_here(target: DatabaseTarget, query: str) -> None:
+    """Written by this process, not by a helper: for tests that come between its steps."""
+    operations.write(target, query, None, NOBODYS, Cancellation(), lambda _: True)
+
+
 def counts(preview: Preview) -> dict[str, tuple[int, int, int]]:
     return {
         table["table"]: (table["inserted"], table["updated"], table["deleted"])
@@ -258,7 +264,6 @@ def test_others_write_while_it_is_made(
 ) -> None:
     """Between the snapshot and the statement: the server refuses the row that is not as seen."""
     query = "UPDATE orders SET total = total + 1 WHERE id = 10"
-    approved = tried(shop, query)
     original = module._execute
 
     def late(*args: Any) -> Any:
@@ -268,7 +273,7 @@ def test_others_write_while_it_is_made(
 
     monkeypatch.setattr(module, "_execute", late)
     with pytest.raises(QueryFailed, match="could not serialize"):
-        written(shop, query, approved)
+        written_here(shop, query)
     with admin_of(shop, postgres_url) as admin:
         assert str(admin.execute("SELECT total FROM orders WHERE id = 10").fetchone()[0]) == "5.00"
 
@@ -332,7 +337,6 @@ def test_the_server_dies_at_the_commit(
     shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = "DELETE FROM orders WHERE id = 10"
-    approved = tried(shop, query)
     original = module._commit
 
     def cut(connection: psycopg.Connection[Any], target: DatabaseTarget) -> None:
@@ -342,7 +346,7 @@ def test_the_server_dies_at_the_commit(
 
     monkeypatch.setattr(module, "_commit", cut)
     with pytest.raises(OutcomeUnknown, match="not known"):
-        written(shop, query, approved)
+        written_here(shop, query)
 
 
 def test_a_cancelled_write_is_not_made(shop: DatabaseTarget, postgres_url: str) -> None:

@@ -17,7 +17,7 @@ from agents.databases.changes import Changes
 from agents.databases.errors import QueryFailed
 from agents.databases.target import DatabaseTarget
 from agents.databases.write import NotAsShown, Preview, try_sql, write_sql
-from agents.databases.write_sqlite import write_sqlite
+from agents.databases.write_sqlite import try_sqlite, write_sqlite
 from sandbox.cancellation import Cancellation
 from tests.agents.databases.shop import NOBODYS, make_sqlite
 
@@ -196,12 +196,15 @@ def test_a_statement_cannot_forge_what_is_shown(
 ) -> None:
     """Even one that had guessed the name of the function that tells of changes."""
     monkeypatch.setattr(sqlite_recorder.secrets, "token_hex", lambda _: "known")
-    assert tables(tried(shop, "DELETE FROM orders WHERE id = 10")) == {"orders": (0, 0, 1)}
+    [orders] = try_sqlite(shop, "DELETE FROM orders WHERE id = 10", {}, NOBODYS).tables
+    assert (orders.table, orders.counts) == ("orders", (0, 0, 1))
     forged = "vel_known('log', 'INSERT', 1, 1, 'x')"
-    with pytest.raises(QueryFailed, match="not authorized"):
-        tried(shop, f"UPDATE orders SET total = {forged}")
-    with pytest.raises(QueryFailed, match="not authorized"):
-        tried(shop, f"WITH x AS (SELECT {forged}) DELETE FROM orders WHERE id = 10 AND 1 IN x")
+    for query in (
+        f"UPDATE orders SET total = {forged}",
+        f"WITH x AS (SELECT {forged}) DELETE FROM orders WHERE id = 10 AND 1 IN x",
+    ):
+        with pytest.raises(QueryFailed, match="not authorized"):
+            try_sqlite(shop, query, {}, NOBODYS)
 
 
 def test_values_of_the_moment_are_told_as_such_and_do_not_hold_it_up(shop: DatabaseTarget) -> None:
@@ -264,7 +267,7 @@ def test_a_large_trial_leaves_the_file_alone(shop: DatabaseTarget, tmp_path: Pat
         return False
 
     size = path.stat().st_size
-    write_sqlite(large, fill, {}, NOBODYS, Cancellation(), look)
+    write_sqlite(large, fill, {}, NOBODYS, look)
     assert meanwhile == [size]  # as a process would leave it that dies in a trial
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
