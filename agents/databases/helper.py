@@ -28,7 +28,7 @@ _BOOT = (
     "from agents.databases.helper_main import main; main(worker, dialect)"
 )
 _VARIABLES = ("TZ", "LANG", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RES_OPTIONS", "LOCALDOMAIN")
-_PREFIXES = ("LC_", "PG", "SSL_", "OPENSSL_", "KRB5", "VEL_TEST_RUN")
+_PREFIXES = ("LC_", "PG", "SSL_", "OPENSSL_", "KRB5")
 """Variables for the drivers. The others can hold secrets of the worker and are not inherited."""
 
 

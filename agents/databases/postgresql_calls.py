@@ -12,6 +12,7 @@ import secrets
 import psycopg
 
 from agents.databases.errors import QueryFailed
+from agents.databases.postgresql_functions import RUNS_TEXT
 from agents.databases.postgresql_session import Connection
 from agents.databases.target import DatabaseTarget
 
@@ -25,7 +26,7 @@ _KNOWN = frozenset(
 _NAME = re.compile(r'([A-Za-z_][A-Za-z0-9_$]*|"(?:[^"]|"")+")\s*\(')
 _LITERAL = re.compile(r"""[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'""", re.DOTALL)
 
-_CALLED = """
+_CALLED = f"""
 WITH RECURSIVE used(classid, objid) AS (
   SELECT 'pg_catalog.pg_proc'::regclass::oid, %(probe)s::oid
   UNION
@@ -44,9 +45,10 @@ WITH RECURSIVE used(classid, objid) AS (
 )
 SELECT DISTINCT p.proname::text FROM used u JOIN pg_catalog.pg_proc p ON p.oid = u.objid
 WHERE u.classid = 'pg_catalog.pg_proc'::regclass AND p.oid <> %(probe)s::oid
-  AND (p.provolatile = 'v' OR p.prosecdef) AND p.pronamespace <> 'pg_catalog'::regnamespace
+  AND (p.provolatile = 'v' OR p.prosecdef OR {RUNS_TEXT})
+  AND p.pronamespace <> 'pg_catalog'::regnamespace
 ORDER BY 1
-"""
+"""  # noqa: S608  # a constant
 
 _BUILT_IN = """
 SELECT DISTINCT proname::text FROM pg_catalog.pg_proc

@@ -2,7 +2,8 @@
 
 Three things hold, each by the server: the transaction is read-only and always rolled back; the
 statement is the query of a cursor, for which the grammar takes SELECT, VALUES, TABLE and WITH
-only; and the extended protocol takes one statement at a time.
+only; and the extended protocol takes one statement at a time. Functions with effects that no
+transaction takes back are refused before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from psycopg.types.json import Jsonb
 from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase
 from agents.databases.params import numbered
+from agents.databases.postgresql_functions import check_reading
 from agents.databases.postgresql_role import check_role
 from agents.databases.postgresql_session import Connection, pool_of, stoppable
 from agents.databases.rows import RowsWithin
@@ -44,6 +46,7 @@ def query_postgresql(
     text, values = numbered(query, params) if params else (query, [])
     given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
     with read_only_postgresql(target, own, cancel) as connection:
+        check_reading(connection, target, text)
         # Without `binary` a statement with no parameters goes by the simple protocol, which takes
         # several. The answer to DECLARE has no rows.
         psycopg.RawCursor(connection).execute(

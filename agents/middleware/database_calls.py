@@ -39,14 +39,13 @@ class DescribeTableInput(BaseModel):
 
 
 def _execution() -> ModuleType:
-    # Imported at first use, like what follows: psycopg and the readers cost 70 ms.
+    # Imported at first use, for agents without databases.
     from agents.databases import execute  # noqa: PLC0415
 
     return execute
 
 
 def _inspection() -> ModuleType:
-    # Imported at first use: SQLAlchemy costs 0.2 s, which other agents need not wait for.
     from agents.databases import inspect  # noqa: PLC0415
 
     return inspect

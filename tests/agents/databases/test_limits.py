@@ -124,11 +124,13 @@ class TestPostgresql:
     ) -> None:
         active = self.sessions(postgres_shop, postgres_url, "active")
         cancel = Cancellation()
-        # A statement that switches its own time-out off, in a session of its own.
-        query = (
-            "SELECT set_config('statement_timeout', '0', false), pg_sleep(x * 3600)"
-            " FROM generate_series(0, 1) x"
-        )
+        # A statement that switches its own time-out off.
+        with admin_of(postgres_shop, postgres_url) as admin:
+            admin.execute(
+                "CREATE FUNCTION endless() RETURNS void STABLE LANGUAGE sql"
+                " AS $$ SELECT set_config('statement_timeout', '0', false) $$"
+            )
+        query = "SELECT endless(), pg_sleep(x * 3600) FROM generate_series(0, 1) x"
         target = replace(postgres_shop, statement_seconds=60 if how == "cancel" else 0.3)
         with ThreadPoolExecutor(1) as threads:
             running = threads.submit(ask, target, query, cancel=cancel)

@@ -11,6 +11,7 @@ import pytest
 
 from agents.databases.errors import QueryFailed
 from agents.databases.own_database import OwnDatabase
+from agents.databases.postgresql_functions import _texts_are_plain
 from agents.databases.target import DatabaseTarget
 from tests.agents.databases.shop import admin_of, ask
 
@@ -87,17 +88,34 @@ REFUSED = {
     "declare": "DECLARE x CURSOR WITH HOLD FOR SELECT 1",
 }  # fmt: skip
 
-UNDONE = {
+VOLATILE = {
+    "log": "SELECT pg_logical_emit_message(false, 'x', repeat('y', 1000000))",
+    "log-case": "SELECT PG_Catalog . Pg_Logical_Emit_Message (false, 'x', 'y')",
+    "log-quoted": "SELECT \"pg_logical_emit_message\"(false, 'x', 'y')",
+    "log-among-marks": "SELECT '\"', \"pg_logical_emit_message\"(false, 'x', 'y'), '\"('",
+    "log-plain-among-marks": "SELECT '\"', pg_logical_emit_message(false, 'x', 'y'), '\"('",
+    "log-commented": "SELECT pg_logical_emit_message/* /* ( */ */(false, 'x', 'y')",
+    "log-line-comment": "SELECT pg_logical_emit_message -- (\n(false, 'x', 'y')",
+    "log-escaped": "SELECT U&\"pg\\005flogical_emit_message\"(false, 'x', 'y')",
+    "log-own-escape": "SELECT u&\"pg!005flogical_emit_message\" UESCAPE '!'(false, 'x', 'y')",
+    "log-in-from": "SELECT * FROM pg_logical_emit_message(false, 'x', 'y')",
+    "log-in-limit": "SELECT 1 LIMIT pg_logical_emit_message(false, 'x', 'y') - '0/0'",
+    "log-in-values": "VALUES (pg_logical_emit_message(false, 'x', 'y'))",
+    "log-in-text": "SELECT query_to_xml('SELECT pg_logical_emit_message(false, ''x'', ''y'')',"
+    " true, true, '')",
+    "log-in-words": "SELECT ts_stat('SELECT pg_logical' || '_emit_message(false, ''x'', ''y'')')",
     "large-object": "SELECT lo_create(0)",
     "large-object-text": "SELECT lo_from_bytea(0, 'x')",
     "notify-function": "SELECT pg_notify('x', 'y')",
     "advisory-lock": "SELECT pg_advisory_lock(42)",
+    "snapshot": "SELECT pg_export_snapshot()",
+    "another-session": "SELECT pg_terminate_backend(pg_backend_pid())",
     "setting": "SELECT set_config('search_path', 'nowhere', false)",
     "later-setting": "SELECT set_config('default_transaction_read_only', 'off', false)",
     "timeout-setting": "SELECT set_config('statement_timeout', '0', false)",
     "application": "SELECT set_config('application_name', 'leak', false)",
 }  # fmt: skip
-"""The server lets these run, and takes them back: at the transaction's end, or with the session."""
+"""Some of this the server takes back at the transaction's end, or with the session; some not."""
 
 
 def contents(admin: psycopg.Connection[tuple[object, ...]]) -> str:
@@ -134,22 +152,100 @@ CLEAN = (True, '"$user", public', "vel", "on", "on", 0, 0, 1, 0)
 """The one cursor is the question's own."""
 
 
-@pytest.mark.parametrize("name", [*REFUSED, *UNDONE])
+@pytest.mark.parametrize("name", [*REFUSED, *VOLATILE])
 def test_no_attempt_changes_anything(
     name: str, writer_shop: DatabaseTarget, postgres_url: str, tmp_path: Path
 ) -> None:
     tmp_path.chmod(0o777)
-    query = {**REFUSED, **UNDONE}[name].replace("{beside}", str(tmp_path / "beside"))
+    query = {**REFUSED, **VOLATILE}[name].replace("{beside}", str(tmp_path / "beside"))
     with admin_of(writer_shop, postgres_url) as admin:
         before = contents(admin)
-        if name in REFUSED:
-            with pytest.raises(QueryFailed):
-                ask(writer_shop, query)
-        else:
-            assert ask(writer_shop, query).row_count == 1
+        with pytest.raises(QueryFailed) as refused:
+            ask(writer_shop, query)
+        assert name in REFUSED or refused.value.code == "routine"
         assert session(writer_shop) == CLEAN
         assert contents(admin) == before
     assert not list(tmp_path.iterdir())
+
+
+ANALYTICS = [
+    "SELECT now(), random(), clock_timestamp(), gen_random_uuid(), pg_sleep(0)",
+    "SELECT date_trunc('month', now()), to_char(now(), 'YYYY-MM'), extract(year FROM now())",
+    "SELECT g, sum(g) OVER (ORDER BY g), lag(g) OVER () FROM generate_series(1, 5) g",
+    "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total), avg(total), count(*) FROM orders",
+    "SELECT jsonb_build_object('a', 1) -> 'a', jsonb_path_query('[1]'::jsonb, '$[*]')",
+    "SELECT * FROM jsonb_to_recordset('[{\"a\": 1}]') AS x(a int)",
+    "SELECT string_agg(name, ', '), array_agg(id ORDER BY id) FROM customers",
+    "SELECT regexp_replace(name, 'a', 'b'), initcap(name), md5(name) FROM customers",
+    "SELECT to_tsvector('simple', name) @@ to_tsquery('simple', 'ada') FROM customers",
+    "SELECT pg_size_pretty(pg_total_relation_size('orders')), pg_database_size('postgres')",
+    "SELECT count(*) FROM pg_stat_activity, pg_locks",
+    "SELECT count(*) FROM orders TABLESAMPLE bernoulli (100)",
+    "SELECT loud(name), name || '(pg_nothing(' FROM customers",
+    "SELECT current_setting('search_path'), version(), current_query()",
+]
+
+
+@pytest.mark.parametrize("query", ANALYTICS)
+def test_what_analysts_write_is_allowed(
+    query: str, postgres_shop: DatabaseTarget, postgres_url: str
+) -> None:
+    with admin_of(postgres_shop, postgres_url) as admin:
+        admin.execute(
+            "CREATE FUNCTION loud(text) RETURNS text STABLE LANGUAGE sql AS $$ SELECT upper($1) $$"
+        )
+    assert ask(postgres_shop, query).row_count > 0
+
+
+def test_functions_of_extensions(postgres_shop: DatabaseTarget, postgres_url: str) -> None:
+    statements = {
+        "uuid-ossp": ["SELECT uuid_generate_v4()"],
+        "pgcrypto": ["SELECT gen_random_bytes(4), crypt('x', gen_salt('md5')), digest('x', 'md5')"],
+        "tablefunc": [
+            "SELECT * FROM crosstab('SELECT 1, ''a'', 2') AS t(id int, a int)",
+            "SELECT * FROM crosstab($$SELECT 1, 'a', 2$$, 'VALUES (''a'')') AS t(id int, a int)",
+            "SELECT normal_rand(1, 0, 1)",
+        ],
+        "pg_trgm": ["SELECT similarity('a', 'b')"],
+    }  # fmt: skip
+    with admin_of(postgres_shop, postgres_url) as admin:
+        # A minimal server has none of them.
+        for (name,) in admin.execute("SELECT name FROM pg_available_extensions").fetchall():
+            for query in statements.get(name, ()):
+                admin.execute(f'CREATE EXTENSION IF NOT EXISTS "{name}"')
+                assert ask(postgres_shop, query).row_count == 1
+            if name == "tablefunc":
+                hidden = (
+                    "crosstab('SELECT 1, 2, pg_logical_' || 'emit_message(false, ''x'', ''y'')')"
+                )
+                for query in (hidden, f"crosstab($$SELECT * FROM {hidden} AS t(a int, b int)$$)"):
+                    with pytest.raises(QueryFailed, match="plain literals"):
+                        ask(postgres_shop, f"SELECT * FROM {query} AS t(a int, b pg_lsn)")
+
+
+def test_a_statement_as_text_must_be_a_literal() -> None:
+    for text in ("crosstab('a')", "crosstab3($$a$$, 'b')", "x.crosstab ( 'a''b' , 3 )", "SELECT 1"):
+        assert _texts_are_plain(text), text
+    for text in (
+        "crosstab('a' || 'b')", "crosstab(E'a')", "crosstab('a'\n'b')", '"crosstab"(\'a\')',
+        "crosstab($$ crosstab('a' || 'b') $$)", "crosstab(sql)", "crosstab(/* */ 'a')",
+        "CrossTab('crosstab(''a'' || ''b'')')", "connectby('a', name)",
+    ):  # fmt: skip
+        assert not _texts_are_plain(text), text
+
+
+def test_an_operator_allows_functions_of_the_database(
+    writer_shop: DatabaseTarget, postgres_url: str
+) -> None:
+    with admin_of(writer_shop, postgres_url) as admin:
+        admin.execute("CREATE FUNCTION seven() RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 7'")
+        with pytest.raises(QueryFailed, match=r"public\.seven.*STABLE"):
+            ask(writer_shop, "SELECT seven()")
+        assert ask(replace(writer_shop, allow_routines=True), "SELECT seven()").values == [(7,)]
+        with pytest.raises(QueryFailed, match="pg_notify"):
+            ask(replace(writer_shop, allow_routines=True), "SELECT pg_notify('x', 'y')")
+        admin.execute("ALTER FUNCTION seven STABLE")
+        assert ask(writer_shop, "SELECT seven()").values == [(7,)]
 
 
 def test_the_attempts_would_work_without_the_guards(
