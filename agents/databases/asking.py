@@ -13,6 +13,7 @@ from agents.databases.changes import Changes
 from agents.databases.errors import OutcomeUnknown, QueryFailed
 from agents.databases.frames import Closed, Late, TooLong
 from agents.databases.helper import Helper
+from agents.databases.operations import LIBRARIES
 from agents.databases.own_database import OwnDatabase
 from agents.databases.pools import Pool, pool_for
 from agents.databases.stopping import CANCEL_SECONDS
@@ -23,8 +24,6 @@ from sandbox.cancellation import Cancellation
 
 COMMIT_SECONDS = 60.0
 """How long keeping an approved change may take."""
-_LIBRARIES = ("sqlite", "duckdb")
-"""Databases that run within the helper. The statement ends when the helper is killed."""
 _SERVER_SECONDS = 20.0
 """Added to the statement's time for servers: to connect, and to end a cancelled statement."""
 _FROZEN_SECONDS = 5.0
@@ -113,7 +112,7 @@ class _Operation:
         self._target = target
         self._own = own
         self._cancel = cancel
-        self._library = dialect_of(target) in _LIBRARIES
+        self._library = dialect_of(target) in LIBRARIES
         self._seconds = target.statement_seconds + (0 if self._library else _SERVER_SECONDS)
         self._keeping = False
         self._lock = threading.Lock()

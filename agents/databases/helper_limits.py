@@ -20,7 +20,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with(worker: int) -> None:
-    """Have the kernel kill this process when its worker ends, however that ends."""
+    """Have the kernel kill this process when its worker ends, however that ends, and only then.
+
+    Signals for the worker's process group are ignored: a worker that drains needs its helpers.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != worker:
@@ -29,19 +34,28 @@ def die_with(worker: int) -> None:
 
 def bound_resources() -> None:
     """Bound memory and files. Only the length of files can be changed later."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    _bound(resource.RLIMIT_CORE, 0)
+    _bound(resource.RLIMIT_NOFILE, _OPEN_FILES)
     bound_files(FILE_BYTES)
     if sys.platform == "linux":  # macOS refuses it
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
-        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_BYTES, _ADDRESS_BYTES))
+        _bound(resource.RLIMIT_DATA, MEMORY_BYTES)
+        _bound(resource.RLIMIT_AS, _ADDRESS_BYTES)
 
 
 def bound_files(size: int) -> None:
     """Bound the length of every file that is written from now on."""
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    soft = size if hard == resource.RLIM_INFINITY else min(size, hard)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_lower(size, hard), hard))
+
+
+def _bound(limit: int, value: int) -> None:
+    """Lower a limit for good. The worker can have a lower one, which stays."""
+    value = _lower(value, resource.getrlimit(limit)[1])
+    resource.setrlimit(limit, (value, value))
+
+
+def _lower(value: int, hard: int) -> int:
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
 def end_after(seconds: float) -> None:

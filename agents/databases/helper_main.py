@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents.databases import messages, operations
 from agents.databases.changes import Changes
@@ -25,7 +25,9 @@ from agents.databases.helper_limits import (
     end_after,
     is_worn,
 )
-from sandbox.cancellation import Cancellation
+
+if TYPE_CHECKING:
+    from sandbox.cancellation import Cancellation
 
 _MOST_ASKED = 256 * 1024 * 1024
 _CANCEL = signal.SIGUSR1
@@ -40,9 +42,8 @@ def main(worker: int, dialect: str) -> None:
     die_with(worker)
     bound_resources()
     channel = _take_over_pipes()
-    cancel = Cancellation()
-    _listen_for_cancel(cancel)
     try:
+        cancel = None if dialect in operations.LIBRARIES else _listen_for_cancel()
         operations.load(dialect)
         channel.send({"ready": True})
         while True:
@@ -67,11 +68,14 @@ def _take_over_pipes() -> Channel:
     return channel
 
 
-def _listen_for_cancel(cancel: Cancellation) -> None:
+def _listen_for_cancel() -> Cancellation:
     """A thread takes the signal: a handler would wait until the driver returns.
 
     A cancelled helper is not reused, so this happens once.
     """
+    from sandbox.cancellation import Cancellation  # noqa: PLC0415  # half of the start of a helper
+
+    cancel = Cancellation()
     signal.pthread_sigmask(signal.SIG_BLOCK, {_CANCEL})
 
     def wait() -> None:
@@ -79,9 +83,12 @@ def _listen_for_cancel(cancel: Cancellation) -> None:
         cancel.cancel()
 
     threading.Thread(target=wait, name="vel-cancel", daemon=True).start()
+    return cancel
 
 
-def _answer(request: dict[str, Any], channel: Channel, cancel: Cancellation) -> dict[str, Any]:
+def _answer(
+    request: dict[str, Any], channel: Channel, cancel: Cancellation | None
+) -> dict[str, Any]:
     """Do one operation. `failed` has the message and the code of a QueryFailed."""
     end_after(request["seconds"])
     target = messages.target_from_json(request["target"])

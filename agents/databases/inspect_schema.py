@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Inspector, StaticPool, create_engine
 from sqlalchemy import inspect as inspector_of
@@ -19,7 +19,9 @@ from agents.databases.readonly_sqlite import read_only_sqlite, told_by_sqlite
 from agents.databases.table import QueryResult
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import dialect_of
-from sandbox.cancellation import Cancellation
+
+if TYPE_CHECKING:
+    from sandbox.cancellation import Cancellation
 
 _READABLE = """
 SELECT n.nspname::text, c.relname::text, a.attname::text
@@ -56,10 +58,13 @@ class _Schema:
 
 
 @contextmanager
-def _schema(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> Iterator[_Schema]:
+def _schema(
+    target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation | None
+) -> Iterator[_Schema]:
     if dialect_of(target) == "postgresql":
         from agents.databases.readonly_postgresql import read_only_postgresql  # noqa: PLC0415
 
+        assert cancel is not None
         with read_only_postgresql(target, own, cancel) as connection:
             readable = {
                 (str(row[0]), str(row[1]), str(row[2]))
@@ -106,7 +111,7 @@ def _told(target: DatabaseTarget, work: Callable[[], QueryResult]) -> QueryResul
 
 
 def list_tables(
-    target: DatabaseTarget, _table: str, own: OwnDatabase, cancel: Cancellation
+    target: DatabaseTarget, _table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
     """As `agents.databases.inspect.list_tables`."""
 
@@ -130,7 +135,7 @@ def list_tables(
 
 
 def get_schema(
-    target: DatabaseTarget, _table: str, own: OwnDatabase, cancel: Cancellation
+    target: DatabaseTarget, _table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
     """As `agents.databases.inspect.get_schema`."""
 
@@ -144,7 +149,7 @@ def get_schema(
 
 
 def describe_table(
-    target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation
+    target: DatabaseTarget, table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
     """As `agents.databases.inspect.describe_table`."""
 

@@ -8,14 +8,19 @@ A driver is imported when it is used: a process serves one kind of database.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents.databases.changes import Changes
 from agents.databases.own_database import OwnDatabase
 from agents.databases.table import QueryResult
 from agents.databases.target import DatabaseTarget
 from agents.databases.url import dialect_of
-from sandbox.cancellation import Cancellation
+
+if TYPE_CHECKING:
+    from sandbox.cancellation import Cancellation
+
+LIBRARIES = ("sqlite", "duckdb")
+"""Databases that run within the helper, which is killed to end a statement."""
 
 Params = Mapping[str, Any] | None
 
@@ -35,9 +40,13 @@ def load(dialect: str) -> None:
 
 
 def query(
-    target: DatabaseTarget, text: str, params: Params, own: OwnDatabase, cancel: Cancellation
+    target: DatabaseTarget,
+    text: str,
+    params: Params,
+    own: OwnDatabase,
+    cancel: Cancellation | None,
 ) -> QueryResult:
-    """Run one statement that reads. Raises QueryFailed."""
+    """Run one statement that reads. Raises QueryFailed. Only servers need `cancel`."""
     dialect = dialect_of(target)
     if dialect == "sqlite":
         from agents.databases.readonly_sqlite import query_sqlite
@@ -47,6 +56,7 @@ def query(
         from agents.databases.readonly_duckdb import query_duckdb
 
         return query_duckdb(target, text, params, own)
+    assert cancel is not None
     if dialect == "mysql":
         from agents.databases.readonly_mysql import query_mysql
 
@@ -59,7 +69,7 @@ def query(
 
 
 def describe(
-    target: DatabaseTarget, what: str, table: str, own: OwnDatabase, cancel: Cancellation
+    target: DatabaseTarget, what: str, table: str, own: OwnDatabase, cancel: Cancellation | None
 ) -> QueryResult:
     """`list_tables`, `get_schema` or `describe_table`. Raises QueryFailed."""
     dialect = dialect_of(target)
@@ -70,6 +80,7 @@ def describe(
     if dialect == "mysql":
         from agents.databases import inspect_mysql
 
+        assert cancel is not None
         return inspect_mysql.OPERATIONS[what](target, table, cancel)
     from agents.databases import inspect_schema
 
@@ -77,8 +88,8 @@ def describe(
 
 
 def write(
-    target: DatabaseTarget, text: str, params: Params, own: OwnDatabase, cancel: Cancellation,
-    keep: Callable[[Changes], bool] | None,
+    target: DatabaseTarget, text: str, params: Params, own: OwnDatabase,
+    cancel: Cancellation | None, keep: Callable[[Changes], bool] | None,
 ) -> Changes:  # fmt: skip
     """Run one statement that writes; with None for `keep` it is a trial. Raises QueryFailed."""
     if dialect_of(target) == "sqlite":
@@ -90,5 +101,6 @@ def write(
     from agents.databases.postgresql_errors import told_by_postgresql
     from agents.databases.write_postgresql import write_postgresql
 
+    assert cancel is not None
     with told_by_postgresql(target):
         return write_postgresql(target, text, params, own, cancel, keep or (lambda _: False))

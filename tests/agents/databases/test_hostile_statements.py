@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -52,7 +53,6 @@ DUCKDB = {
     "a value that is fetched": "SELECT repeat('x', 900000000)",
     "a row of long values": f"SELECT {', '.join(['repeat(chr(120), 100000000)'] * 40)}",
     "a list": "SELECT list(range) FROM range(4000000000)",
-    "a regular expression": "SELECT regexp_matches(repeat('a', 100000000), '(a*)*b')",
     "a product": "SELECT count(*) FROM range(100000000000) a, range(100000) b "
     "WHERE a.range % 7 = b.range % 5",
 }
@@ -232,6 +232,26 @@ def worker(**given: Any) -> Iterator[tuple[subprocess.Popen[str], int]]:
             yield process, int(process.stdout.readline())
         finally:
             process.kill()
+
+
+def test_a_helper_serves_a_worker_that_was_told_to_stop(sqlite_shop: DatabaseTarget) -> None:
+    pid = helper_of(sqlite_shop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(pid, number)
+    assert helper_of(sqlite_shop) == pid
+
+
+def test_a_helper_has_limits_and_no_secrets(
+    sqlite_shop: DatabaseTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VEL_SECRET_KEY", "opensesame")
+    process = Path(f"/proc/{helper_of(sqlite_shop)}")
+    limits = (process / "limits").read_text()
+    assert re.search(rf"Max data size +{MEMORY_BYTES} +{MEMORY_BYTES} ", limits)
+    assert re.search(r"Max core file size +0 +0 ", limits)
+    assert b"opensesame" not in (process / "environ").read_bytes()
+    opened = {os.readlink(link).partition(":")[0] for link in (process / "fd").iterdir()}
+    assert opened == {"pipe", "/dev/null"}
 
 
 def test_a_helper_dies_with_its_worker(sqlite_shop: DatabaseTarget) -> None:
