@@ -53,6 +53,9 @@ class Limits:
     many names. A command may start over a full tree, to delete, and is killed when the tree
     grows.
 
+    `reserve` is what stays free on the file systems of the writable mounts: file tools write
+    nothing that would use it, and a command that adds to its files while less is free is killed.
+
     `output` is what is kept of each of stdout and stderr, `live_output` what is shown of it while
     the command runs; a command that prints more than `output_flood` in all is killed. `tmp_size`
     is the size of each file system in memory (/tmp, /dev/shm, the home).
@@ -65,6 +68,7 @@ class Limits:
     file_size: int | None = 512 * 1024**2
     disk: int | None = 2 * 1024**3
     files: int | None = 200_000
+    reserve: int = 0
     open_files: int | None = 1024
     cpu_seconds: int | None = 600
     output: int = 1_000_000

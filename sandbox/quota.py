@@ -137,10 +137,27 @@ class Room:
 
     def require(self, size: int, path: str) -> None:
         """Before `size` bytes are written to `path`, an agent's path. Raises `StorageFull`."""
+        self._require_reserve(size, path)
         if size > self._bytes_left or self._files_left < 1:
             self._measure(size, path)
         self._bytes_left -= size
         self._files_left -= 1
+
+    def _require_reserve(self, size: int, path: str) -> None:
+        if not self._limits.reserve:
+            return
+        for directory in self._directories:
+            try:
+                status = os.statvfs(directory)
+            except FileNotFoundError:
+                continue
+            free = status.f_bavail * status.f_frsize
+            if free - size < self._limits.reserve:
+                raise StorageFull(
+                    f"no room left: the host's disk has only {in_units(free)} left. Delete files "
+                    "that are not needed, or ask the operator to make room.",
+                    path,
+                )
 
     def _measure(self, size: int, path: str) -> None:
         limits = self._limits

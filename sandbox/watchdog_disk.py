@@ -28,6 +28,7 @@ _FASTEST_WRITE = 2 * 1024**3
 _SUSPECT = 0.9
 _SLACK = Usage(1024**2, 100)
 """What a tree over its quota may still grow by: a command that deletes writes a little too."""
+_UNLIMITED = 1 << 62
 _UNSEEN_GROWTH = 64 * 1024**2
 """Bytes that may vanish while something cannot be measured."""
 _HOST_RESERVE = 1024**3
@@ -146,7 +147,15 @@ class DiskWatch(Watch):
         return self._over(scan.usage)
 
     def _over(self, usage: Usage) -> str | None:
+        if self._uses_reserve(usage):
+            return f"the host's disk has only {in_units(self._free())} left"
         return self._exceeds(usage, self._ceiling())
+
+    def _uses_reserve(self, usage: Usage) -> bool:
+        """Whether the tree has grown, and less is free than must stay so."""
+        before = self._before or Usage()
+        has_grown = self._before is not None and usage.size > before.size + _SLACK.size
+        return has_grown and self._free() < self._limits.reserve
 
     def _over_quota(self, usage: Usage) -> str | None:
         base = self._base.usage or Usage()
@@ -170,8 +179,9 @@ class DiskWatch(Watch):
             self._known.files + dropped.files,
         )
         bounds = self._ceiling()
-        return (bounds.size is not None and guessed.size > bounds.size * _SUSPECT) or (
-            bounds.files is not None and guessed.files > bounds.files * _SUSPECT
+        return self._uses_reserve(guessed) or (
+            (bounds.size is not None and guessed.size > bounds.size * _SUSPECT)
+            or (bounds.files is not None and guessed.files > bounds.files * _SUSPECT)
         )
 
     def _should_count(self, suspect: bool) -> bool:
@@ -182,10 +192,10 @@ class DiskWatch(Watch):
     def _pause(self, dropped: Usage) -> float:
         if self._scan is not None:
             return _SHORTEST
+        left = self._free() - self._limits.reserve if self._limits.reserve else _UNLIMITED
         size = self._ceiling().size
-        if size is None:
-            return _LONGEST
-        left = size - self._known.size - max(0, dropped.size - self._known_drop)
+        if size is not None:
+            left = min(left, size - self._known.size - max(0, dropped.size - self._known_drop))
         return min(_LONGEST, max(_SHORTEST, left / _FASTEST_WRITE))
 
     def _deleted(self) -> int:
@@ -221,6 +231,11 @@ class DiskWatch(Watch):
             max(0, self._room_before.free - room.free),
             max(0, self._room_before.free_files - room.free_files),
         )
+
+    def _free(self) -> int:
+        """Bytes that this account may write on the fullest of the file systems."""
+        found = [os.statvfs(path) for path in self._devices.values()]
+        return min((status.f_bavail * status.f_frsize for status in found), default=_UNLIMITED)
 
     def _room(self) -> _Room:
         found = [os.statvfs(path) for path in self._devices.values()]
