@@ -92,6 +92,9 @@ class VelSettings:
     """What people may upload into one thread, in all."""
     UPLOAD_FILES: int = 100
     """How many files they may upload into one thread."""
+    RESERVE_BYTES: int = 100_000_000
+    """Free space on the disk of the data directory that active runs need: with less, no new run
+    starts (docs/limits.md). 0: no reserve."""
     FORK_BYTES: int = 10 * 1024**3
     """What the forks that one person has may have copied, in all. 0: any number."""
     UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
@@ -154,6 +157,12 @@ class VelSettings:
     """A run that repeats itself so often is told so. 0: never."""
     ALLOW_UNSANDBOXED: bool = False
     """Allows a bare shell in the command line tool. Never as root, never in workers."""
+
+    @property
+    def sandbox_reserve(self) -> int:
+        """Free space at which file tools and commands stop writing. It is more than the reserve,
+        because a command can write for a moment before it is killed."""
+        return 2 * self.RESERVE_BYTES
 
     @property
     def pins_threads(self) -> bool:

@@ -38,6 +38,7 @@ for _name in (
     "VEL_MODEL",
     "VEL_HTTPS",
     "VEL_DEBUG",
+    "VEL_RESERVE_BYTES",
     "VEL_SKILLS_DIRS",
     "VEL_SECRET_KEYS",
     "VEL_GUARDRAILS",

@@ -6,7 +6,6 @@ gets what the last look found. So neither endpoint is a door for load.
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from django.db import DatabaseError, connection
 
 from agents.conf import vel_settings
+from agents.disk_space import DATA_DIRECTORY, is_short, room
 from agents.models import ProcessKind
 from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
 from agents.telemetry.content import short
@@ -26,8 +26,6 @@ from velproject.schema import is_development_database, missing_migrations, unkno
 KEEP_SECONDS = 5.0
 PATIENCE = 10.0
 """A look that takes longer has failed: the database hangs."""
-FREE_BYTES = 100_000_000
-"""With less room nothing can be written soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +63,15 @@ def check_workers() -> Iterator[Check]:
 
 
 def check_disk() -> Iterator[Check]:
-    """There is room in the data directory."""
-    directory = vel_settings().DATA_DIR
-    try:
-        free = shutil.disk_usage(directory).free
-    except OSError as error:
-        yield Check("disk", False, f"{directory}: {error.strerror}")
+    """There is as much room as new runs need."""
+    directory, left = vel_settings().DATA_DIR, room()
+    if not directory.is_dir():
+        yield Check("disk", False, f"{directory}: there is no such directory")
         return
-    yield Check("disk", free >= FREE_BYTES, f"{free / 1e9:.1f} GB free at {directory}")
+    detail = f"{left.free / 1e6:,.0f} MB free at {directory}"
+    if left.place != DATA_DIRECTORY:
+        detail = f"{left.free / 1e6:,.0f} MB free at the disk of {left.place}"
+    yield Check("disk", not is_short(), detail)
 
 
 def check_sandbox() -> Iterator[Check]:

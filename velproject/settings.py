@@ -165,6 +165,7 @@ VEL = {
     "GOOGLE_API_KEY": env.text("GOOGLE_API_KEY") or env.text("GEMINI_API_KEY"),
     "GOOGLE_BASE_URL": env.text("GOOGLE_GEMINI_BASE_URL"),
     "FALLBACK_WITHOUT_KEY": env.boolean("VEL_FALLBACK_WITHOUT_KEY"),
+    "RESERVE_BYTES": env.integer("VEL_RESERVE_BYTES", 100_000_000),
     "FORK_BYTES": env.integer("VEL_FORK_BYTES", 10 * 1024**3),
     "SLACK_URL": env.text("VEL_SLACK_URL", "https://slack.com/api/"),
     "GMAIL_URL": env.text("VEL_GMAIL_URL", "https://gmail.googleapis.com/"),

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.conf import vel_settings
+from agents.disk_space import is_used_up
 from agents.models import POOL, Run, RunClock, WorkerHost
 from agents.models.database_clock import now_sql
 from agents.services.placement import queue_of
@@ -32,8 +33,11 @@ MOST = 200
 def due_work() -> Due:
     """Due tasks, runs whose driver was lost, and queued runs while workers have room for them.
 
-    Of several hosts each looks for what is its own, and not while it may begin nothing.
+    Of several hosts each looks for what is its own, and not while it may begin nothing. On a full
+    disk nobody can take anything, and runs wait for room.
     """
+    if is_used_up():
+        return frozenset()
     name = vel_settings().HOST
     if name and not WorkerHost.objects.filter(pk=name, dead_at=None, is_draining=False).exists():
         return frozenset()

@@ -10,6 +10,8 @@ from velproject.health import healthz, readyz
 from velproject.metrics import metrics
 from velproject.status_page import status_page
 
+handler500 = "agents.web.server_error.server_error"
+
 admin.site.site_header = admin.site.site_title = "Vel"
 admin.site.index_title = "Agents, runs and approvals"
 

@@ -25,6 +25,7 @@ from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Run, RunClock, Thread
+from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.queue import paths_of_runs
 from agents.selectors.starters import STARTERS, of_starter
 from agents.selectors.visible import runs_for
@@ -258,6 +259,8 @@ def _tokens(clock: RunClock) -> str:
 def run_tag(run: Run) -> SafeString:
     """The run's status, and what it waits for."""
     status = tag(run.status, run.get_status_display())
+    if space := waiting_for_space(run):
+        return format_html('{} <span class="vel-quiet">{}</span>', status, space)
     if not run.wait_reason:
         return status
     reason = run.get_wait_reason_display()

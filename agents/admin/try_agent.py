@@ -13,7 +13,7 @@ from agents.admin.journal import person
 from agents.admin.skill_views import STYLES, strict
 from agents.hidden_text import visible
 from agents.selectors.visible import agents_for
-from agents.services.errors import ServiceError
+from agents.services.errors import NoSpace, ServiceError
 from agents.services.runs import RunRequest, create_run
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def try_page(page: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResp
         raise PermissionDenied
     user = person(request)
     message, problem = request.POST.get("message", ""), ""
+    status = 400 if request.method == "POST" else 200
     may_use = agents_for(user).filter(pk=agent.pk).exists()
     if request.method == "POST":
         try:
@@ -37,6 +38,7 @@ def try_page(page: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResp
             return HttpResponseRedirect(_page_of(run))
         except ServiceError as error:
             problem = visible(error.message)
+            status = 507 if isinstance(error, NoSpace) else 400
     elif not may_use:
         problem = _why_not(agent)
     context = {
@@ -50,7 +52,6 @@ def try_page(page: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResp
         "may_use": may_use,
     }
     request.current_app = page.admin_site.name
-    status = 400 if request.method == "POST" else 200
     template = "admin/agents/agent/try.html"
     return strict(TemplateResponse(request, template, context, status=status))
 

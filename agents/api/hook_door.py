@@ -21,13 +21,16 @@ from rest_framework.exceptions import ParseError
 
 from agents.api.wire import check_json
 from agents.events.append import dump
-from agents.services.errors import Conflict
+from agents.services.disk_reserve import disk_full_refused
+from agents.services.errors import Conflict, NoSpace
 from agents.services.hook_admission import TooManyFailures, admit
 from agents.services.hook_deliveries import deliver
 from agents.services.request_rates import network_of
 
 MOST_BYTES = 1_000_000
 """Of a body."""
+SPACE_SECONDS = 60
+"""After which a sender may try again when the disk was full."""
 _JSON = ("application/json",)
 _UNKNOWN = (
     "There is nothing here for this request: its address, signature or time is not as it must be."
@@ -62,11 +65,16 @@ def receive(request: HttpRequest, hook_id: str) -> HttpResponse:
     if hook.signing == "slack" and _is_challenge(content):
         return _json(200, {"challenge": content["challenge"]})
     try:
-        done = deliver(hook, signed.key, body, content)
+        with disk_full_refused():
+            done = deliver(hook, signed.key, body, content)
     except Conflict as error:
         return _problem(409, error.code, error.message)
+    except NoSpace as error:
+        return _no_space(error)
     if done.wait:
         return _problem(429, "throttled", "Too many requests in this minute.", wait=done.wait)
+    if isinstance(done.problem, NoSpace):
+        return _no_space(done.problem)
     if done.problem is not None:
         # The reason is for the owner, in the list of deliveries; a sender learns only that.
         return _problem(409, "not_started", "No run was started: its owner can see why.")
@@ -105,6 +113,11 @@ def _is_challenge(content: Any) -> bool:
         and isinstance(content.get("challenge"), str)
         and len(content["challenge"]) <= 200
     )
+
+
+def _no_space(error: NoSpace) -> HttpResponse:
+    """The sender should send it again: most do so after a 5xx."""
+    return _problem(507, error.code, error.message, wait=SPACE_SECONDS)
 
 
 def _problem(status: int, code: str, detail: str, *, wait: int = 0) -> HttpResponse:

@@ -85,7 +85,7 @@ class Operation:
 
     def refusals(self, *, in_path: bool) -> set[int]:
         """The statuses of all problems that it answers with."""
-        found = {401, 403, 411, 429, 503, *self.errors}
+        found = {401, 403, 411, 429, 503, 507, *self.errors}
         if in_path:
             found.add(404)
         if self.query is not None:

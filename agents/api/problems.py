@@ -22,8 +22,16 @@ from rest_framework.exceptions import APIException, ErrorDetail, NotAuthenticate
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from agents.disk_space import full_disk
 from agents.services.credentials import CredentialRejected, ServiceUnreachable
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
+from agents.services.errors import (
+    Conflict,
+    InvalidRequest,
+    NoSpace,
+    NotAllowed,
+    NotFound,
+    ServiceError,
+)
 
 logger = logging.getLogger("agents.api")
 
@@ -38,6 +46,7 @@ _SERVICE_STATUS: dict[type[ServiceError], int] = {
     NotAllowed: 403,
     NotFound: 404,
     Conflict: 409,
+    NoSpace: 507,
     CredentialRejected: 401,
     ServiceUnreachable: 503,
 }
@@ -67,6 +76,10 @@ def problem(
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """The answer to any exception that a view raises; what nobody foresaw is logged and a 500."""
     set_rollback()
+    if text := full_disk(error):
+        # Without a traceback: the log may be on the same disk.
+        logger.error("%s: %s", _asked(context), text)
+        error = NoSpace(text)
     if isinstance(error, ServiceError):
         status = next(
             (_SERVICE_STATUS[t] for t in type(error).__mro__ if t in _SERVICE_STATUS), 400
@@ -129,11 +142,9 @@ def _of_api_exception(error: APIException) -> Response:
 
 
 def _log(error: Exception, context: dict[str, Any]) -> None:
+    logger.error("%s failed: %s", _asked(context), type(error).__name__, exc_info=error)
+
+
+def _asked(context: dict[str, Any]) -> str:
     request = context.get("request")
-    logger.error(
-        "%s %r failed: %s",
-        getattr(request, "method", "?"),
-        getattr(request, "path", "?"),
-        type(error).__name__,
-        exc_info=error,
-    )
+    return f"{getattr(request, 'method', '?')} {getattr(request, 'path', '?')!r}"

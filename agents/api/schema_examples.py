@@ -52,6 +52,7 @@ _BY_NAME: dict[str, tuple[Any, ...]] = {
     "note": ("",),
     "status": ("completed", "pending", 200),
     "wait_reason": ("",),
+    "waiting_for_space": (None,),
     "finish_reason": ("end_turn",),
     "allowed_decisions": (["approve", "edit", "reject", "respond"],),
     "decision": ("approve",),
@@ -136,6 +137,11 @@ _PROBLEMS: dict[int, tuple[str, str]] = {
     503: (
         "database_unavailable",
         "The database is busy or cannot be reached: try again in a moment.",
+    ),
+    507: (
+        "disk_full",
+        "The disk of the data directory is full (0 MB left). Erase threads or delete other files, "
+        "or ask the operator, and try again.",
     ),
 }
 _KINDS: dict[str, type | tuple[type, ...]] = {

@@ -13,6 +13,7 @@ from typing import Literal, cast, get_args
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
+from django.db import DatabaseError
 
 from agents.client_address import client_address
 from agents.consumers.actions import carry_out, needed_scope
@@ -20,13 +21,14 @@ from agents.consumers.base import Consumer
 from agents.consumers.credentials import Credentials, credentials_of
 from agents.consumers.frames import accepted, parse_frame, refused
 from agents.consumers.memory_frames import frames_after, may_need_frames
+from agents.disk_space import full_disk
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
 from agents.events.tree import follow_tree
 from agents.models import Door, TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.audit import Origin, acting
-from agents.services.errors import InvalidRequest, NotAllowed, ServiceError
+from agents.services.errors import InvalidRequest, NoSpace, NotAllowed, ServiceError
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +102,11 @@ class RunConsumer(Consumer):
             answer = accepted(ref, **result)
         except ServiceError as error:
             answer = refused(error.code, error.message, ref)
+        except (DatabaseError, OSError) as error:
+            text = full_disk(error)
+            if not text:
+                raise
+            answer = refused(NoSpace.code, text, ref)
         await self.send(text_data=answer)
 
     def _origin(self, user: Person) -> Origin:

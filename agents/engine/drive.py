@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
 
+from agents.disk_space import full_disk, is_used_up
 from agents.engine.arrival import FilesNotRestored, settle_files
 from agents.engine.attachments import look_at_uploads
 from agents.engine.crash_points import CrashPoint, reached
@@ -42,7 +43,9 @@ logger = logging.getLogger(__name__)
 FAULT_PAUSE = 0.5
 MAX_FAULT_PAUSE = 30.0
 """Seconds before a run is handed back after a fault of the database: the first time, and at most.
-With twenty tries that is seven minutes of a full disk."""
+With twenty tries that is seven minutes, not counting the time in which the disk has no room."""
+ROOM_SECONDS = 1.0
+"""How often a driver looks whether there is room again."""
 
 
 async def drive(host: Host, handle: RunHandle) -> None:
@@ -78,8 +81,13 @@ async def drive(host: Host, handle: RunHandle) -> None:
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
             await host.try_hand_back(handle)
-    except Exception:  # noqa: BLE001  # the driver's last door: the log has the traceback
-        await _failed(host, handle)
+    except Exception as error:  # noqa: BLE001  # the driver's last door: the log has the traceback
+        if claim is None or not full_disk(error):
+            await _failed(host, handle)
+            return
+        logger.warning("%s", full_disk(error), extra={"run_id": run_id})
+        await _pause(handle, claim.clock.lost_drivers)
+        await host.try_hand_back(handle)
 
 
 async def _failed(host: Host, handle: RunHandle) -> None:
@@ -89,10 +97,15 @@ async def _failed(host: Host, handle: RunHandle) -> None:
 
 
 async def _pause(handle: RunHandle, earlier: int) -> None:
-    """Give the database time, more each time in a row: going on may cost a model call again."""
+    """Give the database time, more each time in a row: going on may cost a model call again.
+
+    On a full disk until there is room, or until the lease is lost.
+    """
     try:
         with handle.interruptible():
             await asyncio.sleep(min(FAULT_PAUSE * 2**earlier, MAX_FAULT_PAUSE))
+            while is_used_up():  # noqa: ASYNC110  # a file system tells nobody
+                await asyncio.sleep(ROOM_SECONDS)
     except Stopped:
         return
 

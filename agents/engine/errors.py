@@ -9,6 +9,7 @@ class StopReason(StrEnum):
     CANCEL = "cancel"  # a person cancelled the run
     LEASE_LOST = "lease_lost"  # another driver may have it: write nothing more
     DRAIN = "drain"  # this process shuts down: hand the run back
+    DISK_FULL = "disk_full"  # the run waits for room: hand it back
     WALL_TIME = "wall_time"  # the run's own limit
 
 

@@ -22,6 +22,7 @@ from typing import TypeVar
 from django.db import DatabaseError, connection
 
 from agents.conf import vel_settings
+from agents.disk_space import is_used_up, shortage, why_waiting
 from agents.engine.courier import Courier
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher, DeltaStream
@@ -62,7 +63,8 @@ class Host:
 
     `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
     at once; what is over it is left to other processes, and looked for again when there is room.
-    `on_database_error` is called on the loop each time the database fails a driver or a look.
+    `on_database_error` is called on the loop each time the database fails a driver or a look, and
+    `on_disk_full` when runs begin to wait for room on the disk, with what to tell people.
     `suffix` ends the name of this process: `CLUSTER-NUMBER` for a worker. `dead` are suffixes, or
     clusters, of which somebody has seen the end: this host ends the leases that they have left.
     `on_claim` is called at the first claim.
@@ -73,6 +75,7 @@ class Host:
         executor: str = POOL,
         capacity: int | None = None,
         on_database_error: Callable[[DatabaseError], None] | None = None,
+        on_disk_full: Callable[[str], None] | None = None,
         *,
         suffix: str = "",
         dead: Collection[str] = (),
@@ -80,6 +83,8 @@ class Host:
     ) -> None:
         self.executor = executor
         self._on_database_error = on_database_error
+        self._on_disk_full = on_disk_full
+        self._waits_for_room = False
         self._on_claim = on_claim
         self.dead = dead
         self.capacity = capacity or vel_settings().RUNS_PER_WORKER
@@ -261,7 +266,7 @@ class Host:
         """Drive a run if there is room."""
         if self._draining or not self.may_claim():
             return
-        if run_id in self._tasks or len(self._tasks) >= self.capacity:
+        if run_id in self._tasks or len(self._tasks) >= self.capacity or self.waits_for_room():
             # A run that is woken in the moment of its parking is still in `_tasks`.
             self._sweeper.turn_away()
             return
@@ -270,6 +275,18 @@ class Host:
             drive(self, handle), name=f"run {run_id}"
         )
         task.add_done_callback(lambda _: self._let_go(run_id))
+
+    def waits_for_room(self) -> bool:
+        """Whether the disk is so full that runs wait. Told once each time that it becomes so."""
+        waits = is_used_up()
+        if waits and not self._waits_for_room:
+            logger.warning("runs wait for disk space: %s", shortage())
+            if self._on_disk_full is not None:
+                self._on_disk_full(why_waiting())
+        elif self._waits_for_room and not waits:
+            logger.warning("there is room on the disk again: runs continue")
+        self._waits_for_room = waits
+        return waits
 
     def may_claim(self) -> bool:
         """Whether the host, if it is one of several, lives and is not drained."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agents.conf import vel_settings
+from agents.disk_space import is_short
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.middleware.context import ToolContext
@@ -80,6 +81,8 @@ class CallSnapshots:
                 return
             thread_id = self._writer.thread_id
             store = self._store = snapshot_store(thread_id)
+            if self._has_no_room():
+                return
             try:
                 taken = store.take(watched_areas(self._open_workspace()))
                 last = self._call(latest_manifest, thread_id)
@@ -106,7 +109,7 @@ class CallSnapshots:
     def after(self, call: Call) -> Callable[[], object] | None:
         """What to commit with the result of `call`; None when it has changed nothing."""
         with self._lock:
-            if not self.has_begun or self._store is None:
+            if not self.has_begun or self._store is None or self._has_no_room():
                 return None
             try:
                 taken = self._store.take(watched_areas(self._open_workspace()))
@@ -156,6 +159,15 @@ class CallSnapshots:
     def _forget(self) -> set[str] | None:
         check_fence(self._writer)
         return forget_old_snapshots(self._writer.thread_id)
+
+    def _has_no_room(self) -> bool:
+        """Copies of files are not worth the room that is reserved for what runs have to store."""
+        if not is_short():
+            return False
+        logger.warning(
+            "no snapshot was taken: the disk is full", extra={"run_id": self._writer.run_id}
+        )
+        return True
 
     def _failed(self) -> None:
         logger.exception("no snapshot was taken", extra={"run_id": self._writer.run_id})

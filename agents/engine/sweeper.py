@@ -148,7 +148,7 @@ class Sweeper:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""
         host = self._host
         room = host.capacity - host.running
-        if room <= 0 or not host.may_claim():
+        if host.waits_for_room() or room <= 0 or not host.may_claim():
             return
         share = -(-room // SWEEP_SHARE)
         try:

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from functools import partial
 
+from agents.disk_space import is_used_up
 from agents.engine.admission import check_call, judge_call
 from agents.engine.budget import (
     BudgetAppeared,
@@ -85,6 +86,8 @@ async def run_turns(session: Session) -> None:
             await renew_prompt(session)
         if session.handle.draining:
             raise Stopped(StopReason.DRAIN)
+        if is_used_up():
+            raise Stopped(StopReason.DISK_FULL)
         reached = limit_reached(session)
         if reached is not None:
             code, message = reached

@@ -25,6 +25,7 @@ from agents.services.workspaces import (
     READ_ONLY_ADVICE,
     WorkspaceLocation,
     open_workspace,
+    sandbox_limits,
     workspace_backend,
 )
 from agents.spec import AgentSpec
@@ -121,7 +122,8 @@ class ThreadFiles:
             guard = self._guard
             toolbox = self._hold_toolbox()
         network = Network(self._spec.network)
-        policy = workspace.policy(timeout=timeout, network=network, toolbox=toolbox)
+        limits = sandbox_limits()
+        policy = workspace.policy(timeout=timeout, network=network, toolbox=toolbox, limits=limits)
         policy = replace(policy, allowed_hosts=self._spec.allowed_hosts)
         return BubblewrapSandbox(policy, guard=guard)
 

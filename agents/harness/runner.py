@@ -120,7 +120,15 @@ class Runner:
     async def begin(
         self, message: str, session_id: str, context: Mapping[str, Any] | None
     ) -> Place:
-        """Store the message and begin to work on it."""
+        """Store the message and begin to work on it. Raises `NoSpace` on a full disk."""
+        from agents.services.disk_reserve import disk_full_refused  # noqa: PLC0415
+
+        with disk_full_refused():
+            return await self._begin(message, session_id, context)
+
+    async def _begin(
+        self, message: str, session_id: str, context: Mapping[str, Any] | None
+    ) -> Place:
         definition, owner = await self.ready()
         from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
 

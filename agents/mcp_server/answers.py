@@ -10,8 +10,9 @@ from django.urls import NoReverseMatch, reverse
 
 from agents.conf import vel_settings
 from agents.hidden_text import visible
-from agents.mcp_server.tools import CANCEL_RUN, GET_RUN
+from agents.mcp_server.tools import CANCEL_RUN, GET_RUN, SPACE
 from agents.models import Message, MessageRole, Run
+from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of, goes_on_alone
 from agents.states import RunStatus, WaitReason
 from agents.structured_output.schema import check_schema
@@ -73,6 +74,9 @@ def run_url(run: Run) -> str:
 def _under_way(run: Run, data: dict[str, Any]) -> str:
     reason = waits_for_person(run)
     later = f"Call {GET_RUN} with this run for its answer; {CANCEL_RUN} ends it."
+    if space := waiting_for_space(run):
+        data["waits_for"] = SPACE
+        return f"{space} {later}"
     if reason is None:
         return f"It has not answered yet and goes on. {later}"
     data["waits_for"] = reason.value

@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any, TypeGuard
 
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import DatabaseError, connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
+from agents.disk_space import full_disk
 from agents.mcp_server.bridge import answer_by
 from agents.mcp_server.caller import Caller, Refused, caller_of, in_database_to_the_end
 from agents.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
@@ -56,6 +57,11 @@ async def endpoint(request: HttpRequest) -> HttpResponseBase:
         return _refusal(refused)
     except PackageMissing:
         return _refusal(Refused(501, "This server lacks a package: pip install 'vel[mcp]'"))
+    except (DatabaseError, OSError) as error:
+        text = full_disk(error)
+        if not text:
+            raise
+        return _refusal(Refused(507, text))
     response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"
     if message["method"] == "initialize" and response.status_code == 200:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import InterfaceError, OperationalError
 
+from agents.disk_space import full_disk
 from agents.mcp_server.answers import refusal
 from agents.mcp_server.bridge import Receive, Scope, Send
 from agents.mcp_server.caller import Caller, in_database
@@ -19,7 +20,7 @@ from agents.mcp_server.calls import Asked, UnknownTool, call_tool
 from agents.mcp_server.limits import MAX_BODY_BYTES
 from agents.mcp_server.tools import CANCEL_RUN, GET_RUN, tools_page
 from agents.mcp_server.waiting import Tell
-from agents.services.errors import InvalidRequest, ServiceError
+from agents.services.errors import InvalidRequest, NoSpace, ServiceError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -128,6 +129,8 @@ def _tell(ctx: ServerRequestContext[Any, Any]) -> Tell | None:
 
 
 def _unforeseen(error: Exception) -> tuple[str, str]:
+    if text := full_disk(error):
+        return text, NoSpace.code
     if isinstance(error, OperationalError | InterfaceError):
         return "The database is busy or cannot be reached: try again.", "database_unavailable"
     return "This failed on our side and was logged.", "internal_error"

@@ -133,6 +133,10 @@ def _context_names(agent: Agent) -> list[str]:
     return sorted(name.removeprefix(CONTEXT) for name in names if name.startswith(CONTEXT))
 
 
+SPACE = "space"
+"""What a run waits for while the disk is full."""
+
+
 def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
     """The form of `structuredContent`, in which `output` is the agent's own."""
     properties: dict[str, Any] = {
@@ -141,8 +145,9 @@ def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
         "status": {"type": "string", "enum": list(RunStatus.values)},
         "waits_for": {
             "type": "string",
-            "enum": [reason for reason in WaitReason.values if reason],
-            "description": "A person must act, at `url`.",
+            "enum": [*(reason for reason in WaitReason.values if reason), SPACE],
+            "description": "A person must act, at `url`; with `space` somebody must make room on "
+            "the server's disk, and then it continues automatically.",
         },
         "url": {"type": "string", "description": "The run's page, for people."},
         "answer": {"type": "string"},

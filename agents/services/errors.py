@@ -33,6 +33,12 @@ class NotFound(ServiceError):
     code = "not_found"
 
 
+class NoSpace(ServiceError):
+    """The disk has no space for this. HTTP 507."""
+
+    code = "disk_full"
+
+
 class Conflict(ServiceError):
     """It is no longer, or not yet, in a state where this is possible. HTTP 409."""
 

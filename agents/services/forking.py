@@ -14,9 +14,11 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
+from agents.disk_space import forget_room
 from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
 from agents.selectors.transcript import INPUT_REFUSED
 from agents.selectors.visible import agents_for
+from agents.services.disk_reserve import disk_full_refused, require_room
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.fork_files import (
     NONE,
@@ -77,7 +79,7 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
     Raises `NotAllowed` for who does not own the run, `NotFound` for an agent that `by` may not
     use, `InvalidRequest` for a step that there is not, and `Conflict`: a subagent's run, one that
     has not begun, a key that is taken, files of the step that are not kept, an agent that has
-    changed since, forks that have copied all that they may.
+    changed since, forks that have copied all that they may; `NoSpace`.
     """
     agent = _check_may_fork(run, by)
     last = Message.objects.filter(run=run).aggregate(last=Max("turn"))["last"] or 0
@@ -89,6 +91,7 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
     state = state_after(run, step) if request.files == THEN else None
     if request.message is not None:
         check_create_run(RunRequest(agent=agent.slug, message=request.message))
+    require_room()
     if request.files != NONE:
         check_room_for_fork(run.owner_id)
     fork = Fork(run, step, request, version, _make_thread(run, step, request))
@@ -196,6 +199,10 @@ def _make_thread(run: Run, step: int, request: ForkRequest) -> Thread:
 
 def _copied(fork: Fork, state: str | None) -> CopiedFiles:
     try:
-        return copy_directories(fork.source.thread, fork.thread, state)
+        with disk_full_refused():
+            copied = copy_directories(fork.source.thread, fork.thread, state)
+        forget_room()
+        require_room()
+        return copied
     except (OSError, SandboxError) as error:
         raise Conflict(f"The files could not be copied: {error}", code="fork_failed") from error

@@ -52,7 +52,12 @@ class ProgramState:
         return {VARIABLE: self.place} | {key: self.filled_in(text) for key, text in given.items()}
 
     def limits(self, output: int) -> Limits:
-        return Limits(output=output, disk=STATE_BYTES, files=STATE_FILES)
+        return Limits(
+            output=output,
+            disk=STATE_BYTES,
+            files=STATE_FILES,
+            reserve=vel_settings().sandbox_reserve,
+        )
 
 
 def program_key(server: McpServer) -> str:

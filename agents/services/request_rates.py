@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from agents.client_address import client_address
+from agents.disk_space import full_disk
 from agents.models import RequestCount
 
 MINUTE = 60
@@ -31,6 +32,8 @@ KEEP_MINUTES = 60
 class _Share:
     minute: int
     left: int = 0
+    asked: int = 0
+    """Taken by this process while the database could not count."""
     is_used_up: bool = False
 
 
@@ -56,7 +59,7 @@ def wait_for(subject: str, per_minute: int) -> int:
             return _until_next(minute)
     # Not under the lock: other people's requests do not wait for this statement.
     asked = max(1, per_minute // SHARES)
-    used = _take(subject, minute, asked)
+    used = _take_or_count(subject, minute, asked)
     granted = asked - max(0, used - per_minute)
     with _lock:
         share = _share_of(subject, minute)
@@ -83,6 +86,19 @@ def _share_of(subject: str, minute: int) -> _Share:
 
 def _until_next(minute: int) -> int:
     return max(1, math.ceil((minute + 1) * MINUTE - time.time()))
+
+
+def _take_or_count(subject: str, minute: int, count: int) -> int:
+    """`_take`; where the disk is full, this process counts alone, so that people can read."""
+    try:
+        return _take(subject, minute, count)
+    except DatabaseError as error:
+        if not full_disk(error):
+            raise
+    with _lock:
+        share = _share_of(subject, minute)
+        share.asked += count
+        return share.asked
 
 
 def _take(subject: str, minute: int, count: int) -> int:

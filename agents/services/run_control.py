@@ -15,6 +15,7 @@ from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
 from agents.services.budget_answers import stop_waiting
 from agents.services.delegation import child_ended
+from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.reservations import release
 from agents.services.run_ends import note_end
@@ -183,7 +184,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
     """Let a failed run go on where it stopped, or hand an orphan of a dead process to others.
 
     What it has delegated goes with it. Raises `Conflict` for a run that waits for a person, has
-    been answered or was cancelled.
+    been answered or was cancelled, and `NoSpace` for a failed one on a full disk.
     """
     run = lock_run(run_id)
     must_have_tools(run)
@@ -195,6 +196,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
             code="subagent",
         )
     if run.status == RunStatus.FAILED:
+        require_room()
         # A message that arrives now has the thread locked: it is waited for.
         Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
         active = Run.objects.filter(thread=run.thread_id, parent=None, status__in=ACTIVE_RUNS)

@@ -31,6 +31,7 @@ from agents.models import (
 from agents.prompt_variables import Value
 from agents.selectors.visible import agents_for, threads_for
 from agents.services.agents import current_version
+from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.output_schemas import schema_text
 from agents.services.placement import home_of_new, take_home
@@ -102,7 +103,7 @@ def create_run(
     """Store the message and a run that will answer it, and hand the run to the workers.
 
     Raises `InvalidRequest` (empty or too long message, bad key), `NotFound` (agent or thread not
-    the caller's), `Conflict` (thread busy; the key was used with another body).
+    the caller's), `Conflict` (thread busy; the key was used with another body), `NoSpace`.
     """
     check_create_run(request)
     body_hash = _hash_of(request)
@@ -113,6 +114,7 @@ def create_run(
             known = _known_key(owner, idempotency_key, body_hash)
             if known is not None:
                 return CreatedRun(known, created=False)
+            require_room()
             run = _do_create_run(request, owner)
             if idempotency_key is not None:
                 IdempotencyKey.objects.create(

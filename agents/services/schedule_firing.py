@@ -26,7 +26,7 @@ from agents.models import (
 from agents.models.database_clock import DatabaseNow
 from agents.selectors.visible import threads_for
 from agents.services.audit import record
-from agents.services.errors import ServiceError
+from agents.services.errors import NoSpace, ServiceError
 from agents.services.notifications import notify_of_firing
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import check_schedule, locked_schedule, set_next
@@ -38,7 +38,7 @@ from agents.triggers.times import latest_until, times_of
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN = timedelta(seconds=5)
-"""How soon the end of an earlier run is looked for."""
+"""How soon the end of an earlier run, or room on a full disk, is looked for."""
 KEPT_FIRINGS = 200
 """Of one schedule."""
 _PRUNE_EVERY = 50
@@ -61,6 +61,8 @@ def fire_due() -> bool:
     try:
         with transaction.atomic():
             _fire(schedule, now)
+    except NoSpace:
+        Schedule.objects.filter(pk=schedule.pk).update(next_at=now + LOOK_AGAIN)
     except (OperationalError, InterfaceError):
         raise  # the database's trouble, not the schedule's: it stays due
     except Exception as error:
@@ -115,6 +117,8 @@ def _fire(schedule: Schedule, now: datetime) -> None:
 def _try_to_start(schedule: Schedule, due: datetime, missed: int) -> None:
     try:
         run = _start(schedule, due)
+    except NoSpace:
+        raise  # it stays due, and starts when there is room
     except ServiceError as error:
         _record(schedule, due, FiringOutcome.REFUSED, error.code, error.message, missed=missed)
     else:

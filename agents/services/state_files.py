@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from django.db import connection
 from django.db.models import Sum
 from django.db.models.functions import Length
 
+from agents.disk_space import is_short
 from agents.models import StateFile
 from sandbox.backends.state import StoredFile
 from sandbox.errors import StorageFull
@@ -62,6 +64,12 @@ class DatabaseFileStore:
             raise StorageFull(
                 f"no room left: {MAX_BYTES:,} bytes and {MAX_FILES:,} files are kept. "
                 "Make other files shorter.",
+                path,
+            )
+        if connection.vendor == "sqlite" and is_short(len(data)):
+            raise StorageFull(
+                "no room left on the disk of the database. Delete files that are not needed, or "
+                "ask the operator to make room.",
                 path,
             )
         StateFile.objects.update_or_create(

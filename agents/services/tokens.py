@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from agents.disk_space import full_disk
 from agents.models import ApiToken, TokenScope
 from agents.selectors.visible import tokens_for
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "vel_"
 NOTE_USE_EVERY = timedelta(minutes=1)
@@ -131,8 +135,18 @@ def authenticate_token(secret: str) -> ApiToken | None:
     if token.expires_at is not None and token.expires_at <= now:
         return None
     if token.last_used_at is None or token.last_used_at <= now - NOTE_USE_EVERY:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        _note_use(token, now)
     return token
+
+
+def _note_use(token: ApiToken, now: datetime) -> None:
+    """On a full disk without this note: its owner can still read."""
+    try:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    except DatabaseError as error:
+        if not full_disk(error):
+            raise
+        logger.warning("the use of a token was not noted: %s", full_disk(error))
 
 
 @transaction.atomic

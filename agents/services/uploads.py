@@ -17,6 +17,7 @@ from agents.documents.kinds import Kind, NotTaken, kind_of
 from agents.documents.names import RENDITION, free_name, original_name, safe_name, same_name
 from agents.ids import new_id
 from agents.models import Run, Thread, Upload
+from agents.services.disk_reserve import disk_full_refused, require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.runs import CreatedRun, RunRequest, create_run
 from agents.services.thread_files import has_workspace, in_transaction
@@ -44,7 +45,8 @@ Files = Sequence["File[Any]"]
 def check_uploads(files: Files) -> list[Kind]:
     """What can be refused before anything is stored: number, size and kind of the files.
 
-    Returns their kinds. Raises `InvalidRequest` (upload_too_large, upload_type).
+    Returns their kinds. Raises `InvalidRequest` (upload_too_large, upload_type), and `NoSpace`
+    where the files would use what is reserved for runs.
     """
     settings = vel_settings()
     total = sum(file.size or 0 for file in files)
@@ -54,6 +56,7 @@ def check_uploads(files: Files) -> list[Kind]:
             f"{settings.UPLOAD_FILES} files with {settings.UPLOAD_BYTES:,} bytes in all.",
             code="upload_too_large",
         )
+    require_room(total)
     return [_kind(file) for file in files]
 
 
@@ -78,14 +81,15 @@ def create_run_with(
 ) -> CreatedRun:
     """`create_run` for a message with files: both are there, or neither.
 
-    Raises what `create_run` and `store_uploads` raise.
+    Raises what `create_run` and `store_uploads` raise; `NoSpace` also where a write fails for it.
     """
     if not files:
-        return create_run(request, owner=owner, idempotency_key=idempotency_key)
+        with disk_full_refused():
+            return create_run(request, owner=owner, idempotency_key=idempotency_key)
     check_uploads(files)
     if idempotency_key is not None:
         request = replace(request, attached=tuple(_fingerprint(file) for file in files))
-    with transaction.atomic():
+    with disk_full_refused(), transaction.atomic():
         made = create_run(request, owner=owner, idempotency_key=idempotency_key)
         if made.created:
             store_uploads(made.run.thread, files, run=made.run)
@@ -99,7 +103,7 @@ def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> li
     Nothing that is there is replaced. The model is told of them with the message of `run`, or
     with the next one. All of them are stored or none. Raises `InvalidRequest` (too many, too
     large, of a kind that is not taken) and `Conflict` (the workspace cannot take them), and
-    `SandboxError` where the workspace cannot be made.
+    `SandboxError` where the workspace cannot be made. `NoSpace` where the disk is full.
     """
     kinds = check_uploads(files)
     # One at a time for the thread, so that the limits hold.
@@ -110,7 +114,7 @@ def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> li
         row.id = new  # in the order in which they were sent
     try:
         taken = _check_room(there, thread, files)
-        with _undone(there) as stored:
+        with disk_full_refused(), _undone(there) as stored:
             for row, file in zip(rows, files, strict=True):
                 _put(there, row, file, taken)
                 stored.append(row.name)

@@ -15,6 +15,7 @@ from sandbox.backends import ReadOnly, WorkspaceBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.own_directory.rules import FileRules
+from sandbox.policy import Limits
 from sandbox.workspace import Workspace, prepare, uid_for
 
 READ_ONLY_ADVICE = "read-only for this subagent. Put what you found into your answer."
@@ -83,6 +84,11 @@ def open_workspace(location: WorkspaceLocation) -> Workspace:
     return replace(workspace, read_only=location.read_only, rules=location.rules)
 
 
+def sandbox_limits() -> Limits:
+    """Of file tools and commands: they leave room for what Vel itself writes."""
+    return Limits(reserve=vel_settings().sandbox_reserve)
+
+
 def workspace_backend(workspace: Workspace, guard: DirectoryGuard | None = None) -> FileBackend:
     """The file tools' view of it: the same paths as in commands.
 
@@ -96,5 +102,6 @@ def workspace_backend(workspace: Workspace, guard: DirectoryGuard | None = None)
         directories={area: place for area, place in elsewhere.items() if place is not None},
         family=workspace.family,
         guard=guard or workspace.guard(),
+        limits=sandbox_limits(),
     )
     return ReadOnly(backend, READ_ONLY_ADVICE) if workspace.read_only else backend

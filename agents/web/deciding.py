@@ -17,7 +17,14 @@ from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest
 from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
+from agents.services.errors import (
+    Conflict,
+    InvalidRequest,
+    NoSpace,
+    NotAllowed,
+    NotFound,
+    ServiceError,
+)
 from agents.states import ApprovalStatus, Decision
 from agents.web.always import terms_of
 from agents.web.cards import cards_of
@@ -30,7 +37,7 @@ REASON_CHARACTERS = 100_000
 ALWAYS = "always"
 """What the form calls an approval with a grant."""
 _ID = re.compile("[0-9a-z]{1,26}")
-_STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409}
+_STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409, NoSpace: 507}
 _SAID = {
     Decision.APPROVE: "Approved",
     Decision.EDIT: "Approved with changes",

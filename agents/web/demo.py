@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 
 from agents.services.demo import start_demo_run
 from agents.services.errors import ServiceError
-from agents.web.home import show_home
+from agents.web.home import form_status, show_home
 from agents.web.pages import PersonRequest, page
 from sandbox.errors import SandboxError
 
@@ -20,7 +20,7 @@ def start_demo(request: PersonRequest) -> HttpResponse:
     try:
         run = start_demo_run(request.user, source="web")
     except ServiceError as error:
-        return show_home(request, problem=error.message, status=400)
+        return show_home(request, problem=error.message, status=form_status(error))
     except SandboxError as error:
         return show_home(request, problem=f"The demo needs a sandbox. {error}", status=503)
     return redirect("web:run", run_id=run.id)

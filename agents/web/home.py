@@ -12,7 +12,7 @@ from agents.selectors.attention import attention_for, own_runs
 from agents.selectors.visible import agents_for
 from agents.services.agents import SCRIPTED, default_provider
 from agents.services.demo import DEMO_SLUG
-from agents.services.errors import ServiceError
+from agents.services.errors import NoSpace, ServiceError
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
 from agents.web.cards import cards_of
@@ -42,10 +42,15 @@ def home(request: PersonRequest) -> HttpResponse:
     try:
         run = _start(request, asked)
     except ServiceError as error:
-        return show_home(request, asked, error.message, status=400)
+        return show_home(request, asked, error.message, status=form_status(error))
     except SandboxError as error:
         return show_home(request, asked, f"The files need a workspace. {error}", status=503)
     return redirect("web:run", run_id=run.id)
+
+
+def form_status(error: ServiceError) -> int:
+    """Of a form that could not start a run."""
+    return 507 if isinstance(error, NoSpace) else 400
 
 
 def _prefilled(request: PersonRequest) -> RunRequest | None:

@@ -23,6 +23,7 @@ from agents.services.agent_templates import (
 )
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.runs import RunRequest, create_run
+from agents.web.home import form_status
 from agents.web.pages import PersonRequest, page
 
 CONVERSATIONS = 5
@@ -44,7 +45,7 @@ def new_agent(request: PersonRequest) -> HttpResponse:
                 raise InvalidRequest("Press one of the buttons.")
     except ServiceError as error:
         context = {**_context(request), "problem": error.message}
-        return render(request, "web/new_agent.html", context, status=400)
+        return render(request, "web/new_agent.html", context, status=form_status(error))
 
 
 def _from_template(request: PersonRequest) -> HttpResponse:

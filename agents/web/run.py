@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.models import ApprovalRequest, Message, MessageRole, Run
+from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of
 from agents.selectors.queue import QueueFilter, paths_of_runs, queue_of
 from agents.selectors.starters import kind_of_starter
@@ -64,6 +65,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         **_above(request.user, run),
         "started_by": _started_by(run, is_owner=is_owner),
         "usage": usage_of_family(run),
+        "waiting_for_space": waiting_for_space(run),
         "key": new_id(),
     }
     return render(request, "web/run.html", context)
@@ -78,6 +80,7 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
     return JsonResponse(
         {
             "status": run.status,
+            "waiting_for_space": waiting_for_space(run),
             **usage_of_family(run),
             "started_at": _iso(run.started_at),
             "ended_at": _iso(run.ended_at),

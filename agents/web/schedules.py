@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods
 
+from agents.disk_space import is_short, shortage
 from agents.hidden_text import visible
 from agents.models import Overlap, Schedule, ThreadPolicy
 from agents.selectors.visible import agents_for, schedules_for
@@ -144,6 +145,7 @@ def _one(request: PersonRequest, found: Schedule) -> dict[str, Any]:
     return {
         "schedule": found,
         "firings": firings,
+        "short_of_space": shortage() if found.due_at and is_short() else "",
         **_form(request),
         "given": {
             "name": found.name,

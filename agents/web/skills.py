@@ -17,7 +17,14 @@ from agents.models import Agent
 from agents.selectors.skill_packages import instructions_of, waiting_trusts
 from agents.selectors.skills import AgentSkillRow, agent_skills
 from agents.selectors.visible import agents_for
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
+from agents.services.errors import (
+    Conflict,
+    InvalidRequest,
+    NoSpace,
+    NotAllowed,
+    NotFound,
+    ServiceError,
+)
 from agents.services.own_skills import create_own_skill, remove_skill, update_own_skill
 from agents.services.skill_library import import_skill, set_enabled, sync_shared_skills
 from agents.services.skill_rights import may_change_skills
@@ -27,7 +34,7 @@ from agents.web.upload_limit import limited_package
 from skills_app.scopes import BUILT_IN, LIBRARY, directory_of
 
 SOURCE = "web"
-STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409}
+STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409, NoSpace: 507}
 NEW = "new"
 REASON_CHARACTERS = 2_000
 

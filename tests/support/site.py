@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -36,8 +36,10 @@ class Site:
     `site.do("append", run=…, events=[…])` returns when the other process has committed.
     """
 
-    def __init__(self, directory: Path, database_url: str = "") -> None:
+    def __init__(self, directory: Path, database_url: str = "", inside: Sequence[str] = ()) -> None:
+        """`inside`: what the command lines of its processes begin with."""
         self.directory = directory
+        self.inside = list(inside)
         self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "velproject.settings",
@@ -67,7 +69,7 @@ class Site:
     def do(self, command: str, **arguments: Any) -> Any:
         if self._writer is None:
             self._writer = subprocess.Popen(
-                [sys.executable, "-c", _WRITER],
+                [*self.inside, sys.executable, "-c", _WRITER],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=self.environment,
@@ -89,7 +91,7 @@ class Site:
             listening.bind(("127.0.0.1", self.port))
             listening.listen()
             self._server = subprocess.Popen(
-                [sys.executable, "-c", _SERVER, str(listening.fileno())],
+                [*self.inside, sys.executable, "-c", _SERVER, str(listening.fileno())],
                 env=self.environment,
                 cwd=ROOT,
                 pass_fds=[listening.fileno()],

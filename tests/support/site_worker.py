@@ -29,7 +29,7 @@ def main() -> None:
 def working(site: Site) -> Iterator[None]:
     """Drive the runs of `site`."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _WORKER],
+        [*site.inside, sys.executable, "-c", _WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=site.environment,

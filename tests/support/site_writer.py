@@ -162,6 +162,13 @@ def make_hook(owner: str) -> str:
     return hook.pk
 
 
+def make_signed_hook(owner: str, agent: str) -> tuple[str, str]:
+    """A webhook that starts runs of `agent`, and its secret."""
+    person = User.objects.get(username=owner)
+    hook = Hook(owner=person, agent=Agent.objects.get(slug=agent), name="CI", message="Look")
+    return hook.pk, create_hook(hook, by=person)
+
+
 def start_scripted(owner: str, model: str, **agent: Any) -> str:
     """A run of an agent that `owner` defines for it, without a sandbox; `model` is its script."""
     person = User.objects.get(username=owner)
@@ -392,6 +399,7 @@ COMMANDS = {
         ask_memory,
         make_child,
         make_hook,
+        make_signed_hook,
         make_schedule,
         park,
         end,

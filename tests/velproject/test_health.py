@@ -94,9 +94,10 @@ def test_each_check_can_fail(settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
                 "INSERT INTO django_migrations (app, name, applied) VALUES ('agents', %s, %s)",
                 [first_migration(), timezone.now()],
             )
-    monkeypatch.setattr(readiness, "FREE_BYTES", 10**18)
+    usual = settings.VEL
+    settings.VEL = {**usual, "RESERVE_BYTES": 10**18}
     assert failing() == {"disk"}
-    monkeypatch.undo()
+    settings.VEL = usual
     unfit = replace(check_host(), problems=(f"bwrap is away {KEY}",))
     monkeypatch.setattr(readiness, "check_host", lambda: unfit)
     assert failing() == {"sandbox"}

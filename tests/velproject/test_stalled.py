@@ -133,3 +133,11 @@ def set_lease(run: Run, difference: str) -> None:
             " WHERE run_id = %s",
             [run.pk],
         )
+
+
+@pytest.mark.django_db
+def test_runs_that_wait_for_disk_space_are_no_stall(settings: Settings) -> None:
+    queued_run()
+    assert due_work()
+    settings.VEL = {**settings.VEL, "RESERVE_BYTES": 10**18}
+    assert due_work() == frozenset()

@@ -1,4 +1,4 @@
-"""Errors as one line for the terminal. Nothing here imports Django: it names errors by path."""
+"""Errors as one line for the terminal. It names errors by path, and imports no Django before."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class CliError(Exception):
 
 def explain(error: Exception) -> tuple[str, int]:
     """The line to show for `error` and the exit code. Never more than one line."""
+    if not isinstance(error, CliError) and (text := _full_disk(error)):
+        return text, FAILED
     for kind in type(error).__mro__:
         describe = _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")
         if describe is not None:
@@ -35,6 +37,12 @@ def explain(error: Exception) -> tuple[str, int]:
         "(--debug shows the traceback)",
         FAILED,
     )
+
+
+def _full_disk(error: Exception) -> str:
+    from agents.disk_space import full_disk  # noqa: PLC0415  # it imports Django
+
+    return full_disk(error)
 
 
 def _cli_error(error: Exception) -> tuple[str, int]:
@@ -92,6 +100,7 @@ _DATABASE_SIGNS = (
 
 _KNOWN: dict[str, Callable[[Exception], tuple[str, int]]] = {
     "velproject.cli.errors.CliError": _cli_error,
+    "agents.services.errors.NoSpace": _failed,
     "agents.services.errors.ServiceError": _refused,
     "agents.providers.base.ProviderError": _refused,
     "sandbox.errors.SandboxError": _failed,

@@ -14,6 +14,7 @@ from agents.api.serializers.lists import CreatedQuery, ordering
 from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer, Text
 from agents.api.serializers.triggers import StartedByShape
 from agents.models import Message, MessageRole, Run, RunClock
+from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
 from agents.selectors.starters import STARTERS, started_by
 from agents.services.agents import SCRIPTED
@@ -103,6 +104,7 @@ class RunShape(serializers.Serializer[Run]):
     scripted = serializers.SerializerMethodField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
     wait_reason = serializers.ChoiceField(choices=WaitReason.choices)
+    waiting_for_space = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
     started_at = serializers.DateTimeField(
         format="iso-8601", default_timezone=datetime.UTC, allow_null=True
@@ -126,6 +128,10 @@ class RunShape(serializers.Serializer[Run]):
     def get_started_by(self, run: Run) -> StartedByShape:
         """What began it. The name of a schedule or webhook is for those who may see the run."""
         return started_by(run)  # type: ignore[return-value]  # as that shape shows it
+
+    def get_waiting_for_space(self, run: Run) -> str | None:
+        """What to tell a person while the run waits for room on the disk; else null."""
+        return waiting_for_space(run) or None
 
     def get_scripted(self, run: Run) -> bool:
         """Whether a script played the model, so that no page takes its words for an answer."""

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from agents.api import hook_door
 from agents.models import (
@@ -308,3 +309,19 @@ def test_only_its_own_deliveries_are_let_go(monkeypatch: pytest.MonkeyPatch):
     send(often[0].pk, signed(often[1], message_id="last"))
 
     assert (seldom[0].deliveries.count(), often[0].deliveries.count()) == (1, 1)
+
+
+def test_on_a_full_disk_the_sender_should_send_it_again(settings: Settings):
+    hook, secret = make_hook(make_user("ada"))
+    usual = settings.VEL
+    settings.VEL = {**usual, "RESERVE_BYTES": 10**18}
+    refused = send(hook.pk, signed(secret))
+    assert (refused.status_code, refused.json()["code"]) == (507, "disk_full")
+    assert "The disk of the data directory is full" in refused.json()["detail"]
+    assert int(refused["Retry-After"]) > 0
+    delivery = hook.deliveries.get()
+    assert (delivery.outcome, delivery.reason) == ("refused", "disk_full")
+
+    settings.VEL = usual
+    assert send(hook.pk, signed(secret)).status_code == 202
+    assert hook.deliveries.get().outcome == "started"

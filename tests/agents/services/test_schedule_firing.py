@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 from django.db import OperationalError
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from agents.models import (
     AuditEntry,
+    FiringOutcome,
     Notification,
     NotificationTarget,
     Overlap,
@@ -165,3 +167,22 @@ def test_only_its_own_past_times_are_let_go(monkeypatch: pytest.MonkeyPatch):
         fire_all()
 
     assert (seldom.firings.count(), often.firings.count()) == (1, 1)
+
+
+def test_on_a_full_disk_it_stays_due_and_starts_when_there_is_room(settings: Settings):
+    schedule = make_schedule(make_user("ada"))
+    due = make_due(schedule)
+    usual = settings.VEL
+    settings.VEL = {**usual, "RESERVE_BYTES": 10**18}
+    fire_all()
+
+    schedule.refresh_from_db()
+    assert not Run.objects.exists()
+    assert not schedule.firings.exists()
+    assert (schedule.is_enabled, schedule.due_at) == (True, due)
+    assert timezone.now() < schedule.next_at <= timezone.now() + LOOK_AGAIN
+
+    settings.VEL = usual
+    Schedule.objects.update(next_at=due)
+    fire_all()
+    assert (last(schedule).outcome, last(schedule).due_at) == (FiringOutcome.STARTED, due)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from django.test import override_settings
 
 from agents.conf import vel_settings
 from agents.models import Run, StateFile, Thread, Upload
-from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.errors import Conflict, InvalidRequest, NoSpace, NotFound
 from agents.services.runs import RunRequest, create_run
 from agents.services.thread_files import in_transaction
 from agents.services.upload_files import directory_uploads, row_uploads
@@ -100,7 +101,7 @@ class Failing(SimpleUploadedFile):
 
 def test_a_full_disk_leaves_nothing() -> None:
     thread = new_thread()
-    with pytest.raises(Conflict, match="no room left"):
+    with pytest.raises(NoSpace, match="A disk of this server"):
         store_uploads(thread, [file("a.txt"), Failing("b.txt", b"half and more")])
     assert names(thread) == []
     assert not Upload.objects.exists()
@@ -113,7 +114,7 @@ def test_a_refused_file_begins_no_run() -> None:
     with pytest.raises(InvalidRequest) as refusal:
         create_run_with(asked, [file("a.txt"), file("b.exe", b"MZ\0")], owner=user)
     assert refusal.value.code == "upload_type"
-    with pytest.raises(Conflict):
+    with pytest.raises(NoSpace):
         create_run_with(asked, [file("a.txt"), Failing("b.txt", b"x")], owner=user)
     assert (Run.objects.count(), Thread.objects.count(), Upload.objects.count()) == (0, 0, 0)
 
@@ -247,3 +248,17 @@ def test_too_much_is_refused_before_anything_is_looked_at() -> None:
             with pytest.raises(InvalidRequest) as refusal:
                 check_uploads([program, program])
         assert refusal.value.code == "upload_too_large"
+
+
+def test_an_upload_leaves_the_reserve_free() -> None:
+    thread = new_thread()
+    free = shutil.disk_usage(settings.VEL["DATA_DIR"]).free
+    with (
+        override_settings(VEL={**settings.VEL, "RESERVE_BYTES": 10 * free}),
+        pytest.raises(NoSpace, match="The disk of the data directory is full"),
+    ):
+        store_uploads(thread, [file("a.txt")])
+    assert names(thread) == []
+    with override_settings(VEL={**settings.VEL, "RESERVE_BYTES": free // 10}):
+        store_uploads(thread, [file("a.txt")])
+    assert names(thread) == ["a.txt"]

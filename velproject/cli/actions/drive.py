@@ -59,7 +59,11 @@ class Driver:
         self.as_json = as_json
         self.display = Display(live=not as_json)
         self.interactive = sys.stdin.isatty() and not as_json
-        self.host = Host(executor=own_executor(), on_database_error=self._database_failed)
+        self.host = Host(
+            executor=own_executor(),
+            on_database_error=self._database_failed,
+            on_disk_full=lambda text: self.display.note(text, "yellow"),
+        )
         self._watched: Watch | None = None
         self._tree: TreeDisplay | None = None
         self._left: set[str] = set()

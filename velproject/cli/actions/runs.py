@@ -10,6 +10,7 @@ from django.utils import timezone
 from rich.text import Text
 
 from agents.models import Run
+from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
 from agents.selectors.visible import runs_for
 from agents.states import RunStatus
@@ -62,6 +63,8 @@ def list_runs(
 def status_words(run: Run) -> str:
     """The status with what explains it: why it waits, or why it ended."""
     detail = run.wait_reason or run.error_code
+    if waiting_for_space(run):
+        detail = "waiting for disk space"
     return f"{run.status} ({detail})" if detail else run.status
 
 

@@ -10,6 +10,7 @@ import { ENDED, STATUS_AFTER, SubagentTree } from "./tree.js";
 
 const APPLY_MILLISECONDS = 30;
 const SUMMARY_MILLISECONDS = 300;
+const QUIET_MILLISECONDS = 15_000;
 const NEAR_BOTTOM = 120;
 
 const page = document.getElementById("run");
@@ -77,6 +78,12 @@ const SUMMARY_AFTER = /^(run|approval|artifact|subagent)\.|^step\.completed|^too
 addEventListener("scroll", () => {
   isFollowing = innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;
 }, { passive: true });
+
+// A full disk sends no event, so ask now and then whether the run waits for room.
+setInterval(() => {
+  const { status } = document.getElementById("status").dataset;
+  if (status === "queued" || status === "running") wantSummary();
+}, QUIET_MILLISECONDS);
 
 let summaryTimer = null;
 let summaryNumber = 0;

@@ -33,6 +33,7 @@ export function showTodos(todos) {
 /** All that the server's summary tells, except the requests for approval. */
 export function showSummary(summary, runId, runsUrl) {
   showStatus(summary.status);
+  showSpace(summary.waiting_for_space);
   byId("tokens").textContent = summary.tokens.toLocaleString("en");
   const others = summary.members - 1;
   byId("family").textContent = others ? `With ${others} ${others === 1 ? "subagent" : "subagents"}.` : "";
@@ -41,6 +42,13 @@ export function showSummary(summary, runId, runsUrl) {
   byId("cost").textContent = summary.cost === null ? "unknown" : `$${summary.cost}`;
   showFiles(summary.outputs);
   showThread(summary.thread, runId, runsUrl);
+}
+
+/** That the run waits for room on the server's disk, while it does. */
+function showSpace(text) {
+  const note = byId("space");
+  setText(note, text);
+  note.hidden = !text;
 }
 
 let ticking = null;

@@ -1,0 +1,32 @@
+"""The page for an unexpected error."""
+
+from __future__ import annotations
+
+import sys
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.views.defaults import server_error as django_server_error
+
+from agents.disk_space import full_disk
+from agents.services.errors import NoSpace
+from agents.web.pages import CONTENT_SECURITY_POLICY
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """Answer an unexpected error, as Django's `handler500`.
+
+    For a full disk the answer is a 507 with the reason, as a page or as JSON. It does not use the
+    database or the session.
+    """
+    error = sys.exc_info()[1]
+    text = full_disk(error) if error is not None else ""
+    if not text:
+        return django_server_error(request)
+    if request.headers.get("accept", "").startswith("application/json"):
+        return JsonResponse({"message": text, "code": NoSpace.code}, status=507)
+    response = HttpResponse(render_to_string("web/disk_full.html", {"text": text}), status=507)
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,208 @@
+"""Use every door of a served site from outside, and return its answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from agents.triggers.signatures import sign_standard
+from tests.agents.consumers.conftest import Client as Socket
+from tests.support.hang import HANG
+from tests.support.site import PASSWORD, ROOT, Site
+from tests.support.small_disk import SmallDisk
+
+AGENT = "echo"
+USER = "olga"
+SCOPES = ("read", "run", "approve", "manage")
+_MCP = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`status` is the HTTP status, or 0 for doors without one."""
+
+    status: int
+    text: str
+
+
+@dataclass
+class Served:
+    """A site on a small disk with a user, an agent, a queued run and a webhook.
+
+    `prepare` creates them, so call it before the disk is filled.
+    """
+
+    site: Site
+    disk: SmallDisk
+    run: str = ""
+    token: str = ""
+    mcp_token: str = ""
+    session: str = ""
+    hook: tuple[str, ...] = ()
+
+    def prepare(self) -> None:
+        do = self.site.do
+        do("make_user", name=USER, password=PASSWORD, admin=True)
+        do("make_agent", slug=AGENT, model="echo", mcp_tool=True)
+        self.run = do("make_run", owner=USER)
+        self.token = do("make_token", user=USER, scopes=SCOPES)
+        self.mcp_token = do("make_token", user=USER, scopes=["mcp"])
+        self.session = do("sign_in", user=USER)
+        self.hook = tuple(do("make_signed_hook", owner=USER, agent=AGENT))
+        self.site.start_server()
+
+    def api(self, method: str, path: str, **more: Any) -> httpx2.Response:
+        headers = {"Authorization": f"Token {self.token}"}
+        url = f"{self.site.url}/api/v1{path}"
+        return httpx2.request(method, url, headers=headers, timeout=HANG, **more)
+
+    def page(self, path: str, signed_in: bool = True, **fields: str) -> httpx2.Response:
+        """GET the page, or with `fields` POST a form to it. Redirects are followed."""
+        cookies = {"sessionid": self.session} if signed_in else {}
+        with httpx2.Client(base_url=self.site.url, cookies=cookies, timeout=HANG) as client:
+            if not fields:
+                return client.get(path, follow_redirects=True)
+            client.get("/login/" if not signed_in else "/", follow_redirects=True)
+            fields["csrfmiddlewaretoken"] = client.cookies["csrftoken"]
+            return client.post(path, data=fields, follow_redirects=True)
+
+    def program(self, *arguments: str, **environment: str) -> Answer:
+        """Run a program with the site's data directory and database; it must fail."""
+        done = subprocess.run(
+            [*self.disk.inside, sys.executable, *arguments],
+            env={**self.site.environment, **environment},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG,
+        )
+        assert done.returncode == 1, done
+        return Answer(0, done.stdout + done.stderr)
+
+
+def _answer(response: httpx2.Response) -> Answer:
+    return Answer(response.status_code, response.text)
+
+
+def rest(served: Served) -> Answer:
+    return _answer(served.api("POST", "/runs", json={"agent": AGENT, "message": "Hello"}))
+
+
+def upload(served: Served) -> Answer:
+    files = {"file": ("notes.txt", b"word " * 100, "text/plain")}
+    form = {"agent": AGENT, "message": "Hello"}
+    return _answer(served.api("POST", "/runs", data=form, files=files))
+
+
+def chat(served: Served) -> Answer:
+    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}
+    body = {"id": secrets.token_hex(8), "messages": [message], "trigger": "submit-message"}
+    return _answer(served.api("POST", f"/agents/{AGENT}/chat", json=body))
+
+
+def fork(served: Served) -> Answer:
+    return _answer(served.api("POST", f"/runs/{served.run}/fork", json={"message": "Again"}))
+
+
+def first_page(served: Served) -> Answer:
+    return _answer(served.page("/", agent=AGENT, message="Hello"))
+
+
+def run_page(served: Served) -> Answer:
+    return _answer(served.page(f"/runs/{served.run}/messages/", message="And then?"))
+
+
+def admin(served: Served) -> Answer:
+    listing = served.page("/admin/agents/agent/").text
+    found = re.search(rf"/admin/agents/agent/([0-9a-z]+)/change/[^>]*>{AGENT}<", listing)
+    assert found is not None
+    return _answer(served.page(f"/admin/agents/agent/{found[1]}/try/", message="Hello"))
+
+
+def socket(served: Served) -> Answer:
+    with ExitStack() as closing:
+        client = Socket(closing, served.site, served.run, session=served.session)
+        return Answer(0, json.dumps(client.ask("message", text="And then?")))
+
+
+def mcp(served: Served) -> Answer:
+    call = {"name": AGENT, "arguments": {"message": "Hello", "wait_seconds": 0}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {**_MCP, "Authorization": f"Bearer {served.mcp_token}"}
+    url = f"{served.site.url}/mcp"
+    return Answer(0, httpx2.post(url, json=message, headers=headers, timeout=HANG).text)
+
+
+def webhook(served: Served) -> Answer:
+    pk, secret = served.hook
+    body, name, now = b'{"a": 1}', secrets.token_hex(8), int(time.time())
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": name,
+        "webhook-timestamp": str(now),
+        "webhook-signature": sign_standard(secret, name, now, body),
+    }
+    url = f"{served.site.url}/hooks/{pk}"
+    return _answer(httpx2.post(url, content=body, headers=headers, timeout=HANG))
+
+
+def command_line(served: Served) -> Answer:
+    return served.program("-P", "-m", "velproject.cli", "--no-sandbox", "Hello")
+
+
+_PROGRAM = """
+import asyncio, sys
+from agents import create_deep_agent, scripted_model
+from agents.services.errors import NoSpace
+model = scripted_model([{"text": "Hello"}])
+agent = create_deep_agent(model=model, sandbox=False, name="Program")
+try:
+    print(asyncio.run(agent.run("Hello")))
+except NoSpace as error:
+    sys.exit(error.message)
+"""
+
+
+def python(served: Served) -> Answer:
+    return served.program("-c", "import django; django.setup()\n" + _PROGRAM)
+
+
+STARTING: tuple[Callable[[Served], Answer], ...] = (
+    rest,
+    upload,
+    chat,
+    fork,
+    first_page,
+    run_page,
+    admin,
+    socket,
+    mcp,
+    webhook,
+    command_line,
+    python,
+)
+"""Doors that start a run or send a message."""
+
+
+def cancel(served: Served) -> Answer:
+    return _answer(served.api("POST", f"/runs/{served.run}/cancel", json={}))
+
+
+def erase(served: Served) -> Answer:
+    thread = served.api("GET", f"/runs/{served.run}").json()["thread"]
+    return _answer(served.api("DELETE", f"/threads/{thread}"))
+
+
+def sign_in(served: Served) -> Answer:
+    return _answer(served.page("/login/", False, username=USER, password=PASSWORD))

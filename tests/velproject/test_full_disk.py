@@ -1,0 +1,163 @@
+"""A full disk: the answers of every door, the actions that still work, and waiting runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.migrated import copy_sqlite
+from tests.support.runs import script_file, wait_until
+from tests.support.site import Site
+from tests.support.site_worker import working
+from tests.support.small_disk import MB, small_disk
+from tests.velproject.full_disk_doors import (
+    STARTING,
+    USER,
+    Answer,
+    Served,
+    cancel,
+    erase,
+    sign_in,
+)
+
+# Small disks need user namespaces, as bubblewrap does.
+pytestmark = pytest.mark.bubblewrap
+
+RESERVE = 8 * MB
+Door = Callable[[Served], Answer]
+
+
+@contextmanager
+def served_on_a_small_disk(directory: Path, reserve: int) -> Iterator[Served]:
+    """Serve a site on a disk of 40 MB. `reserve` is the setting, in bytes."""
+    with small_disk(directory / "small", 40 * MB) as disk:
+        copy_sqlite(directory / "migrated.sqlite3")
+        (disk.seen / "site.sqlite3").write_bytes((directory / "migrated.sqlite3").read_bytes())
+        site = Site(disk.place, inside=disk.inside)
+        site.environment |= {"VEL_RESERVE_BYTES": str(reserve), "HOME": str(directory)}
+        try:
+            served = Served(site, disk)
+            served.prepare()
+            yield served
+        finally:
+            site.close()
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A site without free space and without a reserve: each write fails."""
+    with served_on_a_small_disk(tmp_path_factory.mktemp("full"), reserve=0) as served:
+        served.page("/")
+        served.disk.fill()
+        yield served
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A site with half of the reserve left."""
+    with served_on_a_small_disk(tmp_path_factory.mktemp("short"), RESERVE) as served:
+        served.disk.fill(leaving=RESERVE // 2)
+        yield served
+
+
+@pytest.mark.parametrize("door", [*STARTING, cancel, sign_in], ids=lambda door: door.__name__)
+def test_a_failed_write_names_the_full_disk(full: Served, door: Door) -> None:
+    answer = door(full)
+    assert "The disk of the data directory is full (0 MB left)" in answer.text
+    assert answer.status in (0, 200, 507), "200: a page that shows a message"
+    assert "database is busy" not in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_people_still_read_on_a_full_disk(full: Served) -> None:
+    assert full.api("GET", f"/runs/{full.run}").json()["status"] == "queued"
+    assert full.api("GET", "/runs").status_code == 200
+    assert full.page(f"/runs/{full.run}/").status_code == 200
+    assert full.page("/admin/agents/run/").status_code == 200
+
+
+@pytest.mark.parametrize("door", STARTING, ids=lambda door: door.__name__)
+def test_no_run_starts_on_the_reserve(short: Served, door: Door) -> None:
+    before = short.api("GET", "/runs").json()["results"]
+    answer = door(short)
+    assert re.search(
+        r"The disk of the data directory is full \([34] MB left, and 8 MB are reserved", answer.text
+    )
+    assert answer.status in (0, 200, 507), "200: a page that shows a message"
+    assert short.api("GET", "/runs").json()["results"] == before
+
+
+def test_readiness_and_refusals_agree(short: Served) -> None:
+    ready = short.page("/readyz")
+    disk = next(check for check in ready.json()["checks"] if check["name"] == "disk")
+    assert (ready.status_code, disk["ok"]) == (503, False)
+    assert re.fullmatch(r"[34] MB free at .*", disk["detail"])
+
+
+def test_people_can_decide_cancel_and_erase_on_the_reserve(tmp_path: Path) -> None:
+    with served_on_a_small_disk(tmp_path, RESERVE) as served:
+        asked = served.site.do("make_run", owner=USER)
+        request = served.site.do("ask", run=asked, tool="execute", tool_input={"command": "ls"})
+        shown = served.api("GET", f"/approvals/{request}").json()
+        served.disk.fill(leaving=RESERVE // 8)
+        decision = {"decision": "approve", "digest": shown["digest"]}
+        decided = served.api("POST", f"/approvals/{request}/decide", json=decision)
+        assert decided.status_code == 200, decided.text
+        assert cancel(served).status == 200
+        assert erase(served).status == 204
+
+
+def test_a_run_waits_for_space_and_continues(tmp_path: Path) -> None:
+    steps = [{"name": "write_file", "input": {"path": "/a.txt", "content": "x"}}]
+    turns = [{"text": "", "tool_calls": steps, "delay": 0.2} for _ in range(200)]
+    model = script_file(tmp_path, [*turns, {"text": "All done."}])
+    with served_on_a_small_disk(tmp_path, RESERVE) as served:
+        run = served.site.do("start_scripted", owner=USER, model=model)
+
+        def shown() -> dict:
+            return served.api("GET", f"/runs/{run}").json()
+
+        with working(served.site):
+            wait_until(lambda: shown()["usage"]["turns"] > 1, "the first turns")
+            assert shown()["waiting_for_space"] is None
+            served.disk.fill(leaving=RESERVE // 8)
+            wait_until(lambda: shown()["status"] == "queued", "the run's driver to let it go")
+            # Each process looks at the disk once a second.
+            wait_until(lambda: shown()["waiting_for_space"], "the web process to see it")
+            turn = shown()["usage"]["turns"]
+            assert re.fullmatch(
+                r"This run waits for disk space: the disk of the data directory is full \(\d MB "
+                r"left\)\. It continues automatically when there is room\.",
+                shown()["waiting_for_space"],
+            )
+            assert shown()["waiting_for_space"] in served.page(f"/runs/{run}/").text
+            summary = served.page(f"/runs/{run}/summary/").json()
+            assert summary["waiting_for_space"] == shown()["waiting_for_space"]
+            assert shown()["usage"]["turns"] == turn
+            served.disk.clear()
+            wait_until(lambda: shown()["usage"]["turns"] > turn, "the next turn")
+            wait_until(lambda: shown()["waiting_for_space"] is None, "the web process to see it")
+            assert served.api("POST", f"/runs/{run}/cancel", json={}).status_code == 200
+
+
+def test_a_run_continues_after_a_disk_without_any_space(tmp_path: Path) -> None:
+    """Its reply cannot be stored, and its lease cannot be renewed."""
+    model = script_file(tmp_path, [{"text": "Done.", "delay": 3.0}])
+    with served_on_a_small_disk(tmp_path, RESERVE) as served:
+        run = served.site.do("start_scripted", owner=USER, model=model)
+
+        def shown(name: str) -> Any:
+            return served.api("GET", f"/runs/{run}").json()[name]
+
+        with working(served.site):
+            wait_until(lambda: shown("status") == "running", "the start of the run")
+            served.disk.fill()
+            wait_until(lambda: shown("waiting_for_space"), "the run to wait")
+            served.disk.clear()
+            wait_until(lambda: shown("status") == "completed", "the end of the run")
+        assert shown("waiting_for_space") is None, "no run that has ended waits"
