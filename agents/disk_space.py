@@ -24,6 +24,8 @@ KEEP_SECONDS = 1.0
 WAIT_PART = 4
 """Active runs wait with less free space than the reserve divided by this number."""
 DATA_DIRECTORY = "the data directory"
+_PLENTY = 100_000_000
+"""Bytes. With more free space, a write failed on another disk, or because no inodes are free."""
 _NOTHING = 1_000_000
 """Bytes. With less free space, an I/O error of SQLite means a full disk."""
 _POSTGRESQL_DISK_FULL = "53100"
@@ -128,9 +130,12 @@ def _of_one(error: BaseException) -> str:
         )
     if not (_is_full_sqlite(error) or (isinstance(error, OSError) and error.errno in _FULL)):
         return ""
+    plenty = max(_PLENTY, vel_settings().RESERVE_BYTES)
+    if room().free > plenty:
+        forget_room()  # the figure may be from before the disk was full
     left = room()
     advice = "Erase threads or delete other files, or ask the operator, and try again."
-    if left.free > max(_NOTHING, vel_settings().RESERVE_BYTES):
+    if left.free > plenty:
         return (
             "A disk of this server has no room, or no file names (inodes), left; the disk of "
             f"{left.place} has {_megabytes(left.free)} left. {advice}"

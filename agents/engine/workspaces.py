@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.conf import vel_settings
+from agents.disk_space import is_short, shortage
 from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
@@ -117,6 +118,12 @@ class ThreadFiles:
         """A sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""
         if not self._spec.sandbox:
             raise SandboxUnavailable("This agent has no sandbox: nothing can be executed.")
+        if is_short():
+            # A command can write for a moment before it is killed, and so use the reserve.
+            raise SandboxSetupError(
+                f"The command did not start: {shortage()}. Commands run again when a person has "
+                "made room."
+            )
         with self._lock:
             workspace = self._open()
             guard = self._guard

@@ -8,9 +8,10 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,12 +19,14 @@ import httpx2
 from agents.triggers.signatures import sign_standard
 from tests.agents.consumers.conftest import Client as Socket
 from tests.support.hang import HANG
+from tests.support.migrated import copy_sqlite
 from tests.support.site import PASSWORD, ROOT, Site
-from tests.support.small_disk import SmallDisk
+from tests.support.small_disk import MB, SmallDisk, small_disk
 
 AGENT = "echo"
 USER = "olga"
 SCOPES = ("read", "run", "approve", "manage")
+RESERVE = 8 * MB
 _MCP = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
@@ -89,6 +92,22 @@ class Served:
         )
         assert done.returncode == 1, done
         return Answer(0, done.stdout + done.stderr)
+
+
+@contextmanager
+def served_on_a_small_disk(directory: Path, reserve: int) -> Iterator[Served]:
+    """Serve a site on a disk of 40 MB. `reserve` is the setting, in bytes."""
+    with small_disk(directory / "small", 40 * MB) as disk:
+        copy_sqlite(directory / "migrated.sqlite3")
+        (disk.seen / "site.sqlite3").write_bytes((directory / "migrated.sqlite3").read_bytes())
+        site = Site(disk.place, inside=disk.inside)
+        site.environment |= {"VEL_RESERVE_BYTES": str(reserve), "HOME": str(directory)}
+        try:
+            served = Served(site, disk)
+            served.prepare()
+            yield served
+        finally:
+            site.close()
 
 
 def _answer(response: httpx2.Response) -> Answer:

@@ -4,48 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.migrated import copy_sqlite
 from tests.support.runs import script_file, wait_until
-from tests.support.site import Site
 from tests.support.site_worker import working
-from tests.support.small_disk import MB, small_disk
 from tests.velproject.full_disk_doors import (
+    RESERVE,
     STARTING,
     USER,
     Answer,
     Served,
     cancel,
     erase,
+    served_on_a_small_disk,
     sign_in,
 )
 
 # Small disks need user namespaces, as bubblewrap does.
 pytestmark = pytest.mark.bubblewrap
 
-RESERVE = 8 * MB
 Door = Callable[[Served], Answer]
-
-
-@contextmanager
-def served_on_a_small_disk(directory: Path, reserve: int) -> Iterator[Served]:
-    """Serve a site on a disk of 40 MB. `reserve` is the setting, in bytes."""
-    with small_disk(directory / "small", 40 * MB) as disk:
-        copy_sqlite(directory / "migrated.sqlite3")
-        (disk.seen / "site.sqlite3").write_bytes((directory / "migrated.sqlite3").read_bytes())
-        site = Site(disk.place, inside=disk.inside)
-        site.environment |= {"VEL_RESERVE_BYTES": str(reserve), "HOME": str(directory)}
-        try:
-            served = Served(site, disk)
-            served.prepare()
-            yield served
-        finally:
-            site.close()
 
 
 @pytest.fixture(scope="module")
