@@ -42,6 +42,8 @@ _FROM_ENVIRONMENT = (
 )
 """Settings of the same names."""
 
+_RESERVE = "VEL_RESERVE_BYTES"
+
 _lock = threading.Lock()
 _ready = False
 _own: Path | None = None
@@ -139,8 +141,19 @@ def _settings(file: Path, directory: Path) -> dict[str, Any]:
         "VEL": {
             "DATA_DIR": directory,
             **{name: os.environ.get(name, "").strip() for name in _FROM_ENVIRONMENT},
+            **_reserve(),
         },
     }
+
+
+def _reserve() -> dict[str, int]:
+    """Return the setting of the reserved disk space, if the environment has one."""
+    given = os.environ.get(_RESERVE, "").strip()
+    if not given:
+        return {}
+    if not (given.isascii() and given.isdecimal()):
+        raise SetupError(f"{_RESERVE}={given!r}: write a whole number of bytes.")
+    return {"RESERVE_BYTES": int(given)}
 
 
 def _check_file(file: Path) -> None:

@@ -58,6 +58,18 @@ print(*sorted(thread.name for thread in threading.enumerate() if "database" in t
 )
 
 
+def test_a_script_does_not_start_a_run_on_a_full_disk(place: Path, cache: Path) -> None:
+    program = f"""{AGENT}
+from agents.services.errors import NoSpace
+try:
+    asyncio.run(make().run("Write to Bob"))
+except NoSpace as error:
+    print(error)
+"""
+    out = run(program, place, cache, VEL_RESERVE_BYTES="1" + "0" * 18)
+    assert "1,000,000,000,000 MB are reserved for active runs" in out
+
+
 def test_an_interrupt_outlives_a_killed_process(place: Path, cache: Path) -> None:
     process = start(ASKS_AND_STAYS, place, cache)
     assert process.stdout is not None
