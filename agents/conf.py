@@ -147,6 +147,11 @@ class VelSettings:
     """Dotted paths of hooks, which are told what every run does."""
     STREAMS_PER_USER: int = 32
     """Event streams over HTTP that one person may have open in one web process."""
+    CONNECTIONS_PER_USER: int = 100
+    """WebSockets, event streams, downloads and waiting MCP calls of one person in one web process.
+    0: any number."""
+    CONNECTIONS_PER_TOKEN: int = 50
+    """The same for one API token. 0: any number."""
     TOOLS: tuple[str, ...] = ()
     """Dotted paths of tools that agents can name (docs/python.md)."""
     SCRIPTS_DIR: Path | None = None

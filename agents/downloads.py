@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
+from agents.services.open_connections import Place
 from sandbox.backends.protocol import OpenedFile
 
 CHUNK_BYTES = 256 * 1024
@@ -26,10 +27,13 @@ _HARMLESS = {
 }
 
 
-def attachment(opened: OpenedFile, path: str) -> StreamingHttpResponse:
-    """The open file as a download under the last name of `path`."""
+def attachment(opened: OpenedFile, path: str, place: Place) -> StreamingHttpResponse:
+    """Send the open file as a download under the last name of `path`.
+
+    A slow reader holds its connection for long, so it counts among those of a person: `place`.
+    """
     return StreamingHttpResponse(
-        Chunks(opened),
+        Chunks(opened, place),
         content_type="application/octet-stream",
         headers={
             "Content-Disposition": _disposition(path),
@@ -59,9 +63,13 @@ def _disposition(path: str) -> str:
 class Chunks:
     """A file's bytes, as many as it had when it was opened. Django closes it after the answer."""
 
-    def __init__(self, opened: OpenedFile) -> None:
+    def __init__(self, opened: OpenedFile, place: Place) -> None:
         self._opened = opened
-        self.close = opened.stream.close
+        self._place = place
+
+    def close(self) -> None:
+        self._opened.stream.close()
+        self._place.release()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._opened.stat.size

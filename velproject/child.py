@@ -146,6 +146,7 @@ def run_web(listen_fd: int, life: Life | None = None) -> None:
     wanted = import_module("django.conf").settings.CONNECTIONS
     possible = slow_requests.connections_possible(wanted)
     slow_requests.limit_requests(slow_requests.Patience(connections=possible))
+    import_module("agents.services.open_connections").limit_lasting(possible)
     server(
         application=application,
         endpoints=[f"fd:fileno={listen_fd}"],

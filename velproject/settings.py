@@ -182,6 +182,8 @@ VEL = {
     "API_USER_REQUESTS": env.integer("VEL_API_USER_REQUESTS", 1_200),
     "API_TOKEN_REQUESTS": env.integer("VEL_API_TOKEN_REQUESTS", 600),
     "API_FAILED_SIGN_INS": env.integer("VEL_API_FAILED_SIGN_INS", 60),
+    "CONNECTIONS_PER_USER": env.integer("VEL_CONNECTIONS_PER_USER", 100),
+    "CONNECTIONS_PER_TOKEN": env.integer("VEL_CONNECTIONS_PER_TOKEN", 50),
     "PUBLIC_URL": env.public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000"),
     "SECRET_KEYS": tuple(env.items("VEL_SECRET_KEYS", [])),
     "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),

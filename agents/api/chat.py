@@ -28,7 +28,7 @@ from agents.api.serializers.chat import (
 from agents.api.serializers.chat_shapes import CancelledChatShape, ChatShape
 from agents.api.serializers.runs import CancelBody
 from agents.api.serializers.strict import read_body, read_query
-from agents.api.streaming import Access, Slot, event_stream, take_slot
+from agents.api.streaming import Access, event_stream, take_slot
 from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS, ui_message
 from agents.events.projections.ui_stream import VERSION_HEADER
 from agents.models import Run, TokenScope
@@ -42,6 +42,7 @@ from agents.selectors.chats import (
 )
 from agents.selectors.visible import Person
 from agents.services.errors import Conflict, InvalidRequest
+from agents.services.open_connections import Place
 from agents.services.run_control import cancel_for
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
@@ -216,7 +217,7 @@ def _messages(runs: list[Run], version: int) -> list[dict[str, Any]]:
 
 
 def _response(
-    request: Request, run_id: str, version: int, slot: Slot, after: int = 0
+    request: Request, run_id: str, version: int, slot: Place, after: int = 0
 ) -> HttpResponseBase:
     access = Access(request, partial(_may_read, run_id))
     frames = chat_frames(run_id, version, access, after=after)

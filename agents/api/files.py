@@ -34,6 +34,7 @@ from agents.api.serializers.files import (
     show_step,
 )
 from agents.api.serializers.strict import PageQuery, read_body, read_query
+from agents.api.streaming import take_slot
 from agents.conf import vel_settings
 from agents.downloads import attachment
 from agents.models import Thread, TokenScope, WorkspaceSnapshot
@@ -120,9 +121,10 @@ class FileContent(ApiView):
         query = read_query(ContentQuery, request)
         thread = thread_of(person(request), thread_id)
         backend = readable_files(thread, in_workspace=has_workspace(thread))
+        place = take_slot(request, kind="")
         try:
             path = backend.resolve(query["path"])
-            return attachment(backend.open_file(path), path)
+            return attachment(backend.open_file(path), path, place)
         except FileError as error:
             raise NotFound(str(error), code="unknown_file") from error
 

@@ -32,6 +32,7 @@ from agents.services.errors import (
     NotFound,
     ServiceError,
 )
+from agents.services.open_connections import NoRoom, TooManyConnections
 
 logger = logging.getLogger("agents.api")
 
@@ -49,6 +50,8 @@ _SERVICE_STATUS: dict[type[ServiceError], int] = {
     NoSpace: 507,
     CredentialRejected: 401,
     ServiceUnreachable: 503,
+    TooManyConnections: 429,
+    NoRoom: 503,
 }
 
 

@@ -7,28 +7,26 @@ holds no more than one event: what a slow reader has not taken stays in the data
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.db import connection
 from django.http import HttpRequest, StreamingHttpResponse
-from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from agents.api.authentication import TokenAuthentication
 from agents.api.base import person
-from agents.conf import vel_settings
 from agents.models import ApiToken, TokenScope
 from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed
+from agents.services.open_connections import Kind, Place, take_place
 
 RECHECK_SECONDS = 5.0
 """No event goes out on a right that was last looked at longer ago, and a stream whose right has
@@ -43,14 +41,6 @@ class RightEnded(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
-
-
-class TooManyStreams(APIException):
-    """The person has as many as one may have."""
-
-    status_code = 429
-    default_code = "too_many_streams"
-    default_detail = "You have too many open streams: close one, or wait a moment."
 
 
 class Access:
@@ -140,48 +130,14 @@ async def lasting(
                 await asyncio.wait({waiting})
 
 
-class Slot:
-    """One of a person's streams, given back once: when it ends, or was never read."""
-
-    def __init__(self, user_id: Any) -> None:
-        self._user_id = user_id
-        self._is_taken = False
-
-    def take(self) -> None:
-        """Raises `TooManyStreams`."""
-        with _lock:
-            if _open_streams[self._user_id] >= vel_settings().STREAMS_PER_USER:
-                raise TooManyStreams()
-            _open_streams[self._user_id] += 1
-            self._is_taken = True
-
-    def release(self) -> None:
-        with _lock:
-            if not self._is_taken:
-                return
-            self._is_taken = False
-            _open_streams[self._user_id] -= 1
-            if not _open_streams[self._user_id]:
-                del _open_streams[self._user_id]
-
-    def __del__(self) -> None:
-        # Who hangs up before the first byte leaves a generator that was never begun.
-        self.release()
-
-
-_lock = threading.RLock()  # a slot may be collected while one is taken
-_open_streams: Counter[Any] = Counter()
-
-
-def take_slot(request: Request) -> Slot:
-    """A place for one more stream of whoever asks, in this process. Raises `TooManyStreams`."""
-    slot = Slot(person(request).pk)
-    slot.take()
-    return slot
+def take_slot(request: Request, *, kind: Kind = "stream") -> Place:
+    """Count one more lasting response to the person who asks. See `open_connections.take_place`."""
+    token_id = request.auth.pk if isinstance(request.auth, ApiToken) else None
+    return take_place(person(request).pk, token_id, kind=kind)
 
 
 def event_stream(
-    frames: AsyncGenerator[str, None], slot: Slot, headers: dict[str, str] | None = None
+    frames: AsyncGenerator[str, None], slot: Place, headers: dict[str, str] | None = None
 ) -> StreamingHttpResponse:
     """`text/event-stream` of whole frames. Frees the view's database connection."""
     free_connection()
@@ -193,7 +149,7 @@ def event_stream(
     )
 
 
-async def _sent(frames: AsyncGenerator[str, None], slot: Slot) -> AsyncGenerator[bytes, None]:
+async def _sent(frames: AsyncGenerator[str, None], slot: Place) -> AsyncGenerator[bytes, None]:
     try:
         async with aclosing(frames):
             async for frame in frames:

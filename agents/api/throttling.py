@@ -1,18 +1,15 @@
-"""Too many requests: of a person, with one token, or with tokens that are none.
-
-Good tokens are never refused because of bad ones: behind a proxy everybody has one address, and
-whoever sends nonsense would lock out everybody. A token has 256 random bits, which nobody guesses
-at any rate.
-"""
+"""The limits of `agents.services.request_limits`, as answers of the REST API."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 
-from agents.conf import vel_settings
 from agents.models import ApiToken
-from agents.services.request_rates import network_of, wait_for
+from agents.services import request_limits
 
 
 class TooManyRequests(Throttled):
@@ -21,26 +18,31 @@ class TooManyRequests(Throttled):
     extra_detail_singular = extra_detail_plural = ""
 
     def __init__(self, what: str, wait: int) -> None:
-        super().__init__(detail=f"{what} Wait {wait} s and try again.")
+        super().__init__(detail=what)
         self.wait = wait
 
 
 def count_request(request: Request) -> None:
-    """One request more of who asks. Raises `TooManyRequests`. Nobody signed in counts nowhere."""
-    settings = vel_settings()
-    if isinstance(request.auth, ApiToken):
-        limit = settings.API_TOKEN_REQUESTS
-        if wait := wait_for(f"token:{request.auth.pk}", limit):
-            raise TooManyRequests(f"A token may send {limit} requests a minute.", wait)
-    # A project may have None for whom nobody knows.
+    """Count a request of the person who asks. Raises `TooManyRequests`.
+
+    Requests of anonymous users are not counted.
+    """
+    token_id = request.auth.pk if isinstance(request.auth, ApiToken) else None
+    # A project may have None for anonymous users.
     if request.user is not None and request.user.is_authenticated:
-        limit = settings.API_USER_REQUESTS
-        if wait := wait_for(f"user:{request.user.pk}", limit):
-            raise TooManyRequests(f"A person may send {limit} requests a minute.", wait)
+        with _as_throttled():
+            request_limits.count_request(request.user.pk, token_id)
 
 
 def count_failure(request: Request) -> None:
-    """One more token that is none. Raises `TooManyRequests` in place of the 401."""
-    limit = vel_settings().API_FAILED_SIGN_INS
-    if wait := wait_for(f"address:{network_of(request.META)}", limit):
-        raise TooManyRequests("Too many tokens from this address were none.", wait)
+    """Count an invalid token. Raises `TooManyRequests` in place of the 401."""
+    with _as_throttled():
+        request_limits.count_bad_token(request.META)
+
+
+@contextmanager
+def _as_throttled() -> Iterator[None]:
+    try:
+        yield
+    except request_limits.TooManyRequests as refused:
+        raise TooManyRequests(refused.message, refused.wait) from None

@@ -1,52 +1,79 @@
-"""One look at the queue each second for all who watch it in this process."""
+"""One look at the queue each second for everybody who watches it in this process.
+
+A look is one visit to the database for all sockets: it finds out whether any request has changed,
+and reads the queues of the people for whom it is due. Sockets with the same session or token share
+a read. An idle socket so costs neither a thread nor a connection to the database.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
-from agents.selectors.queue import waiting_for_all
+from agents.consumers.base import INTERNAL_ERROR, Refused, reader_of
+from agents.consumers.credentials import Credentials
+from agents.selectors.queue import Waiting, waiting_for, waiting_for_all
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
+RECHECK_SECONDS = 10.0
+"""After so long the person is looked up again, whether or not there is news."""
+
+Found = Waiting | Refused
 
 
 class Watcher:
-    """`news` is set when something changed; whoever waits for it clears it before reading."""
+    """`news` is set when there is something new: clear it, then call `found`."""
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: Credentials) -> None:
+        self.credentials = credentials
         self.news = asyncio.Event()
-        self.has_read = False
-        """Set it when a read has found something new: it may be newer than the last look, and a
-        change back to what that look saw would go unnoticed. Then the next look is news, too."""
+        self.read_at = float("-inf")
+        self._found: Found | None = None
+
+    def found(self) -> Waiting:
+        """Return what waits for the person. Raises `Refused` if the right to see it has ended."""
+        assert self._found is not None
+        if isinstance(self._found, Refused):
+            raise self._found
+        return self._found
+
+    def tell(self, found: Found, read_at: float) -> None:
+        self.read_at = read_at
+        if found != self._found:
+            self._found = found
+            self.news.set()
 
 
 class QueueWatch:
-    """Tells its watchers when any request came, was decided or was withdrawn. Of one event loop.
+    """Tells its watchers when what waits for them has changed. Of one event loop.
 
-    A look is one query whatever the number of watchers, and none is made while nobody watches.
+    Nobody looks while nobody watches.
     """
 
     def __init__(self) -> None:
         self._watchers: set[Watcher] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._has_new = asyncio.Event()
 
     @property
     def is_looking(self) -> bool:
         return self._looking is not None
 
     @asynccontextmanager
-    async def watching(self) -> AsyncIterator[Watcher]:
-        """A watcher that hears of each change from now on."""
-        watcher = Watcher()
+    async def watching(self, credentials: Credentials) -> AsyncIterator[Watcher]:
+        """A watcher that hears what waits now, and of each change from now on."""
+        watcher = Watcher(credentials)
         self._watchers.add(watcher)
+        self._has_new.set()
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
         try:
@@ -60,19 +87,57 @@ class QueueWatch:
     async def _look(self) -> None:
         seen = ""
         while True:
-            # Before the look: what they read meanwhile is for the next one.
-            ahead = {watcher for watcher in self._watchers if watcher.has_read}
-            for watcher in ahead:
-                watcher.has_read = False
+            self._has_new.clear()
+            now = time.monotonic()
+            due = {each for each in self._watchers if now - each.read_at >= RECHECK_SECONDS}
+            others = self._watchers - due
             try:
-                version = (await database_sync_to_async(waiting_for_all)()).version
+                seen, found = await database_sync_to_async(_read)(
+                    seen, _by_key(due), _by_key(others)
+                )
             except DatabaseError as error:
                 log.warning("The queue cannot be read; looking again: %s", error)
-                version = ""
-            for watcher in self._watchers if version != seen else ahead:
-                watcher.news.set()
-            seen = version
-            await asyncio.sleep(LOOK_SECONDS)
+                seen, found = "", {}
+            for watcher in (*due, *others):
+                if watcher.credentials.key in found:
+                    watcher.tell(found[watcher.credentials.key], now)
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._has_new.wait()
+            except TimeoutError:
+                pass  # time for the next look
+
+
+def _by_key(watchers: Iterable[Watcher]) -> dict[str, Credentials]:
+    return {watcher.credentials.key: watcher.credentials for watcher in watchers}
+
+
+def _read(
+    seen: str, due: dict[str, Credentials], others: dict[str, Credentials]
+) -> tuple[str, dict[str, Found]]:
+    """Return the version of the whole queue, and what waits by each of the credentials.
+
+    `others` are read only if the version is another one than `seen`.
+    """
+    version = waiting_for_all().version
+    wanted = due | others if version != seen else due
+    found = {key: _found(credentials) for key, credentials in wanted.items()}
+    # What was read may be newer than the version: then the next look reads it again.
+    if found and waiting_for_all().version != version:
+        version = ""
+    return version, found
+
+
+def _found(credentials: Credentials) -> Found:
+    try:
+        return waiting_for(reader_of(credentials))
+    except Refused as refusal:
+        return refusal
+    except DatabaseError:
+        raise
+    except Exception:  # of one person: the others go on
+        log.exception("a person's queue could not be read")
+        return Refused(INTERNAL_ERROR)
 
 
 _watches: WeakKeyDictionary[asyncio.AbstractEventLoop, QueueWatch] = WeakKeyDictionary()

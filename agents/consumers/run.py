@@ -13,13 +13,22 @@ from typing import Literal, cast, get_args
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import DatabaseError
 
 from agents.client_address import client_address
 from agents.consumers.actions import carry_out, needed_scope
-from agents.consumers.base import Consumer
-from agents.consumers.credentials import Credentials, credentials_of
-from agents.consumers.frames import accepted, parse_frame, refused
+from agents.consumers.base import (
+    BAD_REQUEST,
+    INTERNAL_ERROR,
+    NOT_FOUND,
+    UNAUTHENTICATED,
+    Consumer,
+    Refused,
+    reader_of,
+)
+from agents.consumers.credentials import Credentials, person_of
+from agents.consumers.frames import ClientFrame, accepted, parse_frame, refused
 from agents.consumers.memory_frames import frames_after, may_need_frames
 from agents.disk_space import full_disk
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
@@ -29,14 +38,9 @@ from agents.models import Door, TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.audit import Origin, acting
 from agents.services.errors import InvalidRequest, NoSpace, NotAllowed, ServiceError
+from agents.services.request_limits import count_request
 
 log = logging.getLogger(__name__)
-
-BAD_REQUEST = 4400
-UNAUTHENTICATED = 4401
-FORBIDDEN = 4403
-NOT_FOUND = 4404
-INTERNAL_ERROR = 1011
 
 RECHECK_SECONDS = 10.0
 """No event goes out on a right that was last looked at longer ago than this."""
@@ -61,24 +65,25 @@ class RunConsumer(Consumer):
 
     The socket stays open when the run ends, since a failed one may be resumed. It is closed with
     4400 (impossible `after`), 4401 (nobody, or no longer anybody), 4403 (token without the scope)
-    or 4404 (no such run, for this person): a client should not try those again.
+    or 4404 (no such run, for this person): a client should not try those again. 4429 (too many
+    sockets or attempts) and 4503 (the server is full) come after an error frame that says so.
     """
 
-    async def connect(self) -> None:
-        self._following: asyncio.Task[None] | None = None
+    _following: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
         self._run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
-        self._credentials: Credentials = credentials_of(self.scope)
-        # Before the handshake is accepted a close has no code that a page could read.
-        await self.accept()
         wish = _wish(self._run_id, self.scope["query_string"])
-        refusal = BAD_REQUEST if wish is None else await self._refusal()
-        if wish is None or refusal is not None:
-            await self.close(refusal)
-            return
+        if wish is None:
+            raise Refused(BAD_REQUEST)
+        person = await self.admit()
+        if not await database_sync_to_async(_is_watchable)(self._run_id, person):
+            raise Refused(NOT_FOUND)
         self._checked_at = time.monotonic()
         self._following = asyncio.create_task(self._follow(wish))
 
     async def disconnect(self, code: int) -> None:
+        await super().disconnect(code)
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait([self._following])
@@ -92,13 +97,13 @@ class RunConsumer(Consumer):
                 raise InvalidRequest("Frames are JSON in text, not binary.", code="bad_frame")
             frame = parse_frame(text_data)
             ref = frame.ref
-            self._credentials.check_csrf(frame.csrf)
-            user = await self._credentials.person(needed_scope(frame))
+            self.credentials.check_csrf(frame.csrf)
+            user = await person_of(self.credentials, needed_scope(frame))
             if not user.is_authenticated:
                 await self.close(UNAUTHENTICATED)
                 return
             with acting(partial(self._origin, user)):
-                result = await database_sync_to_async(carry_out)(self._run_id, frame, user)
+                result = await database_sync_to_async(self._carry_out)(frame, user)
             answer = accepted(ref, **result)
         except ServiceError as error:
             answer = refused(error.code, error.message, ref)
@@ -109,12 +114,15 @@ class RunConsumer(Consumer):
             answer = refused(NoSpace.code, text, ref)
         await self.send(text_data=answer)
 
+    def _carry_out(self, frame: ClientFrame, user: AbstractBaseUser) -> dict[str, str]:
+        token = self.credentials.token
+        count_request(user.pk, token.pk if token is not None else None)
+        return carry_out(self._run_id, frame, user)
+
     def _origin(self, user: Person) -> Origin:
-        host, *_ = self.scope.get("client") or ("",)
-        headers = self.scope.get("headers", ())
-        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-        address = client_address(str(host), forwarded.decode("latin-1"))
-        return Origin(Door.SOCKET, address, user, self._credentials.name)
+        meta = self.meta
+        address = client_address(meta["REMOTE_ADDR"], meta["HTTP_X_FORWARDED_FOR"])
+        return Origin(Door.SOCKET, address, user, self.credentials.name)
 
     def _events(self, wish: _Wish) -> AsyncGenerator[StoredEvent, None]:
         if not wish.tree:
@@ -131,7 +139,7 @@ class RunConsumer(Consumer):
     async def _may_follow(self, run_id: str) -> bool:
         """An approver may see a run that has asked, and none of its subagents that have not."""
         try:
-            user = await self._credentials.person(TokenScope.READ)
+            user = await person_of(self.credentials, TokenScope.READ)
         except NotAllowed:
             return False
         return await database_sync_to_async(_is_watchable)(run_id, user)
@@ -140,13 +148,12 @@ class RunConsumer(Consumer):
         try:
             async with aclosing(self._events(wish)) as events:
                 async for event in events:
-                    refusal = await self._refusal_now_and_then()
-                    if refusal is not None:
-                        await self.close(refusal)
-                        return
+                    await self._check_now_and_then()
                     await self.send(text_data=event.frame)
                     for frame in await self._memory_frames(event):
                         await self.send(text_data=frame)
+        except Refused as refusal:
+            await self.refuse(refusal)
         except RunNotFound:
             await self.close(NOT_FOUND)
         except Exception:  # nobody awaits this task: the client would wait for ever
@@ -157,28 +164,21 @@ class RunConsumer(Consumer):
         if event.run_id != self._run_id or not may_need_frames(event):
             return []  # a subagent's are answered on a socket of its own
         try:
-            user = await self._credentials.person(TokenScope.READ)
+            user = await person_of(self.credentials, TokenScope.READ)
         except NotAllowed:
             return []
         return await database_sync_to_async(frames_after)(event, user)
 
-    async def _refusal_now_and_then(self) -> int | None:
-        if time.monotonic() - self._checked_at < RECHECK_SECONDS:
-            return None
-        refusal = await self._refusal()
-        self._checked_at = time.monotonic()
-        return refusal
+    async def _check_now_and_then(self) -> None:
+        """Raise `Refused` unless the person may still watch this run."""
+        if time.monotonic() - self._checked_at >= RECHECK_SECONDS:
+            await database_sync_to_async(_check)(self._run_id, self.credentials)
+            self._checked_at = time.monotonic()
 
-    async def _refusal(self) -> int | None:
-        """The code to close with, or None for somebody who may watch this run now."""
-        try:
-            user = await self._credentials.person(TokenScope.READ)
-        except NotAllowed:
-            return FORBIDDEN
-        if not user.is_authenticated:
-            return UNAUTHENTICATED
-        visible = await database_sync_to_async(_is_watchable)(self._run_id, user)
-        return None if visible else NOT_FOUND
+
+def _check(run_id: str, credentials: Credentials) -> None:
+    if not _is_watchable(run_id, reader_of(credentials)):
+        raise Refused(NOT_FOUND)
 
 
 def _is_watchable(run_id: str, user: Person) -> bool:

@@ -12,10 +12,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
 from agents.models import ApiToken, TokenScope
 from agents.services.errors import NotAllowed
-from agents.services.request_rates import network_of, wait_for
+from agents.services.request_limits import TooManyRequests, count_bad_token, count_request
 from agents.services.tokens import authenticate_token
 
 Given = ParamSpec("Given")
@@ -66,23 +65,18 @@ def caller_of(meta: dict[str, Any], session: str) -> Caller:
 
     The rates are those of the REST API: a person and a token have as many for both.
     """
-    settings = vel_settings()
     keyword, _, secret = str(meta.get("HTTP_AUTHORIZATION", "")).partition(" ")
     secret = secret.strip()
     if not secret or keyword.lower() not in _KEYWORDS:
         raise Refused(401, HOW_TO_SIGN_IN)
     token = authenticate_token(secret) if secret.isascii() else None
-    if token is None:
-        wait = wait_for(f"address:{network_of(meta)}", settings.API_FAILED_SIGN_INS)
-        if wait:
-            raise Refused(429, "Too many tokens from this address were none.", wait=wait)
-        raise Refused(401, "The token is unknown, expired or revoked: make a new one.")
-    if wait := wait_for(f"token:{token.pk}", settings.API_TOKEN_REQUESTS):
-        limit = settings.API_TOKEN_REQUESTS
-        raise Refused(429, f"A token may send {limit} requests a minute.", wait=wait)
-    if wait := wait_for(f"user:{token.user.pk}", settings.API_USER_REQUESTS):
-        limit = settings.API_USER_REQUESTS
-        raise Refused(429, f"A person may send {limit} requests a minute.", wait=wait)
+    try:
+        if token is None:
+            count_bad_token(meta)
+            raise Refused(401, "The token is unknown, expired or revoked: make a new one.")
+        count_request(token.user.pk, token.pk)
+    except TooManyRequests as refused:
+        raise Refused(429, refused.message, wait=refused.wait) from None
     caller = Caller(token.user, token, secret, session)
     if not (caller.may_read or caller.may_cancel):
         raise Refused(

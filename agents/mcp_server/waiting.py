@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any
 
-from agents.conf import vel_settings
 from agents.events.read import RunNotFound, StoredEvent
 from agents.events.tree import follow_tree
 from agents.hidden_text import visible
@@ -22,31 +19,29 @@ from agents.mcp_server.caller import Caller, check_still_good, in_database
 from agents.mcp_server.limits import LOOK_SECONDS, MAX_PROGRESS, TELL_SECONDS
 from agents.models import Run, RunClock
 from agents.services.errors import Conflict
+from agents.services.open_connections import NoRoom, TooManyConnections, take_place
 
 Tell = Callable[[str], Awaitable[None]]
 """Says one thing to the client, while it waits."""
 
 _MAY_NEED_PERSON = ("run.suspended", "subagent.finished")
-_waiting: Counter[Any] = Counter()
 
 
 @contextmanager
 def one_of_few(caller: Caller) -> Iterator[None]:
-    """A place among the calls of a person that wait in this process. Raises `Conflict`."""
-    user = caller.user.pk
-    if _waiting[user] >= vel_settings().STREAMS_PER_USER:
+    """Take a place among the lasting connections of a person in this process. Raises `Conflict`."""
+    try:
+        place = take_place(caller.user.pk, caller.token.pk, kind="call")
+    except (TooManyConnections, NoRoom):
         raise Conflict(
             "Too many of your calls wait for an answer: nothing was started. Try again when one "
             "has ended.",
             code="too_many_calls",
-        )
-    _waiting[user] += 1
+        ) from None
     try:
         yield
     finally:
-        _waiting[user] -= 1
-        if not _waiting[user]:
-            del _waiting[user]
+        place.release()
 
 
 async def wait_for_answer(run_id: str, caller: Caller, seconds: float, tell: Tell) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -14,6 +15,7 @@ from agents.downloads import attachment
 from agents.models import Run
 from agents.png import MAX_BYTES
 from agents.selectors.visible import runs_for
+from agents.services.open_connections import NoRoom, TooManyConnections, take_place
 from agents.services.shown_pictures import is_picture, is_shown, why_not_shown
 from agents.services.thread_files import readable_files
 from agents.web.pages import PersonRequest, page
@@ -66,10 +68,16 @@ def list_files(run: Run) -> dict[str, Any]:
 
 @page
 @require_safe
-def download(request: PersonRequest, run_id: str, path: str) -> StreamingHttpResponse:
+def download(request: PersonRequest, run_id: str, path: str) -> HttpResponseBase:
     """One deliverable as an attachment. 404 for whatever is none, or not the person's."""
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
-    return attachment(deliverable(run, path), path)
+    opened = deliverable(run, path)
+    try:
+        place = take_place(request.user.pk)
+    except (TooManyConnections, NoRoom) as refused:
+        opened.stream.close()
+        return HttpResponse(refused.message, status=429, content_type="text/plain")
+    return attachment(opened, path, place)
 
 
 def deliverable(run: Run, path: str) -> OpenedFile:

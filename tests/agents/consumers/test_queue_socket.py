@@ -16,8 +16,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from websockets.exceptions import InvalidStatus
 
-from agents.consumers import queue as queue_consumer
 from agents.consumers import queue_watch
+from agents.consumers.credentials import SessionCredentials
 from agents.routing import websocket_application
 from agents.selectors import queue as queue_selector
 from tests.agents.consumers.conftest import Client
@@ -106,7 +106,7 @@ def deactivate(session: str) -> None:
 def test_a_right_that_ends_while_the_socket_is_open(
     monkeypatch: pytest.MonkeyPatch, end_right: Callable[[str], None], last: int
 ) -> None:
-    monkeypatch.setattr(queue_consumer, "RECHECK_SECONDS", 0.1)
+    monkeypatch.setattr(queue_watch, "RECHECK_SECONDS", 0.1)
     site_writer.make_user("olga")
     site_writer.make_user("ada", approver=True)
     session = site_writer.sign_in("ada")
@@ -146,9 +146,10 @@ def test_many_watchers_share_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_watch, "LOOK_SECONDS", 0.05)
     site_writer.make_user("olga")
     run = site_writer.make_run("olga")
+    credentials = SessionCredentials({settings.SESSION_COOKIE_NAME: site_writer.sign_in("olga")})
 
     async def watch() -> None:
-        watchers = [queue_watch.queue_watch().watching() for _ in range(50)]
+        watchers = [queue_watch.queue_watch().watching(credentials) for _ in range(50)]
         news = [await watcher.__aenter__() for watcher in watchers]
         for each in news:
             async with asyncio.timeout(HANG):
@@ -179,19 +180,51 @@ def communicator(session: str) -> WebsocketCommunicator:
 
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
-def test_a_change_and_back_between_two_looks_is_heard_by_who_has_seen_the_change(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_change_and_back_around_one_look_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_watch, "LOOK_SECONDS", 0.05)
+    site_writer.make_user("olga")
+    run = site_writer.make_run("olga")
+    credentials = SessionCredentials({settings.SESSION_COOKIE_NAME: site_writer.sign_in("olga")})
+    asked: list[str] = []
+    looked = queue_selector.waiting_for_all
+
+    def changed_just_after() -> queue_selector.Waiting:
+        version = looked()
+        if not asked:  # the person's own read sees it, and the next look does not
+            asked.append(site_writer.ask(run, "send", {}))
+        return version
+
+    monkeypatch.setattr(queue_watch, "waiting_for_all", changed_just_after)
 
     async def watch() -> None:
-        async with queue_watch.queue_watch().watching() as watcher, asyncio.timeout(HANG):
+        watching = queue_watch.queue_watch().watching(credentials)
+        async with watching as watcher, asyncio.timeout(HANG):
             await watcher.news.wait()
             watcher.news.clear()
-            watcher.has_read = True  # what came, and was gone again at the next look
+            assert watcher.found().count == 1
+            await sync_to_async(site_writer.supersede)(asked[0])
             await watcher.news.wait()
+            assert watcher.found().count == 0
 
     asyncio.run(watch())
+
+
+@pytest.mark.django_db
+def test_many_sockets_of_one_session_share_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    site_writer.make_user("olga")
+    cookies = {settings.SESSION_COOKIE_NAME: site_writer.sign_in("olga")}
+    watchers = [queue_watch.Watcher(SessionCredentials(cookies)) for _ in range(50)]
+    version, _ = queue_watch._read("", {}, {})
+
+    with CaptureQueriesContext(connection) as idle:
+        assert queue_watch._read(version, {}, queue_watch._by_key(watchers)) == (version, {})
+    with CaptureQueriesContext(connection) as one:
+        queue_watch._read(version, queue_watch._by_key(watchers[:1]), {})
+    with CaptureQueriesContext(connection) as many:
+        queue_watch._read(version, queue_watch._by_key(watchers), {})
+
+    assert len(idle) == 1
+    assert len(many) == len(one)
 
 
 @pytest.mark.django_db

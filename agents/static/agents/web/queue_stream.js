@@ -3,6 +3,8 @@
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 30000;
 const FINAL_CODES = new Set([4401, 4403]);
+// Too many sockets or attempts, and a server without room.
+const BUSY_CODES = new Set([4429, 4503]);
 
 const listeners = new Set();
 let attempt = 0;
@@ -23,8 +25,10 @@ function connect() {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   const socket = new WebSocket(`${scheme}//${location.host}${document.body.dataset.sockets}approvals/`);
   socket.addEventListener("message", (message) => {
+    const frame = JSON.parse(message.data);
+    if (frame.type !== "queue") return;
     attempt = 0;
-    last = JSON.parse(message.data);
+    last = frame;
     tell("changed", last);
   });
   socket.addEventListener("close", ({ code }) => {
@@ -32,7 +36,7 @@ function connect() {
       tell("refused", code);
       return;
     }
-    const longest = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt);
+    const longest = BUSY_CODES.has(code) ? LONGEST_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt);
     attempt += 1;
     // Not all pages at once when a server comes back.
     setTimeout(connect, longest * (0.5 + Math.random() / 2));

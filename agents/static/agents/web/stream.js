@@ -4,6 +4,8 @@
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
 const FINAL_CODES = new Set([4400, 4401, 4403, 4404]);
+// Too many sockets or attempts, and a server without room.
+const BUSY_CODES = new Set([4429, 4503]);
 
 export class RunStream {
   /**
@@ -62,7 +64,7 @@ export class RunStream {
       this.on.refused(code);
       return;
     }
-    const longest = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.attempt);
+    const longest = BUSY_CODES.has(code) ? LONGEST_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.attempt);
     // Not all pages at once when a server comes back.
     const pause = longest * (0.5 + Math.random() / 2);
     this.attempt += 1;

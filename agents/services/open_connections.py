@@ -1,0 +1,112 @@
+"""How many lasting connections a person and a token have in this process.
+
+Lasting are WebSockets, event streams, downloads and MCP calls that wait. All other requests end
+soon, and the web server keeps a part of its connections for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any, Literal
+
+from agents.conf import vel_settings
+from agents.services.errors import ServiceError
+
+Kind = Literal["", "stream", "call"]
+_Key = tuple[str, Any]
+
+_lock = threading.RLock()  # a place may be collected while another one is taken
+_open: Counter[_Key] = Counter()
+_most = 0
+"""In this process, for all persons together. 0: any number."""
+
+
+class TooManyConnections(ServiceError):
+    """A person or a token has as many lasting connections as allowed. HTTP 429."""
+
+    code = "too_many_connections"
+
+
+class TooManyStreams(TooManyConnections):
+    """A person has as many event streams as allowed. HTTP 429."""
+
+    code = "too_many_streams"
+
+
+class NoRoom(ServiceError):
+    """All persons together have as many lasting connections as allowed. HTTP 503."""
+
+    code = "no_room"
+
+
+class Place:
+    """One lasting connection. It is given back once: by `release`, or when nobody refers to it."""
+
+    def __init__(self, keys: list[_Key]) -> None:
+        self._keys = keys
+
+    def release(self) -> None:
+        with _lock:
+            keys, self._keys = self._keys, []
+            for key in keys:
+                _open[key] -= 1
+                if not _open[key]:
+                    del _open[key]
+
+    def __del__(self) -> None:
+        # A client that leaves before the first byte leaves a generator that never started.
+        self.release()
+
+
+def limit_lasting(connections: int) -> None:
+    """Let at most three quarters of the `connections` of this process be lasting ones."""
+    global _most
+    _most = connections * 3 // 4
+
+
+def take_place(user_id: Any, token_id: Any = None, *, kind: Kind = "") -> Place:
+    """Count one more lasting connection of a person, and of a token if there is one.
+
+    Args:
+        kind: Event streams ("stream") and waiting MCP calls ("call") have a lower limit, too.
+
+    Raises:
+        TooManyStreams: The person has `STREAMS_PER_USER` connections of this `kind`.
+        TooManyConnections: The person, or the token, has as many connections as allowed.
+        NoRoom: The process has as many lasting connections as allowed.
+    """
+    settings = vel_settings()
+    of_user = settings.CONNECTIONS_PER_USER
+    if _most:  # nobody gets more than half of them
+        of_user = min(of_user or _most, max(1, _most // 2))
+    limits: list[tuple[_Key, int, ServiceError]] = [
+        (
+            ("user", user_id),
+            of_user,
+            TooManyConnections(f"A person may have {of_user} open connections: close one."),
+        ),
+        (("all", None), _most, NoRoom("The server has no room for more connections: try later.")),
+    ]
+    if token_id is not None:
+        of_token = settings.CONNECTIONS_PER_TOKEN
+        refusal: ServiceError = TooManyConnections(
+            f"A token may have {of_token} open connections: close one."
+        )
+        limits.insert(0, (("token", token_id), of_token, refusal))
+    if kind:
+        refusal = TooManyStreams("You have too many open streams: close one, or wait a moment.")
+        limits.insert(0, ((kind, user_id), settings.STREAMS_PER_USER, refusal))
+    with _lock:
+        for key, limit, refusal in limits:
+            if 0 < limit <= _open[key]:
+                raise refusal
+        keys = [key for key, _, _ in limits]
+        _open.update(keys)
+    return Place(keys)
+
+
+def open_now(user_id: Any) -> int:
+    """Return how many lasting connections a person has in this process."""
+    with _lock:
+        return _open[("user", user_id)]

@@ -1,0 +1,47 @@
+"""Too many requests: of a person, with one token, or with invalid tokens.
+
+The REST API, the sockets and the MCP server count together. Valid tokens are never refused because
+of invalid ones: behind a proxy everybody has one address, and one client that sends nonsense would
+lock out everybody. A token has 256 random bits, which nobody guesses at any rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.conf import vel_settings
+from agents.services.errors import ServiceError
+from agents.services.request_rates import network_of, wait_for
+
+
+class TooManyRequests(ServiceError):
+    """HTTP 429. `wait` is in seconds."""
+
+    code = "throttled"
+
+    def __init__(self, message: str, wait: int) -> None:
+        super().__init__(f"{message} Wait {wait} s and try again.")
+        self.wait = wait
+
+
+def count_request(user_id: Any, token_id: Any = None) -> None:
+    """Count one request of a person, by a token if there is one. Raises `TooManyRequests`."""
+    settings = vel_settings()
+    if token_id is not None:
+        limit = settings.API_TOKEN_REQUESTS
+        if wait := wait_for(f"token:{token_id}", limit):
+            raise TooManyRequests(f"A token may send {limit} requests a minute.", wait)
+    limit = settings.API_USER_REQUESTS
+    if wait := wait_for(f"user:{user_id}", limit):
+        raise TooManyRequests(f"A person may send {limit} requests a minute.", wait)
+
+
+def count_bad_token(meta: Mapping[str, Any]) -> None:
+    """Count an invalid token from the address in `meta`, as Django's `request.META` has it.
+
+    Raises `TooManyRequests`, for the answer in place of 401.
+    """
+    limit = vel_settings().API_FAILED_SIGN_INS
+    if wait := wait_for(f"address:{network_of(meta)}", limit):
+        raise TooManyRequests("Too many invalid tokens from this address.", wait)
