@@ -7,12 +7,14 @@ than all of them, and holds before anybody has signed in.
 from __future__ import annotations
 
 import io
+from http import HTTPStatus
 from typing import Any
 
 from daphne.http_protocol import WebRequest
 
 from agents.conf import vel_settings
 from skills_app.conf import skill_settings
+from velproject.response_headers import bare_answer, missing
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files."""
@@ -28,6 +30,16 @@ class LimitedRequest(WebRequest):
 
     is_refused = False
     received = 0
+    # Daphne's own has a style sheet within, which the policy of its errors forbids.
+    error_template = "<!doctype html><title>%(title)s</title><h1>%(title)s</h1><p>%(body)s</p>"
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """Answer as Daphne does, with the headers that every response has."""
+        if message.get("type") == "http.response.start":
+            given = list(message.get("headers", ()))
+            present = {name.lower() for name, _ in given}
+            message = {**message, "headers": [*given, *missing(present)]}
+        super().handle_reply(message)
 
     def gotLength(self, length: int | None) -> None:  # Twisted's name
         if length is not None and length > longest_body():
@@ -52,7 +64,5 @@ class LimitedRequest(WebRequest):
         content, self.content = getattr(self, "content", None), io.BytesIO()
         if content is not None:
             content.close()
-        self.channel.transport.write(
-            b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        )
+        self.channel.transport.write(bare_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE))
         self.channel.loseConnection()

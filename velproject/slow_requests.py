@@ -15,6 +15,7 @@ import resource
 import time
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import daphne.server  # first: it installs Twisted's reactor
@@ -26,6 +27,7 @@ from twisted.internet.task import LoopingCall
 from twisted.web.http import HTTPChannel
 
 from velproject.body_limit import LimitedRequest
+from velproject.response_headers import bare_answer
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,6 @@ LOOK_SECONDS = 1.0
 WARN_SECONDS = 60.0
 OTHER_FILES = 256
 """Descriptors for all that is no connection."""
-_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,13 @@ class TimedChannel(HTTPChannel):
             self.transport.abortConnection()
             return
         if self.deadline < math.inf:
-            self.transport.write(_TOO_SLOW)
+            self.transport.write(bare_answer(HTTPStatus.REQUEST_TIMEOUT))
         self.timeoutConnection()
+
+    def _respondToBadRequestAndDisconnect(self) -> None:
+        # Twisted's own answer has no headers.
+        self.transport.write(bare_answer(HTTPStatus.BAD_REQUEST))
+        self.loseConnection()
 
 
 class LimitedFactory(HTTPFactory):

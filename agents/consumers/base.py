@@ -1,4 +1,4 @@
-"""What all WebSocket consumers share: who may open a socket, how many, and how one is refused."""
+"""The base of all WebSocket consumers: it admits people, counts sockets and refuses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_ROOM = 4503
 
 
 class Refused(Exception):
-    """The socket is closed with `code`, after an error frame if there is something to say."""
+    """The socket is closed with `code`. With a `word` and a `message` an error frame comes first."""
 
     def __init__(self, code: int, word: str = "", message: str = "") -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ class Consumer(AsyncWebsocketConsumer):
 
 
 def reader_of(credentials: Credentials) -> Person:
-    """Return who may read by `credentials` now. Raises `Refused`."""
+    """Return the person who may read with `credentials` now. Raises `Refused`."""
     try:
         person = credentials.person_now(TokenScope.READ)
     except NotAllowed:

@@ -1,8 +1,8 @@
 """One look at the queue each second for everybody who watches it in this process.
 
-A look is one visit to the database for all sockets: it finds out whether any request has changed,
-and reads the queues of the people for whom it is due. Sockets with the same session or token share
-a read. An idle socket so costs neither a thread nor a connection to the database.
+A look is one visit to the database for all sockets: it checks whether any request has changed, and
+reads the queues of the people for whom it is due. Sockets with the same session or token share a
+read. So an idle socket costs neither a thread nor a connection to the database.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 RECHECK_SECONDS = 10.0
-"""After so long the person is looked up again, whether or not there is news."""
+"""After this time the person is looked up again, even if no request has changed."""
 
 Found = Waiting | Refused
 
 
 class Watcher:
-    """`news` is set when there is something new: clear it, then call `found`."""
+    """`news` is set on each change: clear it, then call `found`."""
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
@@ -40,7 +40,7 @@ class Watcher:
         self._found: Found | None = None
 
     def found(self) -> Waiting:
-        """Return what waits for the person. Raises `Refused` if the right to see it has ended."""
+        """Return the pending requests. Raises `Refused` if the right to see them has ended."""
         assert self._found is not None
         if isinstance(self._found, Refused):
             raise self._found
@@ -54,9 +54,9 @@ class Watcher:
 
 
 class QueueWatch:
-    """Tells its watchers when what waits for them has changed. Of one event loop.
+    """Sets the news of its watchers when their queues have changed. Of one event loop.
 
-    Nobody looks while nobody watches.
+    It looks only while there are watchers.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class QueueWatch:
 
     @asynccontextmanager
     async def watching(self, credentials: Credentials) -> AsyncIterator[Watcher]:
-        """A watcher that hears what waits now, and of each change from now on."""
+        """Yield a watcher. Its first news is the present state of the queue."""
         watcher = Watcher(credentials)
         self._watchers.add(watcher)
         self._has_new.set()
@@ -115,14 +115,14 @@ def _by_key(watchers: Iterable[Watcher]) -> dict[str, Credentials]:
 def _read(
     seen: str, due: dict[str, Credentials], others: dict[str, Credentials]
 ) -> tuple[str, dict[str, Found]]:
-    """Return the version of the whole queue, and what waits by each of the credentials.
+    """Return the version of the whole queue, and the pending requests of the credentials.
 
     `others` are read only if the version is another one than `seen`.
     """
     version = waiting_for_all().version
     wanted = due | others if version != seen else due
     found = {key: _found(credentials) for key, credentials in wanted.items()}
-    # What was read may be newer than the version: then the next look reads it again.
+    # The results may be newer than the version: then the next look reads them again.
     if found and waiting_for_all().version != version:
         version = ""
     return version, found

@@ -41,7 +41,7 @@ class NoRoom(ServiceError):
 
 
 class Place:
-    """One lasting connection. It is given back once: by `release`, or when nobody refers to it."""
+    """One lasting connection. `release`, or the end of the object, gives it back once."""
 
     def __init__(self, keys: list[_Key]) -> None:
         self._keys = keys
@@ -78,7 +78,7 @@ def take_place(user_id: Any, token_id: Any = None, *, kind: Kind = "") -> Place:
     """
     settings = vel_settings()
     of_user = settings.CONNECTIONS_PER_USER
-    if _most:  # nobody gets more than half of them
+    if _most:  # one person gets at most half of them
         of_user = min(of_user or _most, max(1, _most // 2))
     limits: list[tuple[_Key, int, ServiceError]] = [
         (

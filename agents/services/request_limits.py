@@ -1,8 +1,8 @@
 """Too many requests: of a person, with one token, or with invalid tokens.
 
 The REST API, the sockets and the MCP server count together. Valid tokens are never refused because
-of invalid ones: behind a proxy everybody has one address, and one client that sends nonsense would
-lock out everybody. A token has 256 random bits, which nobody guesses at any rate.
+of invalid ones: behind a proxy everybody has one address, and one client with invalid tokens would
+lock out everybody. A token has 256 random bits, which cannot be guessed.
 """
 
 from __future__ import annotations

@@ -13,18 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "object-src 'none'",
-        # No script may turn text into markup: browsers that know this refuse innerHTML.
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
-)
+from agents.page_policy import CONTENT_SECURITY_POLICY
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]

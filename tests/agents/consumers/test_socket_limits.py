@@ -12,7 +12,8 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 
 from agents.consumers import base
-from agents.routing import websocket_application
+from agents.consumers.unknown import refuse_unknown_path
+from agents.routing import websocket_application, websocket_urlpatterns
 from agents.services import open_connections
 from agents.services.tokens import create_token
 from tests.agents.api.rows import client_with
@@ -181,3 +182,31 @@ def test_the_server_can_send_each_close_code() -> None:
     codes = [value for name, value in vars(base).items() if name.isupper()]
     assert codes
     assert all(3000 <= code <= 4999 for code in codes)
+
+
+@pytest.mark.parametrize("pattern", websocket_urlpatterns, ids=lambda item: str(item.pattern))
+def test_every_socket_knows_who_opens_it_and_counts(limits: Limits, pattern: Any) -> None:
+    consumer = getattr(pattern.callback, "consumer_class", None)
+    if consumer is None:
+        assert pattern.callback is refuse_unknown_path
+        return
+    limits(CONNECTIONS_PER_TOKEN=1, API_FAILED_SIGN_INS=1)
+    site_writer.make_user("olga")
+    site_writer.make_user("eve")
+    run = site_writer.make_run("olga")
+    site_writer.append(run, [("run.started", {})])
+    path = "/" + str(pattern.pattern).replace("<slug:run_id>", run)
+    assert "<" not in path
+    good, narrow, strangers = token_of("olga"), token_of("olga", "run"), token_of("eve")
+
+    async def story() -> None:
+        first = await Socket(good, path).opened()
+        await first.receive_from(timeout=HANG)
+        assert await Socket(good, path).refusal() == ("too_many_connections", 4429)
+        await first.disconnect(timeout=HANG)
+        assert (await Socket(narrow, path).refusal())[1] == 4403
+        assert [(await Socket(NOISE, path).refusal())[1] for _ in range(2)] == [4401, 4429]
+        if "run_id" in str(pattern.pattern):
+            assert (await Socket(strangers, path).refusal())[1] == 4404
+
+    play(story)
