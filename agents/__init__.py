@@ -1,5 +1,8 @@
 """Agents, runs, the engine that drives them, and every door they are reached through.
 
+This is the package `agents` of Vel: `velproject.own_agents` looks for this sentence, because other
+distributions have a package of the same name.
+
 The public names for programs (docs/python.md) are loaded when they are first asked for: Django
 imports this package before its apps are ready, and nobody else should pay for them.
 """

@@ -1,0 +1,7 @@
+"""The project. No process of it starts with another package in the place of Vel's `agents`."""
+
+from velproject.own_agents import problem
+
+if _found := problem():
+    # One line and no traceback: `vel`, `manage.py` and servers import this first.
+    raise SystemExit(_found)

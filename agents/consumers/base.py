@@ -27,7 +27,7 @@ NO_ROOM = 4503
 
 
 class Refused(Exception):
-    """The socket is closed with `code`. With a `word` and a `message` an error frame comes first."""
+    """The socket is closed with `code`, after an error frame if `word` and `message` are given."""
 
     def __init__(self, code: int, word: str = "", message: str = "") -> None:
         super().__init__(message)

@@ -1,0 +1,137 @@
+"""Vel beside another distribution that has a package `agents`, such as openai-agents."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.support.site import ROOT
+from tests.support.wheels import NO_INDEX, make_wheel
+
+pytestmark = pytest.mark.timeout(600)
+
+OTHER = {
+    "agents/__init__.py": "from .agent import Agent\n",
+    "agents/agent.py": "class Agent: pass\n",
+    "agents/mcp/__init__.py": "",
+}
+WHY = "another distribution, such as openai-agents, installs one of the same name"
+START = "import sys; from velproject.cli.main import main; main(sys.argv[1:])"
+MANAGE = (
+    "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'velproject.settings'; "
+    "from django.core.management import execute_from_command_line; "
+    "execute_from_command_line(['manage.py', *sys.argv[1:]])"
+)
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheel of Vel, and one of another distribution with the same package."""
+    directory = tmp_path_factory.mktemp("wheels")
+    build = "from hatchling.build import build_wheel; import sys; print(build_wheel(sys.argv[1]))"
+    built = subprocess.run(
+        [sys.executable, "-c", build, str(directory)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    vel = directory / built.stdout.split()[-1]
+    return {"vel": vel, "other": make_wheel(directory, "other_agents", OTHER)}
+
+
+class Environment:
+    """A directory in which pip has installed wheels, before the packages of this environment."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.data = directory / "data"
+        self.data.mkdir()
+        self.packages = directory / "env" / "lib" / "packages"
+
+    def install(self, wheel: Path) -> None:
+        # With --prefix pip overwrites files as in an environment; with --target it would not.
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "pip", "install", "--ignore-installed", "--no-deps"),
+                *("--no-compile", "--quiet", "--disable-pip-version-check"),
+                *("--prefix", str(self.directory / "env"), str(wheel)),
+            ],
+            env={"PATH": "/usr/bin:/bin", **NO_INDEX},
+            check=True,
+        )
+        (self.packages,) = (self.directory / "env").glob("lib/python3*/site-packages")
+
+    def run(self, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        path = [str(self.packages), sysconfig.get_path("purelib")]
+        return subprocess.run(
+            [sys.executable, "-P", "-S", "-c", code, *arguments],
+            cwd=self.directory,
+            env={
+                "PYTHONPATH": ":".join(path),
+                "PATH": "/usr/bin:/bin",
+                "HOME": str(self.directory),
+                "LC_ALL": "C.UTF-8",
+                "VEL_DATA_DIR": str(self.data),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    return Environment(tmp_path)
+
+
+def refuses(environment: Environment) -> list[str]:
+    """The one line of each command that does not start."""
+    lines = []
+    for code, *arguments in (
+        (START, "--help"),
+        (START, "up", "--port", "0"),
+        (MANAGE, "check"),
+        ("import velproject.asgi",),
+    ):
+        done = environment.run(code, *arguments)
+        assert (done.returncode, done.stdout) == (1, ""), done.stderr
+        assert WHY in done.stderr
+        assert "virtual environment" in done.stderr
+        lines.append(done.stderr)
+        assert done.stderr.count("\n") == 1, done.stderr
+    return lines
+
+
+def test_alone_it_starts(environment: Environment, wheels: dict[str, Path]) -> None:
+    environment.install(wheels["vel"])
+    done = environment.run(START, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage: vel" in done.stdout
+    done = environment.run(MANAGE, "check", "--tag", "models")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("order", [("vel", "other"), ("other", "vel")], ids="-then-".join)
+def test_beside_another_it_does_not_start_and_says_why(
+    environment: Environment, wheels: dict[str, Path], order: tuple[str, str]
+) -> None:
+    for name in order:
+        environment.install(wheels[name])
+    theirs = environment.run("from agents import Agent")
+    assert (theirs.returncode == 0) == (order[-1] == "other")  # the second one has won
+    for line in refuses(environment):
+        assert ("is not Vel's" if order[-1] == "other" else "agent.py") in line
+
+
+def test_what_another_took_with_it_is_noticed(
+    environment: Environment, wheels: dict[str, Path]
+) -> None:
+    environment.install(wheels["vel"])
+    (environment.packages / "agents" / "__init__.py").unlink()
+    for line in refuses(environment):
+        assert "damaged" in line
