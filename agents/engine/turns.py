@@ -268,7 +268,8 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
         )
         if isinstance(checked, str):
             call.status = ToolCallStatus.INVALID
-            call.is_error, call.code, call.result = True, "invalid_input", dump(checked)
+            call.code = "invalid_input" if name in session.toolset.tools else "unknown_tool"
+            call.is_error, call.result = True, dump(checked)
         else:
             call.effect = checked[0].effect
             verdict, _ = judge_call(session, *checked, block["input"])
@@ -308,7 +309,8 @@ def _reply_events(turn: int, reply: Reply, calls: list[Call]) -> list[EventDraft
     for call in calls:
         if call.status == ToolCallStatus.INVALID:
             _, data = called_event(call)
-            drafts.append(("tool.rejected", {**data, "message": json.loads(call.result)}))
+            data |= {"code": call.code, "message": json.loads(call.result)}
+            drafts.append(("tool.rejected", data))
             continue
         drafts.append(called_event(call))
         if call.status == ToolCallStatus.STARTED:

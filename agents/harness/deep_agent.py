@@ -68,15 +68,23 @@ class DeepAgent:
     async def resume(
         self,
         session_id: str | None = None,
-        modified_state: Mapping[str, Any] | None = None,
+        modified_state: Any = None,
         mode: StreamMode | str = StreamMode.EVENTS,
     ) -> AsyncGenerator[Any, None]:
-        """Approve what waits and go on, also after a restart of the program, or with a failed run.
+        """Decide what the session waits for and continue, also after a restart of the program.
 
-        `modified_state` changes the input of the call that waits: its fields replace those that the
-        model gave. Of several, `{approval_id: …}` with fields, True to approve, False or a reason
-        to reject. Only what was shown as an `interrupt` is decided; where nothing was shown yet, as
-        after a restart, all that waits.
+        Without `modified_state` the request that waits is approved. `True` or `"approve"` approves,
+        `False` or `"reject"` rejects, any other text rejects and is the reason. A dictionary
+        changes fields of the input, and the changed input runs. With several requests, pass True or
+        False for all, or `{approval_id: decision}`; a request that is not named continues to wait.
+        Only requests that the program has seen as an `interrupt` are decided, or all if it has seen
+        none, as after a restart.
+
+        A failed run continues after its last step.
+
+        Raises:
+            InvalidRequest: If the value is not clear. Nothing is decided then.
+            Conflict: If it concerns a request that does not wait.
         """
         mode = StreamMode(mode)
         session_id = self._runner.known_session(session_id)
@@ -84,13 +92,13 @@ class DeepAgent:
         from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
 
         place = await engine.call(sessions.place_of, definition, owner, session_id)
-        shown = list(self._runner.shown.get(session_id, ()))
-        decided = await engine.call(sessions.approve, owner, place.run_id, shown, modified_state)
-        asks_on = place.status == "waiting" and not decided
-        if asks_on:
-            place = replace(place, seen={})  # tell again what it waits for
+        displayed = list(self._runner.shown.get(session_id, ()))
+        decided, left = await engine.call(
+            sessions.decide, owner, place.run_id, displayed, modified_state
+        )
         await self._runner.go_on(place)
-        told = self._runner.told(place, session_id, mode, only_interrupts=asks_on)
+        repeats = left > 0 or (place.status == "waiting" and not decided)
+        told = self._runner.told(place, session_id, mode, repeats_interrupts=repeats)
         async with aclosing(told) as items:
             async for item in items:
                 yield item

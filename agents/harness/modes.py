@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+from agents.events.projections.ui_stream import UiStream
+from agents.events.projections.ui_v5 import Version5
+from agents.events.read import StoredEvent
 from agents.harness.process import Engine
+from agents.harness.sessions import Place
 from agents.harness.state import values_of
 from agents.harness.stream import LogEvent, StreamEvent, StreamMode
 
@@ -15,17 +20,26 @@ _PAUSES = frozenset({"run.suspended", "run.completed", "run.failed", "run.cancel
 class Teller:
     """Tells one run in one mode. `tell` gives what a row of the log comes to, often nothing."""
 
-    def __init__(self, engine: Engine, mode: StreamMode, run_id: str, session_id: str) -> None:
+    def __init__(self, engine: Engine, mode: StreamMode, place: Place, session_id: str) -> None:
         self._engine = engine
         self._mode = mode
-        self._run_id = run_id
+        self._run_id = place.run_id
         self._session_id = session_id
         self._text: list[str] = []
+        open_calls = {
+            call: name for (run, call), name in place.tools.items() if run == self._run_id
+        }
+        self._parts = UiStream(place.run_id, Version5(), open_calls)
 
     async def tell(self, event: LogEvent, read: list[StreamEvent]) -> AsyncIterator[Any]:
         """`read` is what the reader has made of `event`."""
         if self._mode is StreamMode.DEBUG:
             yield event
+        elif self._mode is StreamMode.UI_PARTS:
+            data = json.dumps(event["data"])
+            row = StoredEvent(event["run_id"], event["seq"], event["type"], event["ts"], data)
+            for part in self._parts.feed(row):
+                yield part
         elif self._mode is StreamMode.VALUES:
             async for values in self._values(event):
                 yield values
@@ -38,6 +52,10 @@ class Teller:
             for item in read:
                 if (made := make(item)) is not None:
                     yield made
+
+    def finish(self) -> list[Any]:
+        """Return what comes after the last row."""
+        return self._parts.end() if self._mode is StreamMode.UI_PARTS else []
 
     async def _values(self, event: LogEvent) -> AsyncIterator[dict[str, Any]]:
         own = event["run_id"] == self._run_id

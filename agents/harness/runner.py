@@ -176,22 +176,34 @@ class Runner:
         session_id: str,
         mode: StreamMode | str,
         *,
-        only_interrupts: bool = False,
+        repeats_interrupts: bool = False,
         raises: bool = True,
     ) -> AsyncGenerator[Any, None]:
-        """The run in the form of `mode`, until it ends or waits for a person."""
+        """The run in the form of `mode`, until it ends or waits for a person.
+
+        With `repeats_interrupts` all that the run waits for at the end is told, also what was told
+        before.
+        """
         from agents.harness.modes import Teller  # noqa: PLC0415
 
-        teller = Teller(engine, StreamMode(mode), place.run_id, session_id)
+        teller = Teller(engine, StreamMode(mode), place, session_id)
         failure: Exception | None = None
+        told: set[str] = set()
         async with aclosing(self.events(place, session_id)) as found:
             async for event, read in found:
-                shown = [item for item in read if item.type == "interrupt" or not only_interrupts]
-                if only_interrupts and not shown:
-                    continue
-                async for item in teller.tell(event, shown):
+                async for item in teller.tell(event, read):
                     yield item
+                told |= _interrupts(read)
                 failure = failure or _failure(read, session_id)
+        if repeats_interrupts and failure is None:
+            stored = self.events(replace(place, seen={}), session_id, keeps=True)
+            async with aclosing(stored) as found:
+                async for event, read in found:
+                    if _interrupts(read) - told:
+                        async for item in teller.tell(event, read):
+                            yield item
+        for item in teller.finish():
+            yield item
         if failure is not None and raises:
             raise failure
 
@@ -246,6 +258,10 @@ class Runner:
 
 
 _MAY_LEAVE: Collection[str] = frozenset({"interrupt", "end", "error", "cancelled"})
+
+
+def _interrupts(read: Collection[StreamEvent]) -> set[str]:
+    return {item.metadata["approval_id"] for item in read if item.type == "interrupt"}
 
 
 def _failure(read: Collection[StreamEvent], session_id: str) -> Exception | None:

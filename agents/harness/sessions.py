@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents import toolkits
 from agents.events.append import dump
+from agents.harness.answers import answers_to
 from agents.harness.definition import Definition
 from agents.harness.errors import SetupError
 from agents.harness.family import Family
 from agents.harness.state import give
-from agents.middleware.decisions import decide
+from agents.middleware import decisions
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.delegation import answer_of
-from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.errors import Conflict, NotFound
 from agents.services.run_control import cancel_run
 from agents.services.runs import RunRequest, create_run
 from agents.services.takeover import take_over_family
@@ -106,57 +107,22 @@ def is_pending(approval_id: str) -> bool:
     return ApprovalRequest.objects.filter(pk=approval_id, status=ApprovalStatus.PENDING).exists()
 
 
-def approve(
-    owner: Any, run_id: str, shown: Sequence[str], modified: Mapping[str, Any] | None
-) -> int:
-    """Decide what waits and was shown, or all of it where nothing was. How many were decided.
+def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> tuple[int, int]:
+    """Decide what waits, as the `value` that a program passes to `resume` says: see `answers_to`.
 
-    `modified` changes inputs: that of the only request, or by the requests' ids.
+    Return the number of decisions and the number of requests that wait still.
     """
-    waiting = pending(owner, run_id)
-    meant = [request for request in waiting if request.pk in shown] if shown else waiting
-    answers = _answers(meant, modified)
-    for request in meant:
-        decide(request.pk, answers[request.pk], by=owner)
-    return len(meant)
-
-
-def _answers(
-    meant: Sequence[ApprovalRequest], modified: Mapping[str, Any] | None
-) -> dict[str, DecisionRequest]:
-    if not modified:
-        return {request.pk: DecisionRequest("approve", request.digest) for request in meant}
-    ids = {request.pk for request in meant}
-    if set(modified) <= ids:
-        return {request.pk: _answer(request, modified.get(request.pk, True)) for request in meant}
-    if len(meant) == 1:
-        return {meant[0].pk: _answer(meant[0], modified)}
-    listed = ", ".join(sorted(ids)) or "none"
-    raise InvalidRequest(
-        f"modified_state: {len(meant)} requests wait ({listed}): give a dictionary by their ids."
-    )
-
-
-def _answer(request: ApprovalRequest, given: Any) -> DecisionRequest:
-    if given is True:
-        return DecisionRequest("approve", request.digest)
-    if given is False or isinstance(given, str):
-        return DecisionRequest("reject", request.digest, reason=given or "")
-    if not isinstance(given, Mapping):
-        raise InvalidRequest(
-            "modified_state: give the fields to change, True to approve, or False or a reason to "
-            "reject."
-        )
-    call = request.tool_call
-    before = call.effective_input if call is not None and request.memory_edit_id is None else {}
-    return DecisionRequest("edit", request.digest, input={**before, **given})
+    answers = answers_to(pending(owner, run_id), displayed, value)
+    decisions.decide_all(answers, by=owner)
+    return len(answers), len(pending(owner, run_id))
 
 
 def reject(owner: Any, run_id: str, reason: str) -> None:
     """Reject what waits, then cancel the run: the reason is kept with both."""
     for request in pending(owner, run_id):
         if "reject" in request.allowed_decisions:
-            decide(request.pk, DecisionRequest("reject", request.digest, reason=reason), by=owner)
+            answer = DecisionRequest("reject", request.digest, reason=reason)
+            decisions.decide(request.pk, answer, by=owner)
     cancel_run(run_id, by=owner.get_username(), reason=reason or "rejected")
 
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agents.engine.history import history_since
 from agents.harness.definition import Definition
 from agents.harness.errors import SetupError
 from agents.harness.family import Family
-from agents.models import Message, Run, StateFile, Thread
+from agents.models import Message, MessageRole, Run, StateFile, Thread
 from agents.services.middleware_states import states_of, store_state
 from agents.services.state_files import DatabaseFileStore
 from agents.services.todos import TodoDraft, check_todos, read_todos, store_todos, todos_as_data
@@ -79,12 +80,17 @@ def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> No
 
 
 def values_of(run_id: str, session_id: str) -> dict[str, Any]:
-    """The whole state of a run's session, as the stream mode `values` tells it."""
+    """Return the state of a run's session, in the form of the stream mode `values`.
+
+    `messages` is the whole conversation: it has the results of tools, as blocks of messages with
+    the role `user`.
+    """
     run = Run.objects.select_related("thread").get(pk=run_id)
-    rows = Message.objects.filter(run__thread=run.thread_id).order_by("run__number", "pk")
-    messages = [{"role": row.role, "content": row.blocks} for row in rows]
+    messages = [
+        {"role": role, "content": json.loads(blocks)} for role, blocks in history_since(None, run)
+    ]
     waiting = Family(run_id).pending_requests()
-    said = [row.text for row in rows if row.role == "assistant" and row.run_id == run_id]
+    answer = Message.objects.filter(run=run, role=MessageRole.ASSISTANT).last()
     return {
         "session_id": session_id,
         "run_id": run_id,
@@ -95,5 +101,5 @@ def values_of(run_id: str, session_id: str) -> dict[str, Any]:
             {"approval_id": request.pk, "tool_name": request.tool, "kind": request.kind}
             for request in waiting
         ],
-        "response": said[-1] if said and run.status == RunStatus.COMPLETED else None,
+        "response": answer.text if answer and run.status == RunStatus.COMPLETED else None,
     }

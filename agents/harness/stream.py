@@ -22,6 +22,8 @@ class StreamMode(StrEnum):
     """What each step changed, by who did it: `{"agent": …}`, `{"tools": …}`, …"""
     MESSAGES = "messages"
     """`(text, metadata)` pairs of the model's words."""
+    UI_PARTS = "ui_parts"
+    """The parts of the Vercel AI SDK's UI message stream, version 5."""
     DEBUG = "debug"
     """The rows of the event log as they are, those of subagents among them."""
 
@@ -84,6 +86,8 @@ class EventReader:
         elif kind == "approval.requested":
             yield self._interrupt(run_id, data)
         elif kind.startswith("tool.") and kind in _CALLS:
+            if kind == "tool.rejected":  # such a call has no other event
+                yield self._call("tool.called", run_id, data)
             yield self._call(kind, run_id, data)
         elif kind in ("subagent.started", "subagent.finished"):
             yield self._subagent(kind, data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields
@@ -104,17 +103,17 @@ class VelHarness:
         """The parts of the AI SDK's UI message stream, version 5: `{"type": "text-delta", "id",
         "delta"}` and so on. Ends as `DeepAgent.run_stream` does; a failure is a part as well as an
         exception."""
-        events = self.agent.run_stream(message, session_id, StreamMode.DEBUG, context)
-        async with aclosing(_parts(events)) as parts:
+        events = self.agent.run_stream(message, session_id, StreamMode.UI_PARTS, context)
+        async with aclosing(events) as parts:
             async for part in parts:
                 yield part
 
     async def resume(
-        self, session_id: str | None = None, modified_state: Mapping[str, Any] | None = None
+        self, session_id: str | None = None, modified_state: Any = None
     ) -> AsyncGenerator[dict[str, Any], None]:
         """`DeepAgent.resume`, in the parts of `run_stream`."""
-        events = self.agent.resume(session_id, modified_state, StreamMode.DEBUG)
-        async with aclosing(_parts(events)) as parts:
+        events = self.agent.resume(session_id, modified_state, StreamMode.UI_PARTS)
+        async with aclosing(events) as parts:
             async for part in parts:
                 yield part
 
@@ -122,8 +121,8 @@ class VelHarness:
         self, session_id: str | None = None, reason: str = ""
     ) -> AsyncGenerator[dict[str, Any], None]:
         """`DeepAgent.reject`, in the parts of `run_stream`."""
-        events = self.agent.reject(session_id, reason, StreamMode.DEBUG)
-        async with aclosing(_parts(events)) as parts:
+        events = self.agent.reject(session_id, reason, StreamMode.UI_PARTS)
+        async with aclosing(events) as parts:
             async for part in parts:
                 yield part
 
@@ -159,26 +158,6 @@ class VelHarness:
     def _offer(self, agent_id: str, config: AgentConfig) -> None:
         prompt = self.config.system_prompt or ""
         self.agent.register_subagent(as_subagent(agent_id, config, prompt))
-
-
-async def _parts(
-    events: AsyncGenerator[dict[str, Any], None],
-) -> AsyncGenerator[dict[str, Any], None]:
-    stream: Any = None
-    async with aclosing(events) as found:
-        async for event in found:
-            from agents.events.projections.ui_stream import UiStream  # noqa: PLC0415
-            from agents.events.projections.ui_v5 import Version5  # noqa: PLC0415
-            from agents.events.read import StoredEvent  # noqa: PLC0415  # needs Django's apps
-
-            stream = stream or UiStream(event["run_id"], Version5())
-            data = json.dumps(event["data"])
-            row = StoredEvent(event["run_id"], event["seq"], event["type"], event["ts"], data)
-            for part in stream.feed(row):
-                yield part
-    if stream is not None:
-        for part in stream.end():
-            yield part
 
 
 def create_harness(

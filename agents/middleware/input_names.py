@@ -19,15 +19,27 @@ def _names(model: Hashable) -> frozenset[str] | None:
     assert issubclass(model, BaseModel)
     if model.model_config.get("extra") == "allow":
         return None
+    return frozenset().union(*_groups(model))
+
+
+def same_field(model: type[BaseModel]) -> tuple[frozenset[str], ...]:
+    """Return the names of each field of `model`; the names of one field mean the same."""
+    return _groups(model)
+
+
+@lru_cache(maxsize=512)
+def _groups(model: Hashable) -> tuple[frozenset[str], ...]:
+    assert isinstance(model, type)
+    assert issubclass(model, BaseModel)
     by_name = bool(
         model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name")
     )
-    names: set[str] = set()
+    groups: list[frozenset[str]] = []
     for name, field in model.model_fields.items():
         alias = field.validation_alias
         choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
         given = {choice for choice in choices if isinstance(choice, str)}
-        names |= given
         if by_name or not given:
-            names.add(name)
-    return frozenset(names)
+            given.add(name)
+        groups.append(frozenset(given))
+    return tuple(groups)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from agents.services.budget_answers import (
 )
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.grants import GrantTerms, give_grant
-from agents.services.memory_decisions import carry_out_edit, show_memory_anew
+from agents.services.memory_decisions import carry_out_edit, edited_content, show_memory_anew
 from agents.services.memory_edits import is_current
 from agents.services.wake import lock_run, wake_run
 from agents.spec import AgentSpec
@@ -84,12 +85,31 @@ def decide_approval(
     changed: it is asked anew then), `InvalidRequest` (not an allowed decision, an edit without
     input or one that does not fit, a response without text). Nothing is half-done.
     """
-    try:
+    with _memory_asked_again(request_id):
         while True:
             try:
                 return _decide(request_id, answer, by, check_input)
             except WaitersChanged:
                 continue  # of a budget: lock again, with the run that has come
+
+
+def check_answer(
+    request_id: str,
+    answer: DecisionRequest,
+    *,
+    by: AbstractBaseUser,
+    check_input: InputCheck | None = None,
+) -> None:
+    """Raise the error that `decide_approval` would raise now, and record nothing."""
+    with _memory_asked_again(request_id):
+        request = _visible_request(request_id, by)
+        _check(request, request.run, answer, by, check_input)
+
+
+@contextmanager
+def _memory_asked_again(request_id: str) -> Iterator[None]:
+    try:
+        yield
     except _MemoryChanged:
         if show_memory_anew(request_id):
             message = "The file has changed since this was asked. It is asked anew: look again."
@@ -98,20 +118,43 @@ def decide_approval(
         raise Conflict(message, code="stale") from None
 
 
+def _visible_request(request_id: str, by: AbstractBaseUser) -> ApprovalRequest:
+    request = approvals_for(by).filter(pk=request_id).first()
+    if request is None:
+        raise NotFound(f"There is no request {request_id!r} that you may decide.")
+    return request
+
+
 @transaction.atomic
 def _decide(
     request_id: str, answer: DecisionRequest, by: AbstractBaseUser, check_input: InputCheck | None
 ) -> ApprovalRequest:
-    request = approvals_for(by).filter(pk=request_id).first()
-    if request is None:
-        raise NotFound(f"There is no request {request_id!r} that you may decide.")
+    request = _visible_request(request_id, by)
     if request.status != ApprovalStatus.PENDING:
         check_decision(request, answer)  # refuses it: who comes late keeps nobody waiting
     is_budget = request.kind == ApprovalKind.BUDGET
     locked = lock_waiters(request) if is_budget else {}
     run = locked[request.run_id] if is_budget else lock_run(request.run_id)
     request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
+    _check(request, run, answer, by, check_input)
+    if (
+        answer.decision == Decision.APPROVE
+        and request.approvals_needed > 1
+        and request.first_approved_at is None
+    ):
+        return _approve_first(request, by)
+    return _record(request, run, answer, by, locked)
+
+
+def _check(
+    request: ApprovalRequest,
+    run: Run,
+    answer: DecisionRequest,
+    by: AbstractBaseUser,
+    check_input: InputCheck | None,
+) -> None:
     check_decision(request, answer)
+    is_budget = request.kind == ApprovalKind.BUDGET
     # Of a budget not the run itself may wait, but its subagents.
     if run.has_ended or (run.status != RunStatus.WAITING and not is_budget):
         raise Conflict(f"The run is {run.status}: there is nothing to decide.", code="stale")
@@ -121,15 +164,11 @@ def _decide(
     approves = answer.decision in (Decision.APPROVE, Decision.EDIT)
     if answer.decision == Decision.EDIT and is_budget:
         amount_of(request, answer.input)
-    if approves and request.memory_edit is not None and not is_current(request.memory_edit):
-        raise _MemoryChanged
-    if (
-        answer.decision == Decision.APPROVE
-        and request.approvals_needed > 1
-        and request.first_approved_at is None
-    ):
-        return _approve_first(request, by)
-    return _record(request, run, answer, by, locked)
+    if approves and request.memory_edit is not None:
+        if answer.decision == Decision.EDIT:
+            edited_content(request.memory_edit, answer.input)
+        if not is_current(request.memory_edit):
+            raise _MemoryChanged
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:

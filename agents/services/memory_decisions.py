@@ -6,6 +6,8 @@ cancelled.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -34,7 +36,7 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
     content = edit.proposed_content
     changed = request.decision == Decision.EDIT
     if changed:
-        content = _edited_content(request, edit)
+        content = edited_content(edit, request.edited_input)
     revision = apply_edit(edit, content, by_id=by_id)
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.SUCCEEDED)
     call.status = ToolCallStatus.SUCCEEDED
@@ -58,8 +60,8 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
     ]
 
 
-def _edited_content(request: ApprovalRequest, edit: MemoryEditRequest) -> str:
-    given = request.edited_input
+def edited_content(edit: MemoryEditRequest, given: Any) -> str:
+    """Return the content of an edited file. Raise `InvalidRequest` for any other input."""
     content = given.get("content") if isinstance(given, dict) and len(given) == 1 else None
     if not isinstance(content, str):
         raise InvalidRequest('An edit of the memory needs the input {"content": "the whole file"}.')

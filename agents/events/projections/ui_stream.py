@@ -37,6 +37,9 @@ class UiStream:
 
     run_id: str
     dialect: Dialect
+    open_calls: dict[str, str] = field(default_factory=dict)
+    """Names of tools that were called and have no result, by call. A stream that begins in the
+    middle of a run is given those of the calls before."""
     _ending: list[Chunk] = field(default_factory=list)
     _begun: bool = False
     _in_step: bool = False
@@ -44,8 +47,6 @@ class UiStream:
     _parts: OpenParts = field(default_factory=OpenParts)
     _typed: dict[str, str] = field(default_factory=dict)
     """Names of tools whose input is on its way, by call."""
-    _open: dict[str, str] = field(default_factory=dict)
-    """Names of tools that were called and have no result, by call."""
     _approvals: dict[str, Approval] = field(default_factory=dict)
 
     @property
@@ -118,7 +119,7 @@ class UiStream:
 
     def _called(self, data: dict[str, Any]) -> list[Chunk]:
         self._typed.pop(data["call_id"], None)
-        self._open[data["call_id"]] = data["tool"]
+        self.open_calls[data["call_id"]] = data["tool"]
         return [_input(data["call_id"], data["tool"], data["input"])]
 
     def _rejected(self, data: dict[str, Any]) -> list[Chunk]:
@@ -127,18 +128,18 @@ class UiStream:
         return [called, call_error(data["call_id"], data["message"])]
 
     def _completed(self, data: dict[str, Any]) -> list[Chunk]:
-        if self._open.pop(data["call_id"], None) is None:
+        if self.open_calls.pop(data["call_id"], None) is None:
             return []
         output = data["output"]
         return [{"type": "tool-output-available", "toolCallId": data["call_id"], "output": output}]
 
     def _failed(self, data: dict[str, Any]) -> list[Chunk]:
-        if self._open.pop(data["call_id"], None) is None:
+        if self.open_calls.pop(data["call_id"], None) is None:
             return []
         return [call_error(data["call_id"], data["message"])]
 
     def _denied(self, data: dict[str, Any]) -> list[Chunk]:
-        if self._open.pop(data["call_id"], None) is None:
+        if self.open_calls.pop(data["call_id"], None) is None:
             return []
         asked = [
             each
@@ -150,7 +151,7 @@ class UiStream:
         )
 
     def _requested(self, data: dict[str, Any]) -> list[Chunk]:
-        approval = Approval(self.run_id, data, of_message=data["call_id"] in self._open)
+        approval = Approval(self.run_id, data, of_message=data["call_id"] in self.open_calls)
         self._approvals[approval.id] = approval
         for earlier in self._approvals.values():
             # Asked anew: the earlier one takes no answer any more.
@@ -192,6 +193,7 @@ class UiStream:
         self._ending = [
             _metadata({"status": "failed", "error": error}),
             {"type": "error", "errorText": data["message"]},
+            {"type": "finish"},
         ]
         return self._break_off("The run failed before this call had a result.")
 
@@ -226,9 +228,9 @@ class UiStream:
         """Close all that is open at the end of a run that has no answer."""
         chunks = self._parts.close()
         chunks += [_input(call_id, tool, {}) for call_id, tool in self._typed.items()]
-        chunks += [call_error(call_id, why) for call_id in [*self._typed, *self._open]]
+        chunks += [call_error(call_id, why) for call_id in [*self._typed, *self.open_calls]]
         self._typed.clear()
-        self._open.clear()
+        self.open_calls.clear()
         return chunks + self._finish_step()
 
     def _finish_step(self) -> list[Chunk]:

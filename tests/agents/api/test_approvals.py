@@ -122,6 +122,14 @@ def test_an_edit_runs_what_the_person_wrote() -> None:
     assert request.tool_call.effective_input == edited
 
 
+def test_an_edit_with_a_field_that_the_tool_does_not_know_decides_nothing() -> None:
+    request = asked()
+    edited = {**INPUT, "comand": "ls"}
+    response = decide(client_for(request.run.owner), request, decision="edit", input=edited)
+    assert "no field 'comand'" in problem_of(response)["detail"]
+    assert_undecided(request)
+
+
 def test_a_rejection_carries_its_reason() -> None:
     request = asked()
     client = client_for(request.run.owner)

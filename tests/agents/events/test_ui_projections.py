@@ -219,7 +219,7 @@ def test_a_subagents_request_is_data_with_its_own_run() -> None:
 def test_a_run_that_failed_and_went_on_has_not_failed() -> None:
     found = told(6, ("step.started", {"step": 1}), CALLED, FAILED)
     assert [each["type"] for each in found][-4:] == [
-        "tool-output-error", "finish-step", "message-metadata", "error",
+        "finish-step", "message-metadata", "error", "finish",
     ]  # fmt: skip
     assert found[-1]["errorText"] == "Too busy"
 

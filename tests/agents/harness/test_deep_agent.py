@@ -87,8 +87,9 @@ def test_every_mode_tells_the_run_in_its_form(make_agent: MakeAgent) -> None:
     assert events[-1].content == "It is 8."
     values = asyncio.run(stream("values"))
     assert [message["role"] for message in values[-1]["messages"]] == [
-        "user", "assistant", "assistant",
+        "user", "assistant", "user", "assistant",
     ]  # fmt: skip
+    assert [block["type"] for block in values[-1]["messages"][2]["content"]] == ["tool_result"]
     assert (values[-1]["status"], values[-1]["response"]) == ("completed", "It is 8.")
     updates = asyncio.run(stream("updates"))
     names = [name for update in updates for name in update]
@@ -174,7 +175,7 @@ def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
                 assert event.metadata["input"]["to"] == "bob"
                 break
         then = await collect(agent.resume("s"))
-        assert [e.metadata["input"]["to"] for e in then if e.type == "interrupt"] == []
+        assert [e.metadata["input"]["to"] for e in then if e.type == "interrupt"] == ["eve"]
         assert called == []  # a turn's calls run when all of them are decided
         assert [e.metadata["input"]["to"] for e in await agent.pending("s")] == ["eve"]
         await collect(agent.resume("s"))
@@ -183,7 +184,7 @@ def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
     assert [to for to, _ in called] == ["bob", "eve"]
 
 
-def test_the_loop_of_seed_a_works(make_agent: MakeAgent) -> None:
+def test_a_stream_can_be_resumed_within_the_loop_that_reads_it(make_agent: MakeAgent) -> None:
     """Resuming within the stream that has told the interrupt."""
     agent = make_agent(ASKS, tools=[send])
 

@@ -73,11 +73,21 @@ def test_an_edit_is_exactly_what_was_typed(run: str, sign_in: SignIn) -> None:
     [editor] = card["editors"]
     assert "\\u202e" in editor["text"]
     assert "\u202e" not in editor["text"]
-    decide(sign_in("olga"), request, "edit", input=editor["text"].replace("993", "995"))
+    decide(sign_in("olga"), request, "edit", input=editor["text"].replace("u202eb", "u202ec"))
     assert stored(request).edited_input == {
-        "command": "a\u202eb",
-        "account": 9_007_199_254_740_995,
+        "command": "a\u202ec",
+        "account": 9_007_199_254_740_993,
     }
+
+
+def test_an_edit_with_a_field_that_the_tool_does_not_know_decides_nothing(
+    run: str, sign_in: SignIn
+) -> None:
+    request = ask(run, "execute", command="ls")
+    answer = decide(sign_in("olga"), request, "edit", input='{"command": "ls", "comand": "pwd"}')
+    assert answer.status_code == 400
+    assert "no field 'comand'" in answer.json()["message"]
+    assert stored(request).status == "pending"
 
 
 @pytest.mark.parametrize("typed", ["", "{", "[]", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000])
