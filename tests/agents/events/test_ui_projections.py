@@ -221,7 +221,7 @@ def test_a_run_that_failed_and_went_on_has_not_failed() -> None:
     assert [each["type"] for each in found][-4:] == [
         "finish-step", "message-metadata", "error", "finish",
     ]  # fmt: skip
-    assert found[-1]["errorText"] == "Too busy"
+    assert found[-2]["errorText"] == "Too busy"
 
     assert types(6, ("step.started", {"step": 1}), FAILED, RESUMED, COMPLETED)[-2:] == [
         "finish-step",
