@@ -1,7 +1,7 @@
 """Running the calls of one turn.
 
-Calls that need nobody run first, in block order; neighbours that only read run side by side, all
-others one at a time. What is left then waits for a person.
+Calls without a question run first, in the model's order. Neighbours that only read run side by
+side, all others alone. The calls that are left then wait for a person.
 Invariant 7: one tool's failure is that tool's result.
 """
 
@@ -68,12 +68,15 @@ async def run_open_calls(session: Session, calls: Sequence[Call]) -> list[Questi
 def _groups(ready: Sequence[Ready]) -> list[list[Ready]]:
     groups: list[list[Ready]] = []
     for item in ready:
-        reads = item.tool.effect == Effect.READ
-        if reads and groups and groups[-1][0].tool.effect == Effect.READ:
+        if groups and _runs_beside_others(item) and _runs_beside_others(groups[-1][0]):
             groups[-1].append(item)
         else:
             groups.append([item])
     return groups
+
+
+def _runs_beside_others(item: Ready) -> bool:
+    return item.tool.effect == Effect.READ and not item.tool.runs_alone
 
 
 async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:

@@ -72,6 +72,9 @@ class Tool(Generic[Input]):
     """Whether a field `timeout` of its input, and the agent's own limit, set the time of a call."""
     aliases: tuple[str, ...] = ()
     """Other names by which a model may call it. They are not advertised."""
+    runs_alone: bool = False
+    """Whether no other call of the turn runs beside it, although its effect is READ: it changes
+    rows of the run on which other calls depend, so the order of the calls matters."""
     outlives_driver: bool = False
     """A call that has started goes on with another driver, as the same attempt."""
     variant: Callable[[Input], Tool[Any] | None] | None = None

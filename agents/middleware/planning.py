@@ -119,6 +119,7 @@ class PlanningMiddleware(Middleware):
                 WriteTodosInput,
                 write_todos,
                 Effect.READ,
+                runs_alone=True,
             )
         ]
         if spec.profile == "full":

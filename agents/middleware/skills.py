@@ -150,6 +150,7 @@ class SkillsMiddleware(Middleware):
                 SkillInput,
                 load_skill,
                 Effect.READ,
+                runs_alone=True,
                 aliases=("activate_skill",),
             ),
             Tool(
@@ -158,6 +159,7 @@ class SkillsMiddleware(Middleware):
                 SkillInput,
                 deactivate_skill,
                 Effect.READ,
+                runs_alone=True,
             ),
         )
 

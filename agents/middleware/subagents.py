@@ -223,7 +223,14 @@ BACKGROUND = (
         Effect.READ,
         outlives_driver=True,
     ),
-    Tool("cancel_subagent", "End a started subagent.", CancelInput, cancel_subagent, Effect.READ),
+    Tool(
+        "cancel_subagent",
+        "End a started subagent.",
+        CancelInput,
+        cancel_subagent,
+        Effect.READ,
+        runs_alone=True,
+    ),
 )
 
 _PARENT = """\
