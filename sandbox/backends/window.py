@@ -64,14 +64,12 @@ def read_window(
         raise InvalidRequest("offset must be 0 or more, and limit 1 or more.")
     reader = _Lines(stream, limits)
     require_text(reader.sample, size)
-    while reader.count < offset:
-        if reader.next_line(keep=False) is None:
-            if not reader.at_end():
-                raise FileTooLarge(
-                    f"line {offset} lies beyond the first {limits.scan} bytes, which is as far as "
-                    "this tool looks. Use a command, for example sed -n."
-                )
-            break
+    reader.skip(offset)
+    if reader.count < offset and not reader.at_end():
+        raise FileTooLarge(
+            f"line {offset} lies beyond the first {limits.scan} bytes, which is as far as this "
+            "tool looks. Use a command, for example sed -n."
+        )
     if offset and reader.count <= offset and reader.at_end():
         raise InvalidRequest(
             f"offset {offset} is beyond the end: the file has {reader.count} lines."
@@ -79,7 +77,7 @@ def read_window(
     lines: list[str] = []
     room, note = limits.read_output, None
     while len(lines) < limit:
-        line = reader.next_line(keep=True)
+        line = reader.next_line()
         if line is None:
             break
         numbered = f"{reader.count:6d} | {line}"
@@ -117,8 +115,30 @@ class _Lines:
             return False
         return True
 
-    def next_line(self, *, keep: bool) -> str | None:
-        """The next line, cut to its limit; "" with `keep` False; None at the end."""
+    def skip(self, lines: int) -> None:
+        """Pass so many lines, or fewer where the file or the scan limit ends.
+
+        Whole blocks are passed at once: a file can have a line for each of its bytes.
+        """
+        is_in_line = False
+        while lines > 0 and self._left > 0:
+            block = self._stream.read(min(_BLOCK, self._left))
+            if not block:
+                break
+            found = min(block.count(b"\n"), lines)
+            passed = len(block)
+            if found == lines:
+                passed = _end_of_line(block, lines)
+                self._stream.seek(passed - len(block), 1)
+            self._left -= passed
+            self.count += found
+            lines -= found
+            is_in_line = block[passed - 1] != ord("\n")
+        if is_in_line and self.at_end():
+            self.count += 1
+
+    def next_line(self) -> str | None:
+        """The next line, cut to its limit; None at the end."""
         room = self._limits.line * 4
         kept = self._read_piece(room)
         if not kept:
@@ -130,7 +150,7 @@ class _Lines:
                 break
             length += len(piece)
         self.count += 1
-        return _displayed(kept, length, self._limits.line) if keep else ""
+        return _displayed(kept, length, self._limits.line)
 
     def _read_piece(self, size: int) -> bytes:
         piece = self._stream.readline(min(size, self._left)) if self._left > 0 else b""
@@ -156,3 +176,11 @@ def _displayed(kept: bytes, length: int, limit: int) -> str:
         if len(text) <= limit:
             return text
     return f"{text[:limit]}… [line cut: it has {length} bytes]"
+
+
+def _end_of_line(block: bytes, number: int) -> int:
+    """Return the index after the line break with this number, counted from 1."""
+    end = 0
+    for _ in range(number):
+        end = block.index(b"\n", end) + 1
+    return end

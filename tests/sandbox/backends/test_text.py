@@ -118,3 +118,22 @@ def test_a_crlf_file_stays_one_whatever_line_breaks_the_edit_has(lines: list[str
         old = old_break.join(["start", *lines])
         edit = replace_text(text, old, f"one{new_break}two", replace_all=False, max_length=1000)
         assert edit.text == "one\r\ntwo\r\nend\r\n"
+
+
+class CountingStream(BytesIO):
+    """A stream that counts the lines that are read one by one."""
+
+    lines = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        self.lines += 1
+        return super().readline(size)
+
+
+@pytest.mark.parametrize("data", [b"\n" * 1_000_000, b"a\n" * 500_000, b"a\n" * 500_000 + b"b"])
+def test_lines_before_the_offset_are_not_read_one_by_one(data: bytes) -> None:
+    stream = CountingStream(data)
+    number = data.count(b"\n") - 2
+    window = read_window(stream, len(data), number, 2, FileLimits(scan=2_000_000))
+    assert window.lines[0].startswith(f"{number + 1:6d} | ")
+    assert stream.lines < 10
