@@ -232,6 +232,8 @@ class Host:
                 await self.membership.close()
             for provider in self._providers.values():
                 await provider.close()
+            # A thread whose call was given up may still ask the database, which needs this loop.
+            await asyncio.to_thread(self.threads.shutdown, cancel_futures=True)
             self._stopped.set()
             # All block for a moment; nothing else is left on the loop.
             flush_spans()
@@ -239,7 +241,6 @@ class Host:
             self.pruner.join()
             self.heartbeat.stop()
             self.database.close()
-            self.threads.shutdown()
 
     async def _find_its_host(self) -> None:
         if self.executor == POOL and vel_settings().HOST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,9 @@ from typing import Any
 from agents.harness.agent_registry import AgentConfig, AgentRegistry
 from agents.harness.config import DeepAgentConfig, function_names, functions
 from agents.harness.deep_agent import DeepAgent
-from agents.harness.errors import AgentError, RunCancelled
+from agents.harness.errors import AgentError, RunCancelled, SetupError
+
+logger = logging.getLogger(__name__)
 
 WAIT_SECONDS = 300.0
 
@@ -56,14 +59,26 @@ class SubagentSpawner:
         self.registry = registry or AgentRegistry()
         self._model = model
         self._options = options
+        if type(max_concurrent) is not int or max_concurrent < 1:
+            raise SetupError(
+                f"max_concurrent must be a whole number of at least 1, got {max_concurrent!r}."
+            )
         self._room = asyncio.Semaphore(max_concurrent)
         self._agents: dict[str, DeepAgent] = {}
         self._tasks: dict[str, asyncio.Task[SubagentResult]] = {}
         self.results: dict[str, SubagentResult] = {}
 
     async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
-        """Carry out a task and return what came of it. `ValueError` for an unknown type."""
-        return await self.wait(self.start(task, agent_type), timeout=None)
+        """Carry out a task and return its result. When the caller is cancelled, so is the task.
+
+        Raises `ValueError` for an unknown type.
+        """
+        id = self.start(task, agent_type)
+        try:
+            return await self.wait(id, timeout=None)
+        except asyncio.CancelledError:
+            self.cancel(id)
+            raise
 
     def start(self, task: str, agent_type: str = "default") -> str:
         """Begin a task and return its id at once, for `wait` and `cancel`."""
@@ -118,19 +133,34 @@ class SubagentSpawner:
             async with self._room:
                 result.status, result.started_at = SubagentStatus.RUNNING, datetime.now(UTC)
                 agent = self._agent(result.agent_type, config)
+                waits_for: list[str] = []
                 async for values in agent.run_stream(result.task, session, mode="values"):
                     result.messages = values["messages"]
                     result.result = values["response"]
-                    if values["interrupts"] and values["status"] == "waiting":
-                        result.error = "It waits for a person."
-                ended = result.result is not None
-                result.status = SubagentStatus.COMPLETED if ended else SubagentStatus.FAILED
+                    waits_for = [item["tool_name"] for item in values["interrupts"]]
+                if result.result is not None:
+                    result.status = SubagentStatus.COMPLETED
+                else:
+                    await self._reject(agent, result, waits_for)
         except (asyncio.CancelledError, RunCancelled):
             result.status, result.error = SubagentStatus.CANCELLED, "It was cancelled."
-        except AgentError as error:
+        except Exception as error:
+            if not isinstance(error, AgentError):
+                logger.warning("The subagent %s failed: %s", result.id, error, exc_info=True)
             result.status, result.error = SubagentStatus.FAILED, str(error)
         result.completed_at = datetime.now(UTC)
         return result
+
+    async def _reject(self, agent: DeepAgent, result: SubagentResult, tools: list[str]) -> None:
+        """End a run that asks a person: nobody can answer it here."""
+        result.status = SubagentStatus.FAILED
+        result.error = (
+            f"It needs the approval of a person for {', '.join(tools) or 'a call'}, and a spawned "
+            "task cannot wait for one. The call was rejected and the run was cancelled. To allow "
+            "the tool without approval, pass interrupt_on={tool: False}."
+        )
+        async for _ in agent.reject(result.id, "No person can decide about a spawned task."):
+            pass
 
     def _agent(self, agent_type: str, config: AgentConfig) -> DeepAgent:
         if agent_type not in self._agents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from agents.engine import sweeper
 from agents.engine.journal_rows import Writer
 from agents.models import POOL, RunClock
+from tests.support.hang import HANG
 from tests.support.runs import (
     host,
     make_agent,
@@ -16,6 +18,7 @@ from tests.support.runs import (
     script_file,
     start_run,
     wait_for_status,
+    wait_until,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,3 +54,22 @@ def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
         running._loop.call_soon_threadsafe(lambda: running.deltas(earlier).put(late))
         wait_for_status(run, "completed")
     assert RunClock.objects.get(run=run).fence == 1
+
+
+def test_a_tool_that_was_given_up_can_use_the_database_while_the_host_stops() -> None:
+    """A thread of a tool can end after its call and its run, when the host is already closing."""
+    begun, answers = threading.Event(), []
+    with host() as running:
+
+        def tool() -> None:
+            begun.set()
+            wait_until(lambda: running._draining, "the end of the host")
+            answers.append(running.ask(RunClock.objects.count).result(HANG))
+
+        running.threads.submit(tool)
+        assert begun.wait(HANG)
+        closing = threading.Thread(target=running.stop, daemon=True)
+        closing.start()
+        closing.join(HANG)
+        assert not closing.is_alive()
+    assert answers == [0]
