@@ -1,8 +1,8 @@
-"""django-q2's broker for the tasks of Vel: `Q_CLUSTER["broker_class"]`.
+"""Brokers of django-q2 for Vel: `Q_CLUSTER["broker_class"]`.
 
-Vel's own tasks only say that there is work in other rows, which each worker process also finds by
-itself. So such a task is removed when it is taken, and a worker that is killed leaves none behind.
-Other tasks are as in django-q2: removed when they have been done.
+A task of Vel is a hint. Each worker process also looks for the same work in Vel's rows, once a
+second. Therefore, the brokers delete a task of Vel when they take it, and a killed worker leaves no
+tasks behind. They delete other tasks when these are done, as django-q2 does.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from agents.services.placement import queue_of
 logger = logging.getLogger(__name__)
 
 AWAY_SECONDS = 1.0
-"""The pause before the next look, when the database is away."""
+"""The pause before the next try if the database cannot be reached."""
 OWN = "agents.tasks."
-"""What the functions of Vel's tasks begin with."""
+"""The module of the functions of Vel's tasks."""
 
 
 class TaskQueue(ORM):
     """The queue of one machine."""
 
     def dequeue(self) -> list[tuple[int | None, str]] | None:
-        """Take a task: (id, payload). The id of one that needs no acknowledgement is None."""
+        """Take tasks: (id, payload). Without an id it needs no acknowledgement."""
         try:
             return self._dequeue()
         except Error as error:
@@ -55,11 +55,11 @@ class TaskQueue(ORM):
         return taken or None
 
     def keys(self) -> list[str]:
-        """The queues that are read."""
+        """Return the names of the queues that this broker reads."""
         return [self.list_key]
 
     def _take(self, rows: QuerySet[OrmQ], task: OrmQ) -> tuple[int | None, str] | None:
-        mine = rows.filter(pk=task.pk, lock=task.lock)  # unless another cluster was faster
+        mine = rows.filter(pk=task.pk, lock=task.lock)  # empty if another cluster was faster
         if is_own(task.payload):
             removed, _ = mine.delete()
             return (None, task.payload) if removed else None
@@ -68,22 +68,22 @@ class TaskQueue(ORM):
 
 
 class HostQueue(TaskQueue):
-    """The queue of one of several hosts, with the tasks for this host.
+    """The queue of one of several hosts.
 
-    One cluster reads one key; two would need twice the processes.
+    It reads two queues, because a second cluster would double the number of processes.
     """
 
     def keys(self) -> list[str]:
-        """The queue of all hosts, and this host's own."""
+        """Return the names of the common queue and of this host's queue."""
         if self.list_key == Conf.CLUSTER_NAME and vel_settings().HOST:
             return [self.list_key, queue_of(vel_settings().HOST)]
         return super().keys()
 
 
 def is_own(payload: str) -> bool:
-    """Whether this is a task of Vel."""
+    """Return whether this is a task of Vel."""
     try:
         function = SignedPackage.loads(payload)["func"]
-    except Exception:  # noqa: BLE001  # the pusher reads it, too, and says what is wrong
+    except Exception:  # noqa: BLE001  # the pusher reads it too, and logs the error
         return False
     return isinstance(function, str) and function.startswith(OWN)

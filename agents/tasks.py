@@ -14,7 +14,7 @@ _options: dict[str, Any] = {}
 
 
 def prepare_host(**options: Any) -> None:
-    """Say what this process's host, which has not been started, is made with."""
+    """Set the options of this process's `Host`. Call this before it is started."""
     _options.update(options)
 
 

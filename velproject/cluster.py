@@ -1,8 +1,8 @@
-"""django-q2's cluster, any process of which may be killed at any moment.
+"""A cluster of django-q2 whose processes may be killed at any moment.
 
-The processes of a cluster share queues, events and timers. django-q2's own have locks of the
-operating system, which the death of their holder does not release: one kill at the wrong moment
-leaves workers that take no task, a guard that starts no worker, or a cluster that does not stop.
+The processes of a cluster share queues, events and timers. In django-q2 these have locks of the
+operating system, and a killed process never releases its lock. After one kill at the wrong moment
+the workers take no tasks, the guard starts no workers, or the cluster does not stop.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def keep_connection() -> None:
 
 
 def push(tasks: Queue, stop: Event, broker: Broker) -> None:
-    """Hand tasks of the database to the workers, one at a time.
+    """Send tasks from the database to the workers, one at a time.
 
-    While a task waits for a worker the others stay in the database, where other hosts find them.
+    The other tasks stay in the database, so that other hosts can take them.
     """
     keep_connection()
     logger.info("%s pushing tasks at %s", current_process().name, current_process().pid)
@@ -99,13 +99,13 @@ def push(tasks: Queue, stop: Event, broker: Broker) -> None:
             try:
                 task = SignedPackage.loads(payload)
                 tasks.put({**task, "cluster": Conf.CLUSTER_NAME, "ack_id": task_id})
-            except Exception:  # the other tasks go on, whatever is in this one
-                logger.exception("a task cannot be handed to a worker")
+            except Exception:  # one bad task must not stop the others
+                logger.exception("cannot send a task to the workers")
                 broker.fail(task_id)
 
 
 class Results(Queue):
-    """What workers did. django-q2 stores failures."""
+    """The queue of the results of tasks."""
 
     def put(self, message: Any) -> None:
         try:
@@ -116,18 +116,18 @@ class Results(Queue):
 
 
 def work(life: Life, name: str, *arguments: object) -> None:
-    """Be the worker with this name."""
+    """Run the worker with this name."""
     prepare_host(suffix=name, dead=tuple(life.dead), on_claim=life.say_that_it_works)
     worker(*arguments)
 
 
 class VelSentinel(Sentinel):
-    """The guard of a cluster. It never waits for a process that is gone."""
+    """The guard of a cluster, which starts its processes again. It never waits for a dead one."""
 
     def __init__(self, life: Life, *arguments: object) -> None:
         self._life = life
         self._names: dict[Process, str] = {}
-        super().__init__(*arguments)  # does all the work of the guard
+        super().__init__(*arguments)  # returns at the end of the cluster
 
     def start(self) -> None:
         self.result_queue = Results()
@@ -151,9 +151,9 @@ class VelSentinel(Sentinel):
         process.start()
 
     def reincarnate(self, process: Process) -> None:
-        """Start another process in place of one that is dead, or hangs in a task."""
+        """Replace a process that is dead, or that hangs in a task."""
         name = self._names.pop(process, "")
-        if name and not process.is_alive():  # this has waited for it
+        if name and not process.is_alive():  # which waits for the process
             self._life.dead.append(name)
         super().reincarnate(process)
 
@@ -164,7 +164,7 @@ class VelCluster(Cluster):
         self._life = life
 
     def start(self) -> int:
-        # The names under which django-q2 looks for what its processes share.
+        # django-q2 reads these names of its module.
         django_q.cluster.Sentinel = partial(VelSentinel, self._life)
         django_q.cluster.Queue = Queue
         django_q.cluster.Event = Event

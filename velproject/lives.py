@@ -1,10 +1,10 @@
-"""The lives of clusters, and what one tells the next and its supervisor.
+"""Names of clusters and workers, so that a new worker can end the leases of dead ones.
 
-Leases name the worker that holds them. When a worker is dead, and not just silent, the next one
-ends its leases, so that its runs do not wait for 30 seconds. Only these know that it is dead: the
-guard of its cluster, which has waited for its process, and the supervisor of the cluster, for which
-the kernel closes a pipe when the last process of a cluster is gone. They know a worker by a name
-that no other process has, on any machine and at any time.
+A lease contains the name of its worker. If a worker is dead, the next worker ends its leases, and
+its runs do not wait for 30 seconds. Only two processes know for certain that a worker is dead. The
+guard of its cluster has waited for the process. The supervisor holds one end of a pipe, and the
+kernel closes the other end when the last process of a cluster has ended. A name is random, so that
+it is never used twice, on any machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 KEPT = 64
-"""How many dead workers or clusters are remembered: leases of older ones ended by themselves."""
+"""How many dead workers or clusters are remembered. The leases of older ones have expired."""
 
 
 def new_life() -> str:
@@ -25,30 +25,30 @@ def new_life() -> str:
 
 @dataclass
 class Life:
-    """One life of a cluster. Its workers are `LIFE-1`, `LIFE-2`, and so on."""
+    """One life of a cluster. The names of its workers are `LIFE-1`, `LIFE-2`, and so on."""
 
     name: str = field(default_factory=new_life)
     dead: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
-    """Workers of this cluster, and earlier clusters, that are known to be dead."""
+    """Names of dead workers of this cluster, and of dead clusters."""
     news_fd: int | None = None
-    """The end of the supervisor's pipe that every process of the cluster holds open."""
+    """The writing end of the supervisor's pipe. Every process of the cluster keeps it open."""
     workers: int = 0
 
     def next_worker(self) -> str:
-        """A name for a worker that is about to be started."""
+        """Return the name for another worker."""
         self.workers += 1
         return f"{self.name}-{self.workers}"
 
     def say_that_it_works(self) -> None:
-        """Tell the supervisor that this cluster has done something useful."""
+        """Report the first useful work of a process to the supervisor."""
         if self.news_fd is not None:
             try:
                 os.write(self.news_fd, b"1")
             except OSError:
-                pass  # there is no supervisor any more, or it has been told often enough
+                pass  # the supervisor has ended, or has not read the earlier reports yet
 
 
 def life_under_supervisor(name: str, dead: Collection[str], news_fd: int) -> Life:
-    """The life of a process that the supervisor has started with this name and this pipe."""
-    os.set_inheritable(news_fd, False)  # the processes that it forks hold it, and no other
+    """Return the life that the supervisor has described in the arguments of this process."""
+    os.set_inheritable(news_fd, False)  # forked processes keep the pipe open, others do not
     return Life(name, deque(dead, KEPT), news_fd)

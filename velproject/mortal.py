@@ -1,9 +1,9 @@
-"""Queues and events between processes, any of which may be killed at any moment.
+"""Queues and events for processes that may be killed at any moment.
 
-`multiprocessing.Queue` and `Event` use locks of the operating system. A process that is killed
-while it holds one never releases it, and whoever waits for a message holds one: an idle worker that
-is killed leaves a queue from which nobody can read again. Here no process holds anything: the
-kernel passes each message, whole, to one receiver.
+`multiprocessing.Queue` and `Event` use locks of the operating system, and a killed process never
+releases its lock. A process holds the lock of a queue while it waits for a message. Therefore, a
+killed idle worker leaves a queue that cannot be read again. The classes here use no locks: the
+kernel delivers each message to one receiver.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from multiprocessing.connection import wait
 from typing import Any
 
 BUFFER_BYTES = 256 * 1024
-"""How much is asked for; the kernel may give less."""
+"""The requested size; the kernel may use a smaller one."""
 
 
 class TooLarge(ValueError):
-    """A message that is longer than the kernel passes on as one."""
+    """The message is longer than the largest datagram."""
 
 
 class Queue:
-    """What django-q2 uses of `multiprocessing.Queue`. Processes share it by a fork.
+    """The part of `multiprocessing.Queue` that django-q2 uses. Forked processes share it.
 
-    A message is sent when `put` returns: nothing waits in the process that sends.
+    `put` sends the message before it returns. `maxsize` is ignored.
     """
 
     def __init__(self, maxsize: int = 0) -> None:
-        # Datagrams, so that neither a killed sender nor a killed receiver leaves half a message.
+        # A datagram is sent and received as a whole, also if a process is killed.
         self._receiver, self._sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         self._longest = self._sender.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
 
     def put(self, message: Any) -> None:
-        """Send a message; wait while the kernel's buffer is full. Raises `TooLarge`."""
+        """Send a message, and wait if the kernel's buffer is full. Raises `TooLarge`."""
         data = pickle.dumps(message)
         try:
             self._sender.send(data)
@@ -50,22 +50,22 @@ class Queue:
         return pickle.loads(self._receiver.recv(self._longest))  # noqa: S301  # from a fork
 
     def empty(self) -> bool:
-        """Whether there is no message that nobody has received."""
+        """Return whether all messages have been received."""
         return not wait([self._receiver], timeout=0)
 
     def qsize(self) -> int:
-        """0, or 1 for any number of messages: the kernel does not count them."""
+        """Return 0 for an empty queue, and 1 otherwise: the kernel does not count messages."""
         return int(not self.empty())
 
     def close(self) -> None:
-        """Do nothing: there is no thread that sends."""
+        """Do nothing: the queue has no thread."""
 
     def join_thread(self) -> None:
-        """Do nothing, likewise."""
+        """Do nothing: the queue has no thread."""
 
 
 class Event:
-    """An event that is set once. Processes share it by a fork."""
+    """An event that can be set and never cleared. Forked processes share it."""
 
     def __init__(self) -> None:
         self._reader, self._writer = socket.socketpair()
@@ -77,5 +77,5 @@ class Event:
         return self.wait(0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for so many seconds at most. Return whether it is set."""
+        """Wait until it is set, or for `timeout` seconds. Return whether it is set."""
         return bool(wait([self._reader], timeout))

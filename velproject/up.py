@@ -29,11 +29,11 @@ LOOK_SECONDS = 5.0
 STALL_GRACE = 10.0
 """Seconds that a stalled cluster gets to stop: a frozen pool never does."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds before a child that died is started again; doubled each time it did nothing before."""
+"""Seconds before a dead child is started again; doubled while children die without useful work."""
 OLD_ENOUGH = 30.0
 """A child that lived so many seconds did not die of its start."""
 DEATH_SECONDS = 10.0
-"""How long the supervisor waits for the last process of a child that it has killed."""
+"""How long the supervisor waits for the end of all processes of a killed child."""
 
 
 def say(line: str, who: str = "vel") -> None:
@@ -83,9 +83,9 @@ class Child:
     started: float = 0.0
     pause: float = FIRST_PAUSE
     has_worked: bool = False
-    """Whether this life has done something useful: a worker claimed a run, web answered."""
+    """Whether this life did useful work: a worker claimed a run, or the web server answered."""
     dead: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT), repr=False)
-    """Earlier lives of which no process is left."""
+    """Names of earlier lives whose processes have all ended."""
     output: asyncio.Task[None] | None = field(default=None, repr=False)
     news: asyncio.Task[None] | None = field(default=None, repr=False)
     life: str = ""
@@ -115,7 +115,7 @@ class Child:
         self.news = asyncio.create_task(self._hear(read_news))
 
     async def _hear(self, read_news: int) -> None:
-        """Note that it works. Ends when no process of it is left: the kernel closes the pipe."""
+        """Read reports of useful work, until all processes of the child have closed the pipe."""
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
         pipe = os.fdopen(read_news, "rb", buffering=0)
@@ -144,7 +144,7 @@ class Child:
         return await self.process.wait()
 
     async def bury(self) -> None:
-        """Kill what is left of it, and tell the next life if there is nothing left."""
+        """Kill all its processes, and note the end of this life for the next one."""
         self.kill_all()
         assert self.news is not None
         try:
@@ -267,7 +267,7 @@ class Supervisor:
                 continue
             if self._watch.looks_stalled(due):
                 say(f"{len(due)} pieces of work are due and nobody takes them: restarting workers")
-                self._on_stall.pause = FIRST_PAUSE  # it does not die of its start
+                self._on_stall.pause = FIRST_PAUSE  # this end is not a crash
                 # Its keeper sees the end and starts it again.
                 await self._on_stall.stop(min(self._grace, STALL_GRACE))
 

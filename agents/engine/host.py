@@ -65,9 +65,9 @@ class Host:
     at once; what is over it is left to other processes, and looked for again when there is room.
     `on_database_error` is called on the loop each time the database fails a driver or a look, and
     `on_disk_full` when runs begin to wait for room on the disk, with what to tell people.
-    `suffix` ends the name of this process: `CLUSTER-NUMBER` for a worker. `dead` are suffixes, or
-    clusters, of which somebody has seen the end: this host ends the leases that they have left.
-    `on_claim` is called at the first claim.
+    `suffix` is the end of the name of this process, `CLUSTER-NUMBER` for a worker. `dead` contains
+    the suffixes of dead workers and the names of dead clusters: this host ends their leases.
+    `on_claim` is called once, when this process has claimed a run.
     """
 
     def __init__(

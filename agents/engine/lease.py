@@ -173,7 +173,7 @@ def release_lease(run_id: str, fence: int) -> bool:
 
 
 def leases_of(dead: Collection[str]) -> dict[str, int]:
-    """The fences of the leases that dead processes have left, by run; see `Host`."""
+    """Return the runs whose leases belong to dead processes, with their fences; see `Host`."""
     of_dead = Q()
     for name in dead:
         of_dead |= Q(lease_holder__endswith=f":{name}") | Q(lease_holder__contains=f":{name}-")
@@ -182,7 +182,7 @@ def leases_of(dead: Collection[str]) -> dict[str, int]:
 
 
 def end_leases(fences: Mapping[str, int]) -> None:
-    """End the leases of drivers that are known to be dead, with all that they started."""
+    """End the leases of drivers that are dead, as all their sandboxes must be."""
     with connection.cursor() as cursor:
         for run_id, fence in sorted(fences.items()):
             cursor.execute(

@@ -103,9 +103,9 @@ class Sweeper:
                 await self._count_use()
 
     async def _end_leases(self, dead: Collection[str]) -> bool:
-        """Let others have the runs of dead processes now. False if it has to be tried again."""
+        """End the leases of dead processes. Return False if it must be tried again."""
         if sys.platform != "linux":
-            return True  # elsewhere nobody can see whether their sandboxes are dead
+            return True  # without /proc Vel cannot find their sandboxes: the leases expire
         database = self._host.database
         try:
             fences = await database.run(leases_of, dead)
@@ -113,12 +113,12 @@ class Sweeper:
                 # Invariant 1: no sandbox of a driver outlives its lease.
                 await self._host.in_thread(kill_marked, [run_marker(run) for run in fences])
                 await database.run(end_leases, fences)
-                logger.warning("%d runs have lost their worker and go on", len(fences))
+                logger.warning("ended %d leases of dead workers", len(fences))
         except DatabaseError as error:
             self._failed("runs of dead workers", error)
             return False
         except SandboxError as error:
-            logger.warning("runs of a dead worker wait for the end of their lease: %s", error)
+            logger.warning("runs of dead workers wait until their leases expire: %s", error)
         return True
 
     async def _until_none(self, take_one: Callable[[], object], what: str) -> None:

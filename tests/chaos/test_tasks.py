@@ -1,4 +1,4 @@
-"""The tasks that tell workers of work: they are only hints, and nobody loses or keeps them."""
+"""Tasks of Vel are hints: runs do not depend on them, and killed workers leave none behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 
 
 def kill_all_workers(cluster: Cluster) -> None:
-    """All wait for a task, if they have come so far."""
+    """Kill all workers; most of them wait for a task."""
     workers = cluster.workers()
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
