@@ -30,13 +30,20 @@ def test_the_names_on_disk_are_the_migrations_that_django_knows() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_djangos_own_command_refuses_a_database_of_a_development_version() -> None:
     recorder = MigrationRecorder(connection)
+    later = sorted(
+        name
+        for app, name in MigrationExecutor(connection).loader.graph.nodes
+        if app == "agents" and name != "0001_initial"
+    )
     recorder.record_applied("agents", "0002_sandbox_options")
-    recorder.record_unapplied("agents", "0002_links")
+    for name in later:
+        recorder.record_unapplied("agents", name)
     try:
         for migrate in (lambda: call_command("migrate", verbosity=0), ensure_schema):
             with pytest.raises(CommandError, match=r"development version before 0\.1\.0"):
                 migrate()
-        assert missing_migrations() == ["agents.0002_links"]
+        assert missing_migrations() == [f"agents.{name}" for name in later]
     finally:
         recorder.record_unapplied("agents", "0002_sandbox_options")
-        recorder.record_applied("agents", "0002_links")
+        for name in later:
+            recorder.record_applied("agents", name)
