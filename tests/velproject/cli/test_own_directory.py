@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 
 from tests.sandbox.own_directory.checkouts import as_user, contents, make_checkout
 from tests.sandbox.places import reachable_directory
-from tests.velproject.command import Vel, say
+from tests.velproject.cli.test_subagents import TEAM, tasks
+from tests.velproject.command import ROOT, Vel, say
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -223,6 +226,29 @@ def test_a_run_that_waits_says_what_there_is_so_far(vel: Vel, place: Path) -> No
     resumed = vel("runs", "resume", run["id"])
     assert resumed.returncode == 0, resumed.stderr
     assert reported(resumed.stderr) == ["created Makefile"]
+
+
+def test_the_changes_of_a_subagent_are_in_the_report_of_its_parent(vel: Vel, place: Path) -> None:
+    project = make_checkout(place)
+    hostile = "echo > Makefile; echo evil > .git/hooks/pre-commit; echo evil > .envrc"
+    child = vel.script(say("", ("execute", {"command": hostile})), say("Done."), name="child.json")
+    given = {
+        "model": vel.script(tasks("helper"), say("All done."))[-1],
+        "subagents": [{"name": "helper", "model": child[-1]}],
+        "sandbox": True,
+    }
+    subprocess.run(
+        [sys.executable, "-c", TEAM, json.dumps(given)],
+        env=vel.env(DJANGO_SETTINGS_MODULE="velproject.cli.settings"),
+        cwd=ROOT,
+        check=True,
+    )
+    done = vel("--agent", "team", "--workspace", str(project), "work")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(HEADING) == 1
+    assert reported(done.stderr) == ["created Makefile"]
+    assert not (project / ".git/hooks/pre-commit").exists()
+    assert not (project / ".envrc").exists()
 
 
 def test_control_characters_in_names_are_shown_as_code_points(vel: Vel, place: Path) -> None:
