@@ -7,6 +7,7 @@ directory. So a new file is renamed as soon as it is seen, and when the command 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterable
@@ -23,6 +24,10 @@ PAUSE = 5
 """How much longer than a look the pause after it is, at least."""
 MOST = 20
 """Files that one command may have put aside before it is killed."""
+
+_ASIDE = re.compile(re.escape(BLOCKED) + r"(-[0-9a-f]{8})?\Z")
+_LONGEST = 200
+"""Bytes of a name that stay when it gets another ending."""
 
 Place = tuple[str, str]
 """A directory relative to the top, and a name in it."""
@@ -92,6 +97,8 @@ class NewFileWatch(Watch):
         return found
 
     def _is_protected(self, directory: str, name: str) -> bool:
+        if _ASIDE.search(name):
+            return False  # it may match a pattern of the user's, too
         path = _path((directory, name))
         if directory and fold(name) in NEVER_NEW:
             return not self._rules.opens(path)
@@ -151,7 +158,7 @@ def _target(name: str, parent: int) -> str:
 
 
 def _free_name(name: str, parent: int) -> str:
-    aside = f"{name}{BLOCKED}"
+    aside = os.fsdecode(os.fsencode(name)[:_LONGEST]) + BLOCKED
     try:
         os.stat(aside, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:

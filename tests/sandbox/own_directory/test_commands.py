@@ -113,6 +113,29 @@ def test_a_new_file_is_put_aside_while_the_command_runs(place: Path) -> None:
     assert result.stdout == "gone\n"
 
 
+def test_a_long_name_and_a_pattern_of_the_user_are_put_aside_once(place: Path) -> None:
+    project = make_checkout(place)
+    long = f"{'x' * 240}.code-workspace"
+    box = create_sandbox(str(project), rules=FileRules(protect=("deploy*",)))
+    result = box.execute(f"echo evil > {long}; echo evil > deploy.sh; sleep 1; ls")
+    assert result.success, result.stderr
+    assert result.stdout.split() == [
+        "deploy.sh.vel-blocked",
+        "source.txt",
+        f"{'x' * 200}.vel-blocked",
+    ]
+
+
+def test_hooks_cannot_be_made_where_there_were_none(place: Path) -> None:
+    project = make_checkout(place, more="rm -r .git/hooks")
+    create_sandbox(str(project)).execute(
+        "mkdir .git/hooks; echo 'touch owned' > .git/hooks/pre-commit; chmod +x .git/hooks/*"
+    )
+    as_user("echo two >> source.txt; git commit -qam two", project)
+    assert not (project / "owned").exists()
+    assert not (project / ".git/hooks").exists()
+
+
 def test_closing_the_directory_does_not_keep_a_new_file(place: Path) -> None:
     project = make_checkout(place)
     create_sandbox(str(project)).execute("echo evil > .envrc; chmod 0 . .git")
