@@ -77,7 +77,8 @@ def changes_since(before: Inventory, after: Inventory) -> list[Change]:
 
 
 def _is_unremarkable(path: str, item: Item) -> bool:
-    return item.kind == "repository" and path.endswith("/.git")
+    """A repository in a subdirectory, or a submodule or worktree inside another repository."""
+    return item.kind == "repository" and (path.endswith("/.git") or ".git" in path.split("/")[:-1])
 
 
 def is_below(path: str, directories: Iterable[str]) -> bool:

@@ -56,6 +56,7 @@ def test_a_change_says_what_happened_and_why_it_matters(place: Path) -> None:
 def test_a_new_repository_counts_only_with_what_it_runs(place: Path) -> None:
     project = make_checkout(place)
     assert paths(project, "git init -q sub && git clone -q . clone") == []
+    assert paths(project, "git worktree add -q tree") == ["tree/.git"]
     assert paths(project, "echo x > sub/.git/hooks/pre-push") == ["sub/.git/hooks/pre-push"]
     (config,) = changes(project, "git -C sub config core.fsmonitor evil")
     assert config.path == "sub/.git/config"
