@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError
 
 from agents.engine.beat import Beat
-from agents.engine.lease import end_leases, leases_of, orphaned_runs
+from agents.engine.lease import end_lease, inherit_lease, leases_of, orphaned_runs
 from agents.engine.lifecycle import EndTeller
 from agents.engine.session import run_marker
 from agents.engine.watching import count_found
@@ -106,14 +106,20 @@ class Sweeper:
         """End the leases of dead processes. Return False if it must be tried again."""
         if sys.platform != "linux":
             return True  # without /proc Vel cannot find their sandboxes: the leases expire
-        database = self._host.database
+        run, name = self._host.database.run, self._host.name
         try:
-            fences = await database.run(leases_of, dead)
-            if fences:
+            # One transaction for each run, which locks no other run's clock.
+            mine = [
+                (run_id, fence)
+                for run_id, fence, holder in await run(leases_of, dead)
+                if await run(inherit_lease, run_id, fence, holder, name)
+            ]
+            if mine:
                 # Invariant 1: no sandbox of a driver outlives its lease.
-                await self._host.in_thread(kill_marked, [run_marker(run) for run in fences])
-                await database.run(end_leases, fences)
-                logger.warning("ended %d leases of dead workers", len(fences))
+                await self._host.in_thread(kill_marked, [run_marker(run_id) for run_id, _ in mine])
+                for run_id, fence in mine:
+                    await run(end_lease, run_id, fence, name)
+                logger.warning("ended %d leases of dead workers", len(mine))
         except DatabaseError as error:
             self._failed("runs of dead workers", error)
             return False

@@ -17,8 +17,9 @@ from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import (
-    end_leases,
+    end_lease,
     hand_back,
+    inherit_lease,
     leases_of,
     orphaned_runs,
     release_lease,
@@ -98,29 +99,38 @@ def test_a_lost_run_is_found_and_claimed_with_the_next_fence() -> None:
 
 def test_the_leases_of_dead_processes_are_found_by_their_names() -> None:
     names = ("h:7:aa-1", "h:8:aa-12", "h:9:ab-1", "aa:5:cli")
-    runs = {}
+    leases = {}
     for name in names:
         _, run = new_run()
         assert claim(run, name)
-        runs[name] = run.pk
-    assert committed(leases_of, []) == {}
-    assert committed(leases_of, ["aa-2"]) == {}
-    assert committed(leases_of, ["aa-1"]) == {runs["h:7:aa-1"]: 1}
-    assert committed(leases_of, ["aa"]) == {runs["h:7:aa-1"]: 1, runs["h:8:aa-12"]: 1}
-    assert committed(leases_of, ["ab", "aa-1"]) == {runs["h:9:ab-1"]: 1, runs["h:7:aa-1"]: 1}
+        leases[name] = (run.pk, 1, name)
+    assert committed(leases_of, []) == []
+    assert committed(leases_of, ["aa-2"]) == []
+    assert committed(leases_of, ["aa-1"]) == [leases["h:7:aa-1"]]
+    assert committed(leases_of, ["aa"]) == [leases["h:7:aa-1"], leases["h:8:aa-12"]]
+    assert committed(leases_of, ["ab", "aa-1"]) == [leases["h:7:aa-1"], leases["h:9:ab-1"]]
 
 
-def test_a_run_of_a_dead_process_is_claimed_at_once() -> None:
-    _, run = new_run()
-    lost = claimed(run)
-    committed(end_leases, {run.pk: lost.fence})
-    assert committed(renew_leases, {run.pk: lost.fence}) == set()
-    assert orphaned_runs(POOL, 10) == [run.pk]
-    won = claim(run, "another")
-    assert won is not None
-    assert (won.fence, won.recovered) == (2, True)
-    committed(end_leases, {run.pk: lost.fence})
-    assert claim(run, "a third") is None
+def test_the_lease_of_a_dead_process_is_inherited_by_one_and_ended() -> None:
+    for _ in range(ROUNDS):
+        _, run = new_run()
+        fence = claimed(run).fence
+        heirs = at_once(
+            lambda run=run, fence=fence: committed(inherit_lease, run.pk, fence, "here", "left"),
+            lambda run=run, fence=fence: committed(inherit_lease, run.pk, fence, "here", "right"),
+        )
+        assert sorted(heirs) == [False, True]
+        [heir] = [name for name, won in zip(("left", "right"), heirs, strict=True) if won]
+        assert claim(run, "another") is None
+        committed(end_lease, run.pk, fence, heir)
+        assert committed(renew_leases, {run.pk: fence}) == set()
+        assert run.pk in orphaned_runs(POOL, 100)
+        won = claim(run, "another")
+        assert won is not None
+        assert (won.fence, won.recovered) == (2, True)
+        committed(end_lease, run.pk, fence, heir)
+        assert not committed(inherit_lease, run.pk, fence, "here", "late")
+        assert claim(run, "a third") is None
 
 
 @pytest.mark.parametrize("status", ["pending", "waiting", "completed", "failed", "cancelled"])
