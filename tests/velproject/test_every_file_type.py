@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
@@ -14,6 +15,7 @@ from django.urls import reverse
 
 from agents.conf import vel_settings
 from agents.models import Agent
+from agents.services.open_connections import open_now, take_place
 from tests.support import site_writer
 from tests.support.skills import package, store_skill
 from tests.velproject.test_every_address import let_go, wrong_headers
@@ -147,3 +149,15 @@ def test_exports_of_the_admin_are_downloads(doors: Doors) -> None:
     assert "attachment" in answer["Content-Disposition"]
     assert "sandbox" in answer["Content-Security-Policy"]
     assert wrong_headers(answer) == []
+
+
+def test_downloads_count_among_the_lasting_connections(doors: Doors, settings: Any) -> None:
+    settings.VEL = {**settings.VEL, "CONNECTIONS_PER_USER": 1}
+    doors.put("data.json", b"[1]")
+    olga = get_user_model().objects.get(username="olga").pk
+    web, *_, api = doors.of_workspace("data.json")
+    place = take_place(olga)
+    assert [doors.get(path).status_code for path in (web, api)] == [429, 429]
+    place.release()
+    assert [doors.get(path).status_code for path in (web, api)] == [200, 200]
+    assert open_now(olga) == 0
