@@ -22,6 +22,8 @@ from agents.databases.frames import Channel, Closed, Late
 
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
+_KILLED_SECONDS = 0.5
+"""The kernel may need longer to free the memory of a killed helper. Nothing waits for that."""
 _MOST_SAID = 1024 * 1024
 _BOOT = (
     "import sys; worker, dialect, sys.path[:] = int(sys.argv[1]), sys.argv[2], sys.argv[3:];"
@@ -90,7 +92,7 @@ class Helper:
         assert self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(_END_SECONDS)
+            self._process.wait(_KILLED_SECONDS if self._killed else _END_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
         self._process.stdout.close()
