@@ -10,6 +10,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from agents.services.open_connections import Place
+from sandbox.backends.names import meant
 from sandbox.backends.protocol import OpenedFile
 
 CHUNK_BYTES = 256 * 1024
@@ -57,7 +58,8 @@ def plain_text(data: bytes) -> HttpResponse:
 
 
 def _disposition(path: str) -> str:
-    return str(content_disposition_header(True, _UNSAFE.sub("_", path.rpartition("/")[2])))
+    name = meant(path.rpartition("/")[2])
+    return str(content_disposition_header(True, _UNSAFE.sub("_", name)))
 
 
 class Chunks:

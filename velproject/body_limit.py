@@ -33,6 +33,11 @@ class LimitedRequest(WebRequest):
     # Daphne's own has a style sheet within, which the policy of its errors forbids.
     error_template = "<!doctype html><title>%(title)s</title><h1>%(title)s</h1><p>%(body)s</p>"
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # Django parses forms, and describes a malformed one. Twisted would answer without a body.
+        self._parsePOSTFormSubmission = False
+
     def handle_reply(self, message: dict[str, Any]) -> None:
         """Answer as Daphne does, with the headers that every response has."""
         if message.get("type") == "http.response.start":

@@ -50,11 +50,11 @@ def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, s
     area.fill('{"command": ')
     page.get_by_role("button", name="Run with these changes").click()
     expect(page.get_by_role("alert")).to_contain_text("This is not JSON")
-    area.fill('{"command": "echo ho", "account": 9007199254740995}')
+    area.fill('{"command": "echo ho", "account": 9007199254740993}')
     page.get_by_role("button", name="Run with these changes").click()
     expect(page.locator(".approval")).to_have_count(0)
     stored = site.do("approval", request=request)
-    assert stored["edited_input"] == {"command": "echo ho", "account": 9_007_199_254_740_995}
+    assert stored["edited_input"] == {"command": "echo ho", "account": 9_007_199_254_740_993}
 
 
 def test_rejecting_with_a_reason(site: Site, waiting: tuple[Page, str, str]) -> None:

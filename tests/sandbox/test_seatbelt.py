@@ -278,11 +278,11 @@ def test_streams_exit_code_and_an_empty_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_limits_are_set_before_the_command() -> None:
-    limits = Limits(open_files=64, file_size=2048, cpu_seconds=7, processes=50)
+    limits = Limits(open_files=64, file_size=2048, cpu_seconds=7, processes=500)
     result = run("ulimit -c; ulimit -t; ulimit -f; ulimit -n; ulimit -u", limits).wait()
     core, cpu, size, files, processes = result.stdout.split()
     assert (core, cpu, size, files) == ("0", "7", "2", "64")
-    assert 50 < int(processes) <= 50 + count_own_processes() + 50
+    assert 500 < int(processes) <= 500 + count_own_processes() + 500
     full = run(
         "head -c 4096 /dev/zero > /dev/shm/vel-$$; ls -l /dev/shm/vel-$$; rm /dev/shm/vel-$$",
         limits,
