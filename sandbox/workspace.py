@@ -190,11 +190,12 @@ def own_directory_account(directory: Path) -> int:
 
 def _make_base(base: Path) -> None:
     try:
-        if not base.is_dir():
-            base.mkdir(parents=True)
-            # Whatever the umask is: sandbox accounts pass through, and list nothing.
-            base.chmod(0o711 if os.geteuid() == 0 else 0o700)
+        base.mkdir(parents=True)
+        # Whatever the umask is: sandbox accounts pass through, and list nothing.
+        base.chmod(0o711 if os.geteuid() == 0 else 0o700)
     except OSError as error:
+        if base.is_dir():
+            return  # another process can have made it a moment ago
         raise SandboxSetupError(
             f"The directory for workspaces, {base}, cannot be made: {error.strerror}. "
             "Set another data directory; root keeps it under /var/lib/vel."

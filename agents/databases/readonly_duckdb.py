@@ -73,7 +73,8 @@ def read_only_duckdb(target: DatabaseTarget, own: OwnDatabase) -> Iterator[Any]:
     try:
         yield connection
     except (duckdb.Error, OverflowError, ValueError) as problem:
-        raise QueryFailed(str(problem)) from None
+        # A failure in Python has a traceback with the paths of this machine.
+        raise QueryFailed(str(problem).partition("Traceback (most recent")[0].rstrip()) from None
     finally:
         connection.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.databases.errors import QueryFailed
 from agents.databases.table import Cell, QueryResult, size_of, unique_names
 from agents.databases.target import DatabaseTarget
 
@@ -19,11 +20,22 @@ class RowsWithin:
         self._note = ""
 
     def add(self, row: tuple[Cell, ...]) -> bool:
-        """Keep a row; False when it was one too many, and no more are wanted."""
+        """Keep a row; False when it was one too many, and no more are wanted.
+
+        Raises `QueryFailed` if already the first row is too long: a result without rows would say
+        that there are none.
+        """
         if len(self._rows) >= self._target.max_rows:
             self._note = f"Only the first {self._target.max_rows:,} rows were read."
             return False
         self._bytes += size_of(row)
+        if self._bytes > self._target.max_bytes and not self._rows:
+            raise QueryFailed(
+                f"The first row has {self._bytes:,} bytes, and at most "
+                f"{self._target.max_bytes:,} are read: select fewer columns, or parts of long "
+                "values, for example substr(column, 1, 1000).",
+                "too_much",
+            )
         if self._bytes > self._target.max_bytes:
             self._note = (
                 f"Only the rows within {self._target.max_bytes:,} bytes were read: select fewer "

@@ -232,8 +232,7 @@ class Host:
                 await self.membership.close()
             for provider in self._providers.values():
                 await provider.close()
-            # A thread whose call was given up may still ask the database, which needs this loop.
-            await asyncio.to_thread(self.threads.shutdown, cancel_futures=True)
+            await self._end_threads()
             self._stopped.set()
             # All block for a moment; nothing else is left on the loop.
             flush_spans()
@@ -241,6 +240,16 @@ class Host:
             self.pruner.join()
             self.heartbeat.stop()
             self.database.close()
+
+    async def _end_threads(self) -> None:
+        """Wait for the threads of tools, with this loop running.
+
+        A thread whose call was given up may still ask the database, which needs the loop. At the
+        end of a program no other thread can be started that would wait.
+        """
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        while any(thread.is_alive() for thread in self.threads._threads):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
     async def _find_its_host(self) -> None:
         if self.executor == POOL and vel_settings().HOST:

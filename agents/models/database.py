@@ -118,10 +118,6 @@ class DatabaseConnection(models.Model):
             ),
             models.UniqueConstraint(fields=["agent", "name"], name="database_name_of_agent"),
             models.CheckConstraint(
-                condition=models.Q(agent=None) | models.Q(allow_writes=False),
-                name="database_of_agent_only_read",
-            ),
-            models.CheckConstraint(
                 condition=models.Q(agent=None, owner=None)
                 | models.Q(agent__isnull=False, owner__isnull=False),
                 name="database_agent_with_owner",

@@ -83,7 +83,7 @@ def target_of(row: DatabaseConnection) -> DatabaseTarget:
         max_bytes=row.max_bytes,
         hidden_columns=tuple(row.hidden_columns),
         allow_privileged=row.allow_privileged,
-        allow_writes=row.allow_writes and not row.is_private,
+        allow_writes=row.allow_writes,
         allow_routines=row.allow_routines,
     )
 

@@ -127,6 +127,11 @@ def test_rows_and_values(shop: DatabaseTarget) -> None:
     assert (cut.row_count, cut.truncated) == (1, True)
 
 
+def test_a_time_with_a_zone_is_read(shop: DatabaseTarget) -> None:
+    result = ask(shop, "SELECT TIMESTAMPTZ '2026-01-02 03:04:05+00' AS at")
+    assert str(result.values[0][0]).startswith("2026-01-0")
+
+
 def test_what_it_holds(shop: DatabaseTarget) -> None:
     cancel = Cancellation()
     tables = inspect.list_tables(shop, NOBODYS, cancel)

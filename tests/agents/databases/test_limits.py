@@ -64,6 +64,13 @@ def test_bytes_are_limited(target: DatabaseTarget) -> None:
 
 
 @BOTH
+def test_a_first_row_that_is_too_long_is_an_error(target: DatabaseTarget) -> None:
+    """A result without rows would say that there are none."""
+    with pytest.raises(QueryFailed, match=r"The first row has 1,0\d\d bytes, and at most 500"):
+        ask(replace(target, max_bytes=500), "SELECT '" + "x" * 1000 + "'")
+
+
+@BOTH
 def test_a_statement_that_takes_too_long_is_stopped(target: DatabaseTarget) -> None:
     begun = time.monotonic()
     with pytest.raises(QueryFailed) as stopped:

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from agents import DeepAgent, create_deep_agent, scripted_model
+from agents.databases.pools import close_idle
 from tests.support.runs import wait_until
 
 MakeAgent = Callable[..., DeepAgent]
+KEPT = ("vel-tool-loop", "vel-helpers")
+"""Threads that live as long as the process."""
 
 
 @pytest.fixture
@@ -30,6 +33,7 @@ def make_agent(transactional_db: None) -> Iterator[MakeAgent]:
     yield make
     for agent in made:
         agent.close()
+    close_idle(0)
     wait_until(lambda: not _ours(before), "the end of the threads")
 
 
@@ -37,5 +41,5 @@ def _ours(before: set[threading.Thread]) -> list[threading.Thread]:
     return [
         thread
         for thread in set(threading.enumerate()) - before
-        if thread.name.startswith("vel-") and thread.name != "vel-tool-loop"
+        if thread.name.startswith("vel-") and not thread.name.startswith(KEPT)
     ]

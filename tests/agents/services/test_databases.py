@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
 
 from agents.databases.target import DatabaseTarget
 from agents.models import Agent, AgentVersion, DatabaseConnection
@@ -291,10 +290,8 @@ def test_write_mode_and_dialect_are_pinned_by_a_version_and_asked_anew(file):
         save_connection(row, url="", by=editor)
 
 
-def test_ones_own_of_a_command_line_only_read(file):
+def test_an_own_connection_can_only_be_written_if_its_program_says_so(file):
     agent = rows.agent("own", owner=rows.superuser("boss"))
-    row = save_own_connection(agent, "mine", seal_url(file))
-    row.allow_writes = True
-    assert not target_of(row).allow_writes
-    with pytest.raises(IntegrityError), transaction.atomic():
-        row.save()
+    assert not target_of(save_own_connection(agent, "mine", seal_url(file))).allow_writes
+    row = save_own_connection(agent, "mine", seal_url(file), allow_writes=True)
+    assert target_of(row).allow_writes

@@ -79,6 +79,7 @@ ATTACKS = (
     _call("which programs the host starts, by inotify",
           "f = call(294, 26, 0); call(254, 27, f, b'/usr/bin', 0x21)"),
     _call("which programs the host starts, by dnotify",
+          "import signal; signal.signal(signal.SIGIO, signal.SIG_IGN)\n"
           "try: fcntl.fcntl(os.open('/usr/bin', 0), 1026, 1)\n"
           "except OSError as e:\n"
           "    raise SystemExit('ABSENT: no dnotify' if e.errno == 22 else e)"),
