@@ -190,12 +190,15 @@ def own_directory_account(directory: Path) -> int:
 
 def _make_base(base: Path) -> None:
     try:
-        base.mkdir(parents=True)
+        try:
+            base.mkdir(parents=True)
+        except FileExistsError:
+            if base.is_dir():
+                return
+            raise
         # Whatever the umask is: sandbox accounts pass through, and list nothing.
         base.chmod(0o711 if os.geteuid() == 0 else 0o700)
     except OSError as error:
-        if base.is_dir():
-            return  # another process can have made it a moment ago
         raise SandboxSetupError(
             f"The directory for workspaces, {base}, cannot be made: {error.strerror}. "
             "Set another data directory; root keeps it under /var/lib/vel."
