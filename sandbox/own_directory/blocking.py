@@ -16,7 +16,7 @@ from pathlib import Path
 from sandbox.own_directory.git_directory import NEVER_NEW
 from sandbox.own_directory.names import BLOCKED, GIT, fold
 from sandbox.own_directory.rules import FileRules
-from sandbox.reopening import CHANGE, open_directory
+from sandbox.reopening import CHANGE, LIST, open_directory
 from sandbox.watchdog import Watch
 
 LOOK_SECONDS = 0.25
@@ -84,7 +84,7 @@ class NewFileWatch(Watch):
         found: dict[Place, str] = {}
         for directory in self._directories:
             try:
-                descriptor = open_directory(self._root / directory)
+                descriptor = self._open(directory)
             except OSError:
                 continue  # removed by the user
             try:
@@ -95,6 +95,21 @@ class NewFileWatch(Watch):
             finally:
                 os.close(descriptor)
         return found
+
+    def _open(self, directory: str, needs: int = LIST) -> int:
+        """Open a directory below the root. Raises OSError if a link is on the way to it.
+
+        Another command can have put the link there, which leads out of the user's directory.
+        """
+        parts = [part for part in directory.split("/") if part]
+        descriptor = open_directory(self._root, needs=LIST if parts else needs)
+        for number, part in enumerate(parts, 1):
+            above = descriptor
+            try:
+                descriptor = open_directory(part, above, needs if number == len(parts) else LIST)
+            finally:
+                os.close(above)
+        return descriptor
 
     def _is_protected(self, directory: str, name: str) -> bool:
         if _ASIDE.search(name):
@@ -111,7 +126,7 @@ class NewFileWatch(Watch):
             return
         shown = _path(place)
         try:
-            descriptor = open_directory(self._root / directory, needs=CHANGE)
+            descriptor = self._open(directory, CHANGE)
             try:
                 aside = _free_name(name, descriptor)
                 os.rename(name, aside, src_dir_fd=descriptor, dst_dir_fd=descriptor)
@@ -130,7 +145,7 @@ class NewFileWatch(Watch):
         if place in self._failed:
             return
         try:
-            descriptor = open_directory(self._root / directory, needs=CHANGE)
+            descriptor = self._open(directory, CHANGE)
             try:
                 os.symlink(link, name, dir_fd=descriptor)
                 if os.geteuid() == 0:

@@ -1,0 +1,25 @@
+"""The watch that puts new protected files aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sandbox.own_directory.blocking import NewFileWatch
+from sandbox.own_directory.rules import FileRules
+
+
+def test_nothing_is_put_aside_behind_a_link_that_leads_out_of_the_directory(
+    tmp_path: Path,
+) -> None:
+    root, other = tmp_path / "root", tmp_path / "other"
+    for top in (root / "sub", other):
+        (top / ".git").mkdir(parents=True)
+    watch = NewFileWatch(root, FileRules(), ["sub/.git"])
+    (root / "sub").rename(root / "moved")
+    (root / "sub").symlink_to(other)
+    hook = other / ".git/hooks/pre-commit"
+    hook.parent.mkdir()
+    hook.write_text("of another repository")
+    watch.look()
+    assert watch.last_word() is None
+    assert hook.read_text() == "of another repository"
