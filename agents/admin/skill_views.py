@@ -14,6 +14,7 @@ from agents.admin.skill_page import findings_by_severity
 from agents.admin.version_diff import changes
 from agents.downloads import attached_bytes
 from agents.hidden_text import visible
+from agents.page_policy import CONTENT_SECURITY_POLICY
 from agents.selectors.skill_packages import as_text, package_entries, package_file, version_of
 from agents.services.errors import ServiceError
 from agents.services.skill_comparison import compare
@@ -22,19 +23,6 @@ from skills_app.models import Skill, SkillVersion
 
 if TYPE_CHECKING:
     from agents.admin.skills import SkillAdmin
-
-CONTENT_SECURITY_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "object-src 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
-)
-"""These pages show what strangers wrote: should any of it become markup, it can do nothing."""
 
 STYLES = forms.Media(
     css={"all": ["agents/admin/vel.css", "agents/web/reading.css", "agents/admin/skills.css"]}
