@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.conf import vel_settings
-from agents.services.workspaces import WorkspaceLocation
+from agents.models import Run
+from agents.services.workspaces import WorkspaceLocation, workspace_location
 from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.baseline import keep_baseline, read_baseline
 from sandbox.own_directory.history import HistoryUnknown, committed_changes
@@ -78,6 +79,13 @@ def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
     except (HistoryUnknown, SandboxSetupError) as error:
         incomplete.append(f"new commits: {error}")
     return OutsideChanges(changes, incomplete)
+
+
+def unreported_changes(run: Run) -> OutsideChanges | None:
+    """What the run has changed so far; None if one of its events has reported it. Blocks."""
+    if run.events.filter(type=REPORTED).exists():
+        return None  # the state before may be forgotten only now
+    return outside_changes(workspace_location(run.thread))
 
 
 def forget_state_before(location: WorkspaceLocation) -> None:

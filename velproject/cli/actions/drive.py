@@ -20,9 +20,8 @@ from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound, ServiceError
 from agents.services.open_answers import open_answers
-from agents.services.outside_changes import REPORTED, outside_changes
+from agents.services.outside_changes import REPORTED, unreported_changes
 from agents.services.run_control import cancel_run
-from agents.services.workspaces import workspace_location
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory
 from velproject.cli.actions.display import Display
@@ -165,7 +164,7 @@ class Driver:
         """Unless an event of the run has said it already."""
         if self.as_json:
             return
-        found = outside_changes(workspace_location(run.thread))
+        found = unreported_changes(run)
         if found:
             self.display.event({"type": REPORTED, "data": found.as_dict()})
 
