@@ -35,6 +35,7 @@ MAX_CHILDREN = 500
 """Subagents that one run may start in all: an agent in a loop would fill the database."""
 MAX_FAMILY = 2_000
 """Subagents below one thread, whoever started them."""
+FINISHED = "subagent.finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +153,31 @@ def child_ended(child: Run, *, wake: bool = True) -> None:
     parent = Run.objects.get(pk=child.parent_id)
     if parent.has_ended:
         return
-    call_id = child.parent_call.call_id if child.parent_call else ""
-    data = {"child_run_id": child.id, "name": child.subagent, "call_id": call_id}
-    append_events(parent.id, [("subagent.finished", {**data, "status": child.status})])
+    append_events(parent.id, [_finished(child)])
     if not wake:
         return
     _start_next(parent)
     wait = (parent.status, parent.wait_reason)
     if wait == (RunStatus.WAITING, WaitReason.CHILDREN) and not awaited(parent):
         wake_run(parent, "its subagents have ended")
+
+
+def _finished(child: Run) -> EventDraft:
+    call_id = child.parent_call.call_id if child.parent_call else ""
+    data = {"child_run_id": child.id, "name": child.subagent, "call_id": call_id}
+    return FINISHED, {**data, "status": child.status}
+
+
+def report_ended_children(parent: Run) -> None:
+    """Write the missing events about the children that ended while the parent had ended.
+
+    The caller holds the lock of the parent's row.
+    """
+    events = parent.events.filter(type=FINISHED).values_list("data", flat=True)
+    reported = {json.loads(data)["child_run_id"] for data in events}
+    ended = parent.children.filter(status__in=ENDED_RUNS).exclude(pk__in=reported)
+    children = ended.select_related("parent_call").order_by("ended_at", "pk")
+    append_events(parent.id, [_finished(child) for child in children])
 
 
 def awaited(parent: Run) -> bool:

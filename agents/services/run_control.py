@@ -14,7 +14,7 @@ from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
 from agents.services.budget_answers import stop_waiting
-from agents.services.delegation import child_ended
+from agents.services.delegation import child_ended, report_ended_children
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.reservations import release
@@ -212,6 +212,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         # Whoever cancelled it meant what it did before it failed.
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
         append_events(run.id, [("run.resumed", {"reason": "resumed by a person"})])
+        report_ended_children(run)
     elif run.status == RunStatus.RUNNING and is_driven(run):
         raise Conflict("The run is being driven: it needs no resuming.", code="driven")
     elif run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):

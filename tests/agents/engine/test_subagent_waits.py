@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agents.engine.finish import cancel_driven_run, fail_run
 from agents.models import POOL, Run, ToolCall
 from agents.services.errors import Conflict
 from agents.services.run_control import cancel_run, resume_run
@@ -288,6 +289,19 @@ def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
     assert len(old) == 2
     assert run.children.count() == 3
     assert set(run.children.filter(pk__in=old).values_list("status", flat=True)) == {"cancelled"}
+
+
+@pytest.mark.both_databases
+def test_a_resumed_parent_learns_which_subagents_ended_after_its_failure() -> None:
+    family = driven_family()
+    committed(fail_run, family.writers[family.parent.pk], "code", "message", 1)
+    child = family.children[0]
+    committed(cancel_driven_run, family.writers[child.pk], 1)
+    resume_run(family.parent.pk)
+    finished = [row["child_run_id"] for row in events(family.parent, "subagent.finished")]
+    assert finished[-1] == child.pk
+    assert len(finished) == len(set(finished)) == 3
+    check_everything()
     check_everything()
 
 
