@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from agents.engine.host import Host
 from agents.models import Agent, ApprovalRequest, Run, RunEvent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
-from tests.support.hang import HANG
+from tests.support.hang import HANG, poll
 
 
 def make_user(name: str = "ada", **fields: Any) -> User:
@@ -48,17 +47,10 @@ def start_run(owner: User, message: str = "Hello", agent: str = "tester", **fiel
 
 
 def wait_until(condition: Callable[[], Any], what: str = "the condition") -> Any:
-    """Poll the database until `condition()` is true, and return its value.
-
-    The pauses grow with the time that has passed: a poll often costs a query.
-    """
-    begun = time.monotonic()
-    while (waited := time.monotonic() - begun) < HANG:
-        value = condition()
-        if value:
-            return value
-        time.sleep(min(max(waited / 20, 0.005), 0.05))
-    raise AssertionError(f"{what} did not come true in {HANG:g} s")
+    """Poll the database until `condition()` is true, and return its value."""
+    value = poll(condition)
+    assert value, f"{what} did not come true in {HANG:g} s"
+    return value
 
 
 def wait_for_status(run: Run, *statuses: str) -> Run:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.support.hang import poll
 from tests.velproject.command import DEADLINE, Vel, new_vel
 
 T = TypeVar("T")
@@ -141,10 +141,8 @@ def processes_of(vel: Vel) -> dict[int, str]:
 
 def until(look: Callable[[], T]) -> T:
     """Look until there is something to see."""
-    end = time.monotonic() + DEADLINE
-    while not (seen := look()):
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.05)
+    seen = poll(look, DEADLINE)
+    assert seen, "it did not come to pass"
     return seen
 
 
