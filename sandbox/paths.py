@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from sandbox.errors import PathRefused
 
@@ -65,13 +67,17 @@ def is_within(path: str, directory: str) -> bool:
     return directory == "/" or path == directory or path.startswith(directory + "/")
 
 
-def resolve_workspace_path(path: str) -> str:
+def resolve_workspace_path(
+    path: str, host_directories: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The canonical `/sandbox/…` form of a path in the agent's view.
 
     Relative paths start in /sandbox/workspace, `/skills/…` is short for /sandbox/skills/…, and
     `/` is /sandbox itself, which holds the areas and nothing else.
 
     Raises PathRefused, naming the right form, for everything outside the areas.
+    `host_directories` maps areas to their directories on the host: a path of the host in one of
+    them is refused too, with the path that the agent has to use for it.
     """
     absolute = normalise(path, WORKING_DIR)
     if absolute in ("/", SANDBOX_ROOT):
@@ -80,18 +86,21 @@ def resolve_workspace_path(path: str) -> str:
         return SANDBOX_ROOT + absolute
     if any(is_within(absolute, f"{SANDBOX_ROOT}/{area}") for area in AREAS):
         return absolute
-    raise PathRefused(_advice(absolute), path)
+    raise PathRefused(_advice(absolute, host_directories), path)
 
 
-def _advice(absolute: str) -> str:
-    inside = is_within(absolute, SANDBOX_ROOT)
-    below = absolute.removeprefix(SANDBOX_ROOT) if inside else absolute
-    first = below.split("/")[1]
-    suggestion = (
-        SANDBOX_ROOT + below if first in AREAS else f"{WORKING_DIR}/{posixpath.basename(absolute)}"
-    )
+def _advice(absolute: str, host_directories: Mapping[str, str]) -> str:
     return (
-        f"outside the files of this session. Use {suggestion!r}, or another path in "
-        f"{', '.join(f'{SANDBOX_ROOT}/{area}' for area in AREAS)}. "
+        f"outside the files of this session. Use {_suggestion(absolute, host_directories)!r}, or "
+        f"another path in {', '.join(f'{SANDBOX_ROOT}/{area}' for area in AREAS)}. "
         f"Relative paths start in {WORKING_DIR}."
     )
+
+
+def _suggestion(absolute: str, host_directories: Mapping[str, str]) -> str:
+    """The path that is probably meant. It keeps all directories: two paths never become one."""
+    for area, directory in host_directories.items():
+        if is_within(absolute, directory):
+            return f"{SANDBOX_ROOT}/{area}" + absolute.removeprefix(directory)
+    below = absolute.removeprefix(SANDBOX_ROOT) if is_within(absolute, SANDBOX_ROOT) else absolute
+    return (SANDBOX_ROOT if below.split("/")[1] in AREAS else WORKING_DIR) + below

@@ -68,6 +68,7 @@ class WorkspaceBackend(CompositeBackend):
                 ReadOnly(tree, _READ_ONLY_ADVICE) if area in paths.READ_ONLY_AREAS else tree
             )
         super().__init__(ReadOnly(StateFilesystemBackend()), routes)
+        self._host_directories = {area: str(directories.get(area, own[area])) for area in own}
         self.cwd = paths.WORKING_DIR
         # What lies elsewhere is the caller's own, and was filled by others too.
         counted = [
@@ -83,4 +84,4 @@ class WorkspaceBackend(CompositeBackend):
         super().write_bytes(path, data, if_version=if_version)
 
     def resolve(self, path: str) -> str:
-        return shown(paths.resolve_workspace_path(meant(path)))
+        return shown(paths.resolve_workspace_path(meant(path), self._host_directories))

@@ -73,14 +73,16 @@ def test_paths_in_the_agents_view(path: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("path", "advice"),
     [
-        ("/etc/passwd", "'/sandbox/workspace/passwd'"),
-        ("/tmp/x", "'/sandbox/workspace/x'"),
+        ("/etc/passwd", "'/sandbox/workspace/etc/passwd'"),
+        ("/tmp/x", "'/sandbox/workspace/tmp/x'"),
+        ("/reports/2024/q4.md", "'/sandbox/workspace/reports/2024/q4.md'"),
+        ("/sandbox/a/b.md", "'/sandbox/workspace/a/b.md'"),
         ("/outputs/report.md", "'/sandbox/outputs/report.md'"),
         ("/workspace/a/b", "'/sandbox/workspace/a/b'"),
         ("/sandbox/report.md", "'/sandbox/workspace/report.md'"),
-        ("/sandboxed/x", "'/sandbox/workspace/x'"),
-        ("../../etc/passwd", "'/sandbox/workspace/passwd'"),
-        ("/skills/../etc/passwd", "'/sandbox/workspace/passwd'"),
+        ("/sandboxed/x", "'/sandbox/workspace/sandboxed/x'"),
+        ("../../etc/passwd", "'/sandbox/workspace/etc/passwd'"),
+        ("/skills/../etc/passwd", "'/sandbox/workspace/etc/passwd'"),
         ("../../../etc/passwd", "without it"),
         ("~/notes", "without `~/`"),
         ("a\0b", "NUL"),
@@ -95,3 +97,16 @@ def test_a_path_outside_is_refused_with_the_right_one(path: str, advice: str) ->
 
     assert advice in str(refused.value)
     str(refused.value).encode()
+
+
+def test_a_path_of_the_host_is_refused_with_the_path_of_that_file() -> None:
+    directories = {"workspace": "/home/ada/project", "outputs": "/data/threads/1/outputs"}
+    for path, advice in [
+        ("/home/ada/project/sub/a.md", "'/sandbox/workspace/sub/a.md'"),
+        ("/home/ada/project", "'/sandbox/workspace'"),
+        ("/data/threads/1/outputs/x", "'/sandbox/outputs/x'"),
+        ("/home/ada/projects/a.md", "'/sandbox/workspace/home/ada/projects/a.md'"),
+    ]:
+        with pytest.raises(PathRefused) as refused:
+            paths.resolve_workspace_path(path, directories)
+        assert f"Use {advice}" in str(refused.value)

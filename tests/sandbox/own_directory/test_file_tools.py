@@ -124,3 +124,9 @@ def test_opened_files_can_be_written(place: Path, over: Over) -> None:
     assert "error" in backend.write_file(".gitlab-ci.yml", "x")
     assert "error" in backend.write_file("deploy/run.sh", "x")
     assert not (project / "deploy").exists()
+
+
+def test_a_path_of_the_host_is_refused_with_the_path_in_the_workspace(place: Path) -> None:
+    project = make_checkout(place, more="mkdir sub && echo text > sub/a.md")
+    refused = over_workspace(place, project).read_file(str(project / "sub" / "a.md"))
+    assert "Use '/sandbox/workspace/sub/a.md'" in refused["error"]
