@@ -66,13 +66,16 @@ class HarnessConfig:
                 "system_prompt": self.system_prompt or "",
                 "max_steps": self.max_turns,
                 "sandbox_enabled": self.sandbox,
-                "sandbox_working_dir": str(self.working_directory or Path.cwd()),
+                "sandbox_working_dir": str(self._directory()),
                 "planning": self.planning,
                 "memory": self.memory,
                 "databases": self.databases,
                 **self.options,
             }
         )
+
+    def _directory(self) -> Path:
+        return Path(self.working_directory or ".").expanduser().absolute()
 
 
 class VelHarness:

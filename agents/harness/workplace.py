@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agents.harness.config import DeepAgentConfig
+from agents.harness.config import DEFAULT_WORKSPACE, DeepAgentConfig
 from agents.harness.errors import SetupError
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
@@ -24,16 +24,21 @@ def file_rules(config: DeepAgentConfig) -> FileRules:
 
 
 def workspace_directory(given: str | Path) -> Path:
-    """The absolute path of the directory, made if it is not there. Raises `SetupError`.
+    """The absolute path of the directory, which must exist. Raises `SetupError`.
 
-    What commands could not work in, or must not, is refused here, before a model is paid. One that
-    root makes here is given to an account without rights, since commands never run as root.
+    Only the default directory is made. If root makes it, it belongs to an account without rights,
+    since commands never run as root. A directory in which commands cannot or must not work is
+    refused here, before a model is asked.
     """
     place = Path(given).expanduser().resolve()
     try:
         writable_directory(place)
         if not place.exists():
-            place.mkdir(parents=True)
+            if str(given) != DEFAULT_WORKSPACE:
+                raise SetupError(
+                    f"The working directory {place} does not exist. Make it, or name another one."
+                )
+            place.mkdir()
             if os.geteuid() == 0:
                 os.chown(place, NOBODY, NOBODY)
         own_directory_account(place)

@@ -135,7 +135,7 @@ def read_fallbacks(
     "--workspace",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="The agent works in this directory; it is made if it is not there. Else in its own.",
+    help="The agent works in this directory, which must exist. Else in its own.",
 )
 @click.option(
     "--allow-write",

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from agents import SetupError, StreamEvent
+from agents import (
+    DeepAgent,
+    SetupError,
+    StreamEvent,
+    VelHarness,
+    create_coding_harness,
+    create_deep_agent,
+    create_harness,
+    scripted_model,
+)
 from tests.agents.harness.conftest import MakeAgent
 from tests.sandbox.own_directory.checkouts import make_checkout
 from tests.sandbox.places import reachable_directory
@@ -53,3 +63,31 @@ def test_options_open_and_protect_files(make_agent: MakeAgent, project: Path) ->
 def test_a_pattern_that_cannot_match_is_refused(make_agent: MakeAgent, project: Path) -> None:
     with pytest.raises(SetupError, match="sandbox_allow_write"):
         report(make_agent, project, sandbox_allow_write=["/etc/passwd"])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("door", ["deep agent", "harness", "coding harness"])
+def test_a_working_directory_that_does_not_exist_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    monkeypatch.chdir(project)
+    missing, model = project / "no" / "such", scripted_model(["Done."])
+    agent: DeepAgent | VelHarness
+    if door == "deep agent":
+        agent = create_deep_agent(model, sandbox_working_dir=str(missing))
+    elif door == "harness":
+        agent = create_harness(model=model, working_directory="no/such")
+    else:
+        agent = create_coding_harness(missing, model=model)
+    with closing(agent), pytest.raises(SetupError, match=f"{missing} does not exist"):
+        asyncio.run(agent.run("work"))
+    assert not (project / "no").exists()
+
+
+def test_the_default_directory_is_made(
+    make_agent: MakeAgent, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    agent = make_agent(TURNS, sandbox=True)
+    assert asyncio.run(agent.run("work")) == "Done."
+    assert (project / "workspace" / "a.py").read_text() == "y\n"

@@ -91,6 +91,9 @@ def test_files_go_to_the_workspace_that_is_named(vel: Vel) -> None:
     flags = vel.script(
         say("", ("write_file", {"path": "note.txt", "content": "hi"})), say("Written.")
     )
+    (vel.data / "project").mkdir()
+    if os.geteuid() == 0:
+        os.chown(vel.data / "project", 65534, 65534)
     done = vel(*flags, "--workspace", "project", "write a note")
     assert done.returncode == 0, done.stderr
     assert (vel.data / "project" / "note.txt").read_text() == "hi"
@@ -104,6 +107,14 @@ def test_without_a_workspace_it_says_where_the_files_are(vel: Vel) -> None:
     done = vel(*flags, "write a note")
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Files: ")]
     assert (Path(line.removeprefix("Files: ")) / "note.txt").read_text() == "hi"
+
+
+def test_a_workspace_that_does_not_exist_is_refused(vel: Vel) -> None:
+    done = vel(*ECHO, "--workspace", "no/such", "write a note")
+    assert done.returncode == 2
+    assert f"{vel.data / 'no/such'} does not exist" in done.stderr
+    assert not (vel.data / "no").exists()
+    assert vel.count("agents_run") == 0
 
 
 @pytest.mark.root

@@ -39,7 +39,6 @@ from velproject.cli.boot import again
 from velproject.cli.errors import FAILED, OK, WAITING, CliError
 from velproject.cli.terminal import one_line
 
-NOBODY = 65534
 GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
 
 
@@ -207,18 +206,19 @@ def warn_without_sandbox(options: AgentOptions) -> None:
 
 
 def workspace_directory(given: Path) -> Path:
-    """The absolute path of the directory, made if it is not there.
+    """The absolute path of the directory.
 
-    What commands could not work in, or must not, is refused here, before a model is paid. One that
-    root makes here is given to an account without rights, since commands never run as root.
+    A directory that does not exist, or in which commands cannot or must not work, is refused here,
+    before a model is asked.
     """
     place = given.expanduser().resolve()
     try:
         writable_directory(place)
         if not place.exists():
-            place.mkdir(parents=True)
-            if os.geteuid() == 0:
-                os.chown(place, NOBODY, NOBODY)
+            raise CliError(
+                f"--workspace {one_line(str(given))}: {one_line(str(place))} does not exist. "
+                "Make it, or name another directory."
+            )
         own_directory_account(place)
     except SandboxSetupError as error:
         raise CliError(f"--workspace {one_line(str(given))}: {error}") from error
