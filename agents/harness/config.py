@@ -14,8 +14,15 @@ Model = Mapping[str, Any] | str | None
 """`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
 `thinking` and `effort`."""
 
+
+class DefaultDirectory(str):
+    """A working directory that the caller has not named: only a new session gets it."""
+
+    __slots__ = ()
+
+
 DEFAULT_SKILLS = "./skills"
-DEFAULT_WORKSPACE = "./workspace"
+DEFAULT_WORKSPACE = DefaultDirectory("./workspace")
 CHECKPOINTS = 5
 COMMAND_SECONDS = 30
 MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
@@ -47,7 +54,8 @@ class DeepAgentConfig:
 
     `tools` are functions or `ToolSpec`s; `middleware` are instances of `BaseMiddleware`. With
     `sandbox_enabled` False files live in the database and nothing is executed. A
-    `sandbox_working_dir` of None is a directory that Vel keeps for each session. `sandbox_timeout`
+    `sandbox_working_dir` of None is a directory that Vel keeps for each session. A session keeps
+    its directory: if you name another one, its next run is refused. `sandbox_timeout`
     30 leaves each tool its own limit. `interrupt_on` names tools that wait for a person: True,
     False, or a rule (docs/policy.md). `persistence_path` is a SQLite file; None is the project's
     database or, in a script, one that is thrown away.

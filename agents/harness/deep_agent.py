@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from agents.harness.config import DeepAgentConfig, SubagentConfig
+from agents.harness.config import DEFAULT_WORKSPACE, DeepAgentConfig, SubagentConfig
 from agents.harness.process import engine
 from agents.harness.runner import Runner
 from agents.harness.stream import StreamEvent, StreamMode
@@ -84,7 +84,8 @@ class DeepAgent:
 
         Raises:
             InvalidRequest: If the value is not clear. Nothing is decided then.
-            Conflict: If it concerns a request that does not wait.
+            Conflict: If it concerns a request that does not wait, or if the session works in
+                another directory than the one that you named.
         """
         mode = StreamMode(mode)
         session_id = self._runner.known_session(session_id)
@@ -92,6 +93,7 @@ class DeepAgent:
         from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
 
         place = await engine.call(sessions.place_of, definition, owner, session_id)
+        await engine.call(sessions.check_directory, place, self._runner.named_directory)
         displayed = list(self._runner.shown.get(session_id, ()))
         decided, left = await engine.call(
             sessions.decide, owner, place.run_id, displayed, modified_state
@@ -191,7 +193,7 @@ def create_deep_agent(
     tools: list[Any] | None = None,
     skill_dirs: list[str] | None = None,
     sandbox: bool = True,
-    sandbox_working_dir: str | None = "./workspace",
+    sandbox_working_dir: str | None = DEFAULT_WORKSPACE,
     databases: dict[str, str] | None = None,
     subagents: list[SubagentConfig] | None = None,
     interrupt_on: Mapping[str, Any] | None = None,

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agents.harness.config import DeepAgentConfig, SubagentConfig
+from agents.harness.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.harness.errors import RunCancelled, RunFailed, RunInterrupted
 from agents.harness.models import choice_of, key_of
 from agents.harness.process import engine
@@ -98,6 +98,12 @@ class Runner:
             self._forget = weakref.finalize(self, forget, self._toolkit, self._token)
         return self._definition, self._owner
 
+    @property
+    def named_directory(self) -> str:
+        """The absolute path of the working directory that the caller has named; empty for none."""
+        is_default = isinstance(self.config.sandbox_working_dir, DefaultDirectory)
+        return "" if is_default else self._workspace
+
     def close(self) -> None:
         """Give back what `ready` has taken. Blocks."""
         if self._forget is not None:
@@ -137,6 +143,7 @@ class Runner:
             "key": session_id,
             "context": context,
             "workspace_path": self._workspace,
+            "workspace_is_default": not self.named_directory,
             "workspace_rules": self._rules,
             "skill_directories": self.config.skill_directories() or None,
         }

@@ -19,13 +19,14 @@ from agents.harness.errors import SetupError
 from agents.harness.family import Family
 from agents.harness.state import give
 from agents.middleware import decisions
-from agents.models import ApprovalRequest, Run, ToolCall
+from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.delegation import answer_of
 from agents.services.errors import Conflict, NotFound
 from agents.services.run_control import cancel_run
 from agents.services.runs import RunRequest, create_run
+from agents.services.session_files import check_working_directory
 from agents.services.takeover import take_over_family
 from agents.states import OPEN_CALLS, ApprovalStatus, RunStatus, WaitReason
 from sandbox.probe import check_host
@@ -95,6 +96,11 @@ def place_of(definition: Definition, owner: Any, session_id: str) -> Place:
     open_calls = calls.filter(status__in=OPEN_CALLS).values_list("run_id", "call_id", "tool")
     tools = {(run_id, call_id): tool for run_id, call_id, tool in open_calls}
     return Place(run.pk, run.thread_id, run.status, family.positions(), tools)
+
+
+def check_directory(place: Place, named: str) -> None:
+    """Raise `Conflict` if the session works in another directory than the `named` one."""
+    check_working_directory(Thread.objects.get(pk=place.thread_id), named)
 
 
 def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.harness.agent_registry import AgentConfig, AgentRegistry, as_subagent
-from agents.harness.config import DeepAgentConfig
+from agents.harness.config import DeepAgentConfig, DefaultDirectory
 from agents.harness.deep_agent import DeepAgent
 from agents.harness.errors import SetupError
 from agents.harness.stream import StreamMode
@@ -27,7 +27,8 @@ small changes that fit it, run its tests, and say what you changed and how you c
 class HarnessConfig:
     """What a `VelHarness` has; `options` are further fields of `DeepAgentConfig`.
 
-    `working_directory` None is the current one, or with `sandbox` False none at all.
+    `working_directory` None is the current one, or with `sandbox` False none at all. A session
+    keeps its directory: if you name another one, its next run is refused.
     """
 
     model: Any = field(default=None, repr=False)
@@ -66,7 +67,7 @@ class HarnessConfig:
                 "system_prompt": self.system_prompt or "",
                 "max_steps": self.max_turns,
                 "sandbox_enabled": self.sandbox,
-                "sandbox_working_dir": str(self._directory()),
+                "sandbox_working_dir": self._directory(),
                 "planning": self.planning,
                 "memory": self.memory,
                 "databases": self.databases,
@@ -74,8 +75,10 @@ class HarnessConfig:
             }
         )
 
-    def _directory(self) -> Path:
-        return Path(self.working_directory or ".").expanduser().absolute()
+    def _directory(self) -> str:
+        if self.working_directory is None:
+            return DefaultDirectory(Path.cwd())
+        return str(Path(self.working_directory).expanduser().absolute())
 
 
 class VelHarness:

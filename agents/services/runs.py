@@ -42,6 +42,7 @@ from agents.services.prompt_values import (
     values_at_start,
 )
 from agents.services.remote_traces import note_remote_trace
+from agents.services.session_files import check_sandbox, check_working_directory
 from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
 from agents.states import (
@@ -65,7 +66,9 @@ class RunRequest:
     `schedule` or `hook` is what began it without a person.
     `traceparent` is the span of the caller's that asks for it (W3C's header).
     `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
-    are for callers on this machine only, never for the network. `workspace_rules` say what may be
+    are for callers on this machine only, never for the network. A thread keeps its directory:
+    another `workspace_path` is refused. With `workspace_is_default` nobody has named the path, and
+    only a new thread gets it. `workspace_rules` say what may be
     changed in the directory `workspace_path`; None leaves a thread's as they are.
     """
 
@@ -85,6 +88,7 @@ class RunRequest:
     schedule: Schedule | None = None
     hook: Hook | None = None
     workspace_path: str = ""
+    workspace_is_default: bool = False
     workspace_rules: FileRules | None = None
     skill_directories: tuple[str, ...] | None = None
 
@@ -182,7 +186,8 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         raise NotFound(
             f"There is no agent {request.agent!r} that you may use.", code="unknown_agent"
         )
-    found = _thread_to_go_on_with(request, agent, owner)
+    version = request.version or current_version(agent)
+    found = _thread_to_go_on_with(request, agent, version, owner)
     thread = found or _new_thread(request, agent, owner)
     # A thread that was made just now has no runs, and nothing uploaded.
     busy = (
@@ -197,7 +202,6 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
             "this message to be queued.",
             code="thread_busy",
         )
-    version = request.version or current_version(agent)
     check_needed(version.spec, thread)
     if request.output_schema is not None and version.spec.get("output_schema"):
         raise InvalidRequest(
@@ -245,7 +249,7 @@ def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
 
 
 def _thread_to_go_on_with(
-    request: RunRequest, agent: Agent, owner: AbstractBaseUser
+    request: RunRequest, agent: Agent, version: AgentVersion, owner: AbstractBaseUser
 ) -> Thread | None:
     """The thread that is asked for, locked; None where a new one begins."""
     mine = threads_for(owner).select_for_update()
@@ -263,6 +267,10 @@ def _thread_to_go_on_with(
                 f"The thread belongs to the agent {thread.agent.slug!r}: begin a new one.",
                 code="other_agent",
             )
+        if not request.workspace_is_default:
+            check_working_directory(thread, request.workspace_path)
+        if request.executor != POOL:
+            check_sandbox(thread, bool(version.spec["sandbox"]))
         if request.skill_directories is not None:
             check_skill_directories(request.skill_directories, thread.workspace_path)
             thread.skill_directories = list(request.skill_directories)

@@ -1,0 +1,61 @@
+"""A thread keeps its files: a caller who names other ones is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agents.conf import vel_settings
+from agents.models import Run, Thread
+from agents.services.errors import Conflict
+
+
+def check_working_directory(thread: Thread, named: str) -> None:
+    """Raise `Conflict` if `named`, an absolute path, is not the thread's working directory.
+
+    Empty: the caller names none, and the thread keeps its own.
+    """
+    if not named or named == thread.workspace_path:
+        return
+    here = thread.workspace_path or _own_directory(thread)
+    advice = (
+        f"or name {thread.workspace_path} to continue there"
+        if thread.workspace_path
+        else "or name no working directory to continue there"
+    )
+    raise Conflict(
+        f"The session {_name(thread)} works in {here}, not in {named}. "
+        f"Use another session id to work in {named}, {advice}.",
+        code="other_directory",
+    )
+
+
+def check_sandbox(thread: Thread, sandbox: bool) -> None:
+    """Raise `Conflict` if the thread's files are in a sandbox and the caller has none, or reverse.
+
+    A run without a sandbox has its files in the database and does not see a directory's.
+    """
+    last = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
+    previous = last.last() or thread.forked_from
+    if previous is None or bool(previous.spec["sandbox"]) == sandbox:
+        return
+    if sandbox:
+        raise Conflict(
+            f"The session {_name(thread)} works without a sandbox, with its files in the "
+            "database. An agent with a sandbox does not see them. Use another session id, or "
+            "continue without a sandbox (--no-sandbox, sandbox=False).",
+            code="other_directory",
+        )
+    raise Conflict(
+        f"The session {_name(thread)} works in a sandbox, with its files in "
+        f"{thread.workspace_path or _own_directory(thread)}. An agent without a sandbox does not "
+        "see them. Use another session id, or continue with a sandbox.",
+        code="other_directory",
+    )
+
+
+def _own_directory(thread: Thread) -> Path:
+    return vel_settings().workspaces / thread.pk / "workspace"
+
+
+def _name(thread: Thread) -> str:
+    return repr(thread.key or thread.pk)
