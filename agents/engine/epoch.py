@@ -109,7 +109,13 @@ def _epoch_after(
         head={
             "model": spec.model,
             "system": toolset.system_prompt(
-                spec, now, pinned, active, values=values, says_form=says_form
+                spec,
+                now,
+                pinned,
+                active,
+                values=values,
+                says_form=says_form,
+                in_own_directory=bool(run.thread.workspace_path),
             ),
             "tools": list(toolset.wire),
             "max_tokens": window.output if window else spec.max_output_tokens,

@@ -19,7 +19,7 @@ from agents.engine.memory_mount import SeenOutsideMemory, with_memory
 from agents.engine.skill_session import RunSkills
 from agents.engine.snapshots import CallSnapshots
 from agents.services.outside_changes import keep_state_before
-from agents.services.seen_files import DatabaseSeenFiles
+from agents.services.seen_files import DatabaseSeenFiles, used_by_other_subagents
 from agents.services.snapshots import write_lock
 from agents.services.state_files import DatabaseFileStore
 from agents.services.workspaces import (
@@ -43,6 +43,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.errors import SandboxSetupError, SandboxUnavailable
 from sandbox.own_directory.guard import DirectoryGuard
 from sandbox.own_directory.inventory import Inventory
+from sandbox.paths import FAMILY_AREAS, SANDBOX_ROOT, is_within
 from sandbox.policy import Network
 from sandbox.toolbox import Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
@@ -111,8 +112,18 @@ class ThreadFiles:
                     with_memory(files, self._agent_id, self._call),
                     SeenOutsideMemory(seen),
                     write_lock(family),
+                    self._used_by_others if self.location.family else None,
                 )
             return self._backend
+
+    def _used_by_others(self, path: str) -> bool:
+        """Whether another subagent uses this file, which it shares, at the same time."""
+        has_own_workspace = self._spec.sandbox and self.location.own_directory is None
+        shared = [f"{SANDBOX_ROOT}/{area}" for area in FAMILY_AREAS]
+        if has_own_workspace and not any(is_within(path, area) for area in shared):
+            return False
+        family, run_id = self.location.family, self._writer.run_id
+        return bool(self._call(used_by_other_subagents, family, run_id, path))
 
     def sandbox(self, timeout: float) -> BaseSandbox:
         """A sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""

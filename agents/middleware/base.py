@@ -111,6 +111,8 @@ class PromptContext:
     skills: Sequence[PinnedSkill] = ()
     active_skills: Sequence[PromptSkill] = ()
     """With `spec.skill_mode` system_prompt: those whose instructions belong in the prompt."""
+    in_own_directory: bool = False
+    """Whether /sandbox/workspace is a directory of the caller's, which subagents work in too."""
 
 
 class Middleware:

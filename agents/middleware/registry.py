@@ -97,11 +97,13 @@ class Toolset:
         *,
         values: Mapping[str, Value] | None = None,
         says_form: bool = True,
+        in_own_directory: bool = False,
     ) -> str:
         """The whole system prompt. `now` is in the thread's time zone; only its date is used.
 
         `values` are those of the variables in the agent's own prompt. Without `says_form` the
-        provider is asked for `spec.output_schema` in another way.
+        provider is asked for `spec.output_schema` in another way. `in_own_directory` is as in
+        `PromptContext`.
         """
         context = PromptContext(
             spec=spec,
@@ -109,6 +111,7 @@ class Toolset:
             now=now,
             skills=skills,
             active_skills=active_skills,
+            in_own_directory=in_own_directory,
         )
         own = expand(spec.system_prompt, values or {})
         segments = [own or DEFAULT_PROMPT.format(name=spec.name)]

@@ -236,18 +236,51 @@ BACKGROUND = (
 _PARENT = """\
 ## Subagents
 {names}
-They share {shared} with you and have a workspace of their own: put files for them there. \
-Delegate deep or separate work, never a step that you can do at once."""
+{files} Delegate deep or separate work, never a step that you can do at once."""
+_DIFFERENT_FILES = "give tasks that run at the same time different files."
+_SAME_ROWS = f"They have the same files as you: {_DIFFERENT_FILES}"
+_SAME_DIRECTORY = (
+    "They work in the same directories as you, also in /sandbox/workspace/: " + _DIFFERENT_FILES
+)
+_OWN_WORKSPACES = """\
+They share /sandbox/shared/ (put files for them there) and /sandbox/outputs/ with you. Each has a \
+workspace of its own{readers}."""
 
 _CHILD = """\
 ## Your task
 You are a subagent: another agent gave you this task and reads only your last message.
 - Go on without asking. Return a short summary with the paths of your files.
 {writing}"""
-_WRITING = """\
-- Write long results to /sandbox/shared/, research to /sandbox/shared/research/, drafts to \
-/sandbox/shared/drafts/. Use absolute paths."""
+_RESULTS = """\
+- Write long results to {shared}, research to {shared}research/, drafts to \
+{shared}drafts/. Use absolute paths."""
+_ALONE = "- The agent that asks you does not see your /sandbox/workspace/."
+_NOT_ALONE = """\
+- Other agents use the same files{where}, perhaps now: change only those of your task, and read a \
+file before you replace it."""
 _READING = "- You can change no file. Put what you found into your answer."
+
+
+def _parents_files(context: PromptContext) -> str:
+    """Which files subagents have in common with the agent that starts them."""
+    if not context.spec.sandbox:
+        return _SAME_ROWS
+    if context.in_own_directory:
+        return _SAME_DIRECTORY
+    reading = [item.name for item in subagents_of(context.spec).values() if item.read_only]
+    readers = f", but {', '.join(reading)} see yours" if reading else ""
+    return _OWN_WORKSPACES.format(readers=readers)
+
+
+def _childs_files(context: PromptContext) -> str:
+    if context.spec.read_only:
+        return _READING
+    if not context.spec.sandbox:
+        return f"{_RESULTS.format(shared='/shared/')}\n{_NOT_ALONE.format(where='')}"
+    results = _RESULTS.format(shared="/sandbox/shared/")
+    if context.in_own_directory:
+        return f"{results}\n{_NOT_ALONE.format(where=', also in /sandbox/workspace/')}"
+    return f"{results}\n{_ALONE}"
 
 
 class SubagentsMiddleware(Middleware):
@@ -267,7 +300,7 @@ class SubagentsMiddleware(Middleware):
         parts = []
         if "task" in context.tool_names or "parallel_tasks" in context.tool_names:
             names = [f"- {item.name}: {item.description}" for item in subagents_of(spec).values()]
-            parts.append(_PARENT.format(names="\n".join(names), shared="/sandbox/shared/"))
+            parts.append(_PARENT.format(names="\n".join(names), files=_parents_files(context)))
         if spec.subagent:
-            parts.append(_CHILD.format(writing=_READING if spec.read_only else _WRITING))
+            parts.append(_CHILD.format(writing=_childs_files(context)))
         return "\n\n".join(parts)

@@ -72,5 +72,17 @@ def _read(thread_id: str, run_id: str) -> tuple[str, dict[str, str]]:
     return reader, dict(rows.values_list("path_hash", "content_hash"))
 
 
+def used_by_other_subagents(family: str, run_id: str, path: str) -> bool:
+    """Whether another subagent of the family has read or written the path since the run began.
+
+    `family` is the id of the family's first thread. A path must mean the same file for all of it.
+    """
+    begun = Run.objects.values_list("created_at", flat=True).get(pk=run_id)
+    rows = SeenFile.objects.filter(
+        thread__root=family, path_hash=_hash(path), seen_at__gte=begun
+    ).exclude(content_hash="")
+    return rows.exclude(reader__in=("", run_id)).exists()
+
+
 def _hash(path: str) -> str:
     return hashlib.sha256(path.encode()).hexdigest()

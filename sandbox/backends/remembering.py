@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from sandbox.backends.protocol import (
 )
 from sandbox.backends.results import reports_errors
 from sandbox.backends.tools import FileTools
-from sandbox.errors import FileAccessFailed, FileError, FileMissing
+from sandbox.errors import FileAccessFailed, FileChanged, FileError, FileMissing
 from sandbox.file_lock import FileLock, LockTimeout
 
 
@@ -37,12 +37,20 @@ class RememberingBackend(FileTools):
     """`backend`, where write_file and edit_file refuse a file that has changed since it was read.
 
     Reading counts for the whole file, whichever lines were asked for. A file that was never read
-    is overwritten. What the agent writes counts as read. Check and write are one step for all who
+    is overwritten, unless `used_by_others` says that another agent has used this path at the same
+    time. What the agent writes counts as read. Check and write are one step for all who
     hold the same `lock`; against commands they are as close as `write_bytes` with a version.
     """
 
-    def __init__(self, backend: FileBackend, seen: SeenFiles, lock: FileLock) -> None:
+    def __init__(
+        self,
+        backend: FileBackend,
+        seen: SeenFiles,
+        lock: FileLock,
+        used_by_others: Callable[[str], bool] | None = None,
+    ) -> None:
         super().__init__()
+        self._used_by_others = used_by_others
         self._backend = backend
         self._seen = seen
         self._shared_lock = lock
@@ -64,6 +72,8 @@ class RememberingBackend(FileTools):
         path = self.resolve(path)
         with self._exclusive(path):
             expected = self._seen.get(path) if expected_hash is None else expected_hash
+            if expected is None:
+                self._require_unused(path)
             return super().write_file(path, content, expected_hash=expected)
 
     @reports_errors
@@ -103,6 +113,17 @@ class RememberingBackend(FileTools):
         self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
     ) -> Iterator[Entry]:
         return self._backend.walk(path, budget, skip=skip, depth=depth)
+
+    def _require_unused(self, path: str) -> None:
+        """Raise `FileChanged` for a file of another agent's that this one has never read."""
+        if self._used_by_others is None or self._backend.stat(path) is None:
+            return
+        if self._used_by_others(path):
+            raise FileChanged(
+                "another agent has used this file since you began, and you have not read it. Read "
+                "it, then repeat the change, or write to another path.",
+                path,
+            )
 
     def _current_hash(self, path: str) -> str | None:
         try:
