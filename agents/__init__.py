@@ -19,6 +19,7 @@ _NAMES = {
     "SubagentConfig": _HARNESS + "config",
     "StreamMode": _HARNESS + "stream",
     "StreamEvent": _HARNESS + "stream",
+    "AgentFile": _HARNESS + "agent_file",
     "AgentError": _HARNESS + "errors",
     "SetupError": _HARNESS + "errors",
     "RunFailed": _HARNESS + "errors",

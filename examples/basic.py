@@ -31,7 +31,7 @@ async def main() -> None:
                 print(f"\n[{part['toolName']}]")
         # The same session again: the agent knows what was said, and its files are there.
         print("\n" + await harness.run("Where is it?", session_id="user-123"))
-        print("Files:", ", ".join(harness.get_state()["filesystem"]["files"]))
+        print("Files:", ", ".join(file.path for file in await harness.files()))
 
 
 if __name__ == "__main__":

@@ -16,14 +16,14 @@ QUERY = "SELECT month, source, count(*) AS signups FROM signups GROUP BY month, 
 CODE = """
 rows = {"2026-01": 2, "2026-02": 3}
 growth = (rows["2026-02"] - rows["2026-01"]) / rows["2026-01"]
-open("report.md", "w").write(f"# Signups\\n\\nGrowth: {growth:.0%}\\n")
+open("/sandbox/outputs/report.md", "w").write(f"# Signups\\n\\nGrowth: {growth:.0%}\\n")
 print(f"growth {growth:.0%}")
 """
 SCRIPT = [
     {"text": "First the tables.", "tool_calls": [("list_tables", {})]},
     {"text": "Now the signups.", "tool_calls": [("execute_sql", {"query": QUERY})]},
     {"text": "I compute the growth.", "tool_calls": [("execute_python", {"code": CODE})]},
-    "Signups grew by 50% in February; the report is in report.md.",
+    "Signups grew by 50% in February; the report is in /sandbox/outputs/report.md.",
 ]
 
 
@@ -45,11 +45,12 @@ async def main() -> None:
         agent = create_deep_agent(
             model={"provider": "anthropic"} if key else scripted_model(SCRIPT),
             databases={"analytics": f"sqlite:///{database}"},
-            sandbox_working_dir="./workspace",  # where report.md will be
+            sandbox_working_dir="./workspace",  # where it works
+            outputs_dir="./outputs",  # where you find what it puts into /sandbox/outputs
         )
         async with agent:
             async for event in agent.run_stream(
-                "How did our signups grow, by month and source? Write report.md."
+                "How did our signups grow, by month and source? Write a report."
             ):
                 if event.type == "token":
                     print(event.content, end="", flush=True)
@@ -57,7 +58,10 @@ async def main() -> None:
                     print(f"\n[{event.metadata['tool_name']}]")
                 elif event.type == "tool_result":
                     print(event.content)
-        print("\n\n" + Path("workspace/report.md").read_text())
+                elif event.type == "artifact":
+                    print(f"\n[file] {event.metadata['host_path']}")
+            for file in await agent.files():
+                print("\n" + Path(file.host_path).read_text())
 
 
 if __name__ == "__main__":

@@ -105,6 +105,9 @@ class DeepAgentConfig:
     (docs/fallbacks.md). Their keys are those of the environment."""
     user: Any = None
     """In whose name it works: a user of the project, or a user's name."""
+    outputs_dir: str | Path | None = None
+    """Files that it leaves in /sandbox/outputs are copied to a directory below this one at the end
+    of each run. None: ./outputs in a script; a project keeps them in its data directory."""
     sandbox_allow_write: Sequence[str] = ()
     """Protected files of the working directory that it may change, as .github
     (docs/own-directory.md)."""

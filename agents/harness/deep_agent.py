@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from agents.harness.agent_file import AgentFile
 from agents.harness.config import DEFAULT_WORKSPACE, DeepAgentConfig, SubagentConfig
 from agents.harness.process import engine
 from agents.harness.runner import Runner
@@ -135,6 +136,19 @@ class DeepAgent:
         events = self._runner.events(replace(place, seen={}), session_id, keeps=True)
         async with aclosing(events) as found:
             return [item async for _, read in found for item in read if item.type == "interrupt"]
+
+    async def files(self, session_id: str | None = None) -> list[AgentFile]:
+        """The files that the session's agent has left for you in /sandbox/outputs.
+
+        They are copied to `outputs_dir` first, as at the end of each run. Without a sandbox: all
+        files of the session, which are in the database. Raises `NotFound` for no such session.
+        """
+        session_id = self._runner.known_session(session_id)
+        definition, owner = await self._runner.ready()
+        from agents.harness import sessions  # noqa: PLC0415  # needs Django's apps
+
+        place = await engine.call(sessions.place_of, definition, owner, session_id)
+        return (await self._runner.files(place.thread_id)).files
 
     @property
     def last_session_id(self) -> str | None:

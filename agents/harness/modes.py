@@ -38,6 +38,9 @@ class Teller:
         elif self._mode is StreamMode.UI_PARTS:
             data = json.dumps(event["data"])
             row = StoredEvent(event["run_id"], event["seq"], event["type"], event["ts"], data)
+            for item in read:
+                if item.type == "artifact":
+                    yield {"type": "data-artifact", "data": item.metadata}
             for part in self._parts.feed(row):
                 yield part
         elif self._mode is StreamMode.VALUES:
@@ -82,6 +85,7 @@ _UPDATES = {
     "tool_call": "agent",
     "tool_result": "tools",
     "todos": "planning",
+    "artifact": "artifact",
     "interrupt": "interrupt",
     "subagent_start": "subagents",
     "subagent_end": "subagents",

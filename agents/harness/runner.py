@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.harness.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
@@ -21,7 +22,9 @@ from agents.harness.stream import EventReader, LogEvent, StreamEvent, StreamMode
 from agents.harness.threads import begin_in_thread, in_thread
 
 if TYPE_CHECKING:
+    from agents.harness.agent_file import AgentFile
     from agents.harness.definition import Definition
+    from agents.harness.outputs import Collected, Known
     from agents.harness.sessions import Place
     from sandbox.own_directory.rules import FileRules
 
@@ -43,6 +46,8 @@ class Runner:
         self._owner: Any = None
         self._workspace = ""
         self._rules: FileRules | None = None
+        self._outputs: Path | None = None
+        self._collected: dict[str, Known] = {}
         self._lock = threading.Lock()
         self._token = object()
         self._forget: weakref.finalize[Any, Any] | None = None
@@ -77,7 +82,11 @@ class Runner:
         from agents.harness.owner import owner_of  # noqa: PLC0415
         from agents.harness.sessions import require_sandbox  # noqa: PLC0415
         from agents.harness.toolkits import forget, toolkit_of  # noqa: PLC0415
-        from agents.harness.workplace import file_rules, workspace_directory  # noqa: PLC0415
+        from agents.harness.workplace import (  # noqa: PLC0415
+            file_rules,
+            outputs_directory,
+            workspace_directory,
+        )
 
         config = self.config
         if self._definition is None:
@@ -91,6 +100,7 @@ class Runner:
         if self._owner is None:
             if config.sandbox_enabled:
                 require_sandbox()
+                self._outputs = outputs_directory(config.outputs_dir)
                 if config.sandbox_working_dir is not None:
                     self._workspace = str(workspace_directory(config.sandbox_working_dir))
                     self._rules = file_rules(config)
@@ -168,6 +178,16 @@ class Runner:
         if engine.is_running:
             engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
 
+    async def files(self, thread_id: str) -> Collected:
+        """The files that a session's agent has left, copied to where the program wants them."""
+        from agents.harness import outputs  # noqa: PLC0415
+
+        place = await engine.call(outputs.place_of_outputs, thread_id)
+        if place is None:
+            return outputs.Collected(await engine.call(outputs.files_in_rows, thread_id), [])
+        known = self._collected.setdefault(thread_id, {})
+        return await in_thread(outputs.collect, place, self._outputs, known)
+
     async def go_on(self, place: Place) -> None:
         """Let the run be driven here, when a lost process's lease has run out at the latest."""
         from agents.harness import sessions  # noqa: PLC0415
@@ -237,6 +257,8 @@ class Runner:
                         elif item.type == "end":
                             _, answer, _, _ = await engine.call(sessions.outcome, place.run_id)
                             item = replace(item, content=answer)
+                        if item.type in _ENDS and not keeps:
+                            read += _artifacts((await self.files(place.thread_id)).new)
                         read.append(item)
                     done = keeps or any(item.type in _MAY_LEAVE for item in read)
                     yield event, read
@@ -264,7 +286,12 @@ class Runner:
         raise RunInterrupted(session_id, list(interrupts.values()))
 
 
-_MAY_LEAVE: Collection[str] = frozenset({"interrupt", "end", "error", "cancelled"})
+_ENDS = frozenset({"end", "error", "cancelled"})
+_MAY_LEAVE: Collection[str] = _ENDS | {"interrupt"}
+
+
+def _artifacts(files: Collection[AgentFile]) -> list[StreamEvent]:
+    return [StreamEvent("artifact", file.name, file.to_dict()) for file in files]
 
 
 def _interrupts(read: Collection[StreamEvent]) -> set[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from agents.harness.agent_file import AgentFile
 from agents.harness.agent_registry import AgentConfig, AgentRegistry, as_subagent
 from agents.harness.config import DeepAgentConfig, DefaultDirectory
 from agents.harness.deep_agent import DeepAgent
@@ -131,6 +132,10 @@ class VelHarness:
         async with aclosing(events) as parts:
             async for part in parts:
                 yield part
+
+    async def files(self, session_id: str | None = None) -> list[AgentFile]:
+        """`DeepAgent.files`."""
+        return await self.agent.files(session_id)
 
     def register_agent(self, agent_id: str, config: AgentConfig) -> None:
         """Another type to delegate to, from the next message on."""

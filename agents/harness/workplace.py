@@ -7,12 +7,14 @@ from pathlib import Path
 
 from agents.harness.config import DEFAULT_WORKSPACE, DeepAgentConfig
 from agents.harness.errors import SetupError
+from agents.harness.project import is_own
 from sandbox.errors import SandboxSetupError
 from sandbox.host_paths import writable_directory
 from sandbox.own_directory.rules import FileRules
 from sandbox.workspace import own_directory_account
 
 NOBODY = 65534
+DEFAULT_OUTPUTS = "./outputs"
 
 
 def file_rules(config: DeepAgentConfig) -> FileRules:
@@ -21,6 +23,19 @@ def file_rules(config: DeepAgentConfig) -> FileRules:
         return FileRules(tuple(config.sandbox_allow_write), tuple(config.sandbox_protect))
     except SandboxSetupError as error:
         raise SetupError(f"sandbox_allow_write, sandbox_protect: {error}") from error
+
+
+def outputs_directory(given: str | Path | None) -> Path | None:
+    """The absolute path of the directory for the files that agents leave; it is made when there are
+    some. None: they stay where they are. Raises `SetupError`."""
+    if given is None:
+        if not is_own():
+            return None
+        given = DEFAULT_OUTPUTS
+    place = Path(os.path.abspath(Path(given).expanduser()))
+    if place.exists() and not place.is_dir():
+        raise SetupError(f"outputs_dir: {place} is not a directory. Name another one.")
+    return place
 
 
 def workspace_directory(given: str | Path) -> Path:

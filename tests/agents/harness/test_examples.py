@@ -17,7 +17,7 @@ __all__ = ["place"]
 EXPECTED = {
     "basic": ["[write_file]", "Files: /haiku.md"],
     "custom_skill": ["Found: house-style", "[load_skill]", "The letter is in"],
-    "data_analysis": ["growth 50%", "# Signups", '"row_count":3'],
+    "data_analysis": ["growth 50%", "[file] ", "# Signups", '"row_count":3'],
     "decision_workflow": ["place_order: {", "Nothing was ordered."],
     "research_report": ["[market-researcher] subagent_start", "[tech-researcher] subagent_end"],
     "subagent_research": ["fact-checker", "Two of three sources agree", "second claim: completed"],

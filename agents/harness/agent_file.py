@@ -1,0 +1,36 @@
+"""A file that an agent has left for whoever runs the program."""
+
+from __future__ import annotations
+
+import mimetypes
+import posixpath
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """`path` is the name that the agent uses, `size` is in bytes.
+
+    `host_path` is where the file is on this machine. None: it is not there as a file, and `problem`
+    says why.
+    """
+
+    path: str
+    size: int
+    host_path: str | None = None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return posixpath.basename(self.path)
+
+    def to_dict(self) -> dict[str, Any]:
+        media_type = mimetypes.guess_type(self.name)[0] or "application/octet-stream"
+        return {
+            "path": self.path,
+            "host_path": self.host_path,
+            "size": self.size,
+            "media_type": media_type,
+            **({"problem": self.problem} if self.problem else {}),
+        }
