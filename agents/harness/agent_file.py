@@ -1,4 +1,4 @@
-"""A file that an agent has left for whoever runs the program."""
+"""A file that an agent has left for the program's user."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """`path` is the name that the agent uses, `size` is in bytes.
+    """`path` is the agent's name for the file, and `size` is in bytes.
 
-    `host_path` is where the file is on this machine. None: it is not there as a file, and `problem`
-    says why.
+    `host_path` is where the file is on this machine. None: there is no such copy, and `problem`
+    has the reason.
     """
 
     path: str

@@ -1,7 +1,7 @@
-"""What an agent puts into /sandbox/outputs, copied to a directory of the program's.
+"""Copies of the files in /sandbox/outputs, in a directory of the program.
 
-The agent is not trusted. Its files are read and written beneath one directory each, links are not
-copied, names are made harmless, and all sizes are bounded.
+The agent is not trusted. Reading and writing never leave one directory each, links are not copied,
+names are made harmless, and all sizes are bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_BYTES = 1024**3
 """Of all copies of one session."""
 _BLOCK = 1024**2
 _GIT_NAMES = frozenset({GIT, "head"})
-"""What makes a directory a git repository: `.git`, or `HEAD` in a bare one."""
+"""Names that make a directory a git repository: `.git`, or `HEAD` in a bare one."""
 
 Known = dict[str, tuple[str, AgentFile]]
 """The copied files of a session by path, with the version of each."""
@@ -81,8 +81,8 @@ def files_in_rows(thread_id: str) -> list[AgentFile]:
 def collect(place: FilesPlace, destination: Path | None, known: Known) -> Collected:
     """The files in /sandbox/outputs, copied below `destination`; None: where they are.
 
-    Blocks. Each session has a directory of its own, named by the id of its thread, so that no
-    session replaces the files of another one. `known` is updated.
+    Blocks. The directory of a session has the id of its thread as its name, so that no session
+    replaces the files of another one. `known` is updated.
     """
     if not place.source.is_dir():
         return Collected([], [])
@@ -185,7 +185,7 @@ def _walk(backend: FileBackend) -> Iterator[Entry]:
 
 
 def _blocks(stream: BufferedIOBase, size: int, path: str) -> Iterator[bytes]:
-    """The content. It must not grow meanwhile: the size was checked."""
+    """The content. It must not grow while it is read: the size was checked."""
     while block := stream.read(min(_BLOCK, size + 1)):
         size -= len(block)
         if size < 0:

@@ -120,8 +120,8 @@ class RememberingBackend(FileTools):
             return
         if self._used_by_others(path):
             raise FileChanged(
-                "another agent has used this file since you began, and you have not read it. Read "
-                "it, then repeat the change, or write to another path.",
+                "another agent has used this file since you started, and you have not read it. "
+                "Read it, then repeat the change, or write to another path.",
                 path,
             )
 

@@ -1,4 +1,4 @@
-"""Subagents that work at the same time: which files they share, and that none is lost silently."""
+"""Subagents that work at the same time: the files that they share, and lost updates."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_second_writer_of_a_new_file_is_refused_until_it_has_read_it(
     codes = {name: calls[0].code for name, calls in made.items()}
     assert sorted(codes.values()) == ["", "file_error"]
     (refused,) = [calls[0] for calls in made.values() if calls[0].code]
-    assert "another agent has used this file since you began" in str(refused.result)
+    assert "another agent has used this file since you started" in str(refused.result)
     (winner,) = [name for name, code in codes.items() if not code]
     files = readable_files(run.thread, in_workspace=place != ROWS)
     assert files.read_bytes(path, 10) == winner.encode()

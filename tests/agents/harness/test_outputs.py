@@ -1,4 +1,4 @@
-"""What an agent puts into /sandbox/outputs is kept for the program, whatever its names are."""
+"""Files in /sandbox/outputs are kept for the program, and hostile ones do no harm."""
 
 from __future__ import annotations
 

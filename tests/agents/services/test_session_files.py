@@ -1,4 +1,4 @@
-"""A thread continues with the files that it began with, or the caller is told."""
+"""A thread continues with its own files, or the caller gets an error."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_program_s_session_keeps_its_sandbox_or_stays_without(sandbox: bool) -
     assert refused.value.code == "other_directory"
     assert "Use another session id" in refused.value.message
     assert Run.objects.count() == 1
-    # A fork has no run of its own yet: its files are those of the run that it began with.
+    # A fork without runs has the files of the run from which it was made.
     fork = Thread.objects.create(agent=agent, owner=user, forked_from=run)
     check_sandbox(fork, sandbox)
     with pytest.raises(Conflict):
