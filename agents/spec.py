@@ -188,7 +188,7 @@ class AgentSpec(BaseModel):
     subagent: str = ""
     """Of a subagent: which one of its parent's it is."""
     read_only: bool = False
-    """Of a subagent that may change no file."""
+    """It can change no file, nor can its commands. A subagent sees the files of its parent then."""
     toolkit: str = ""
     """Names the tools and middleware of the Python program that it belongs to: only there they are.
     It changes when what a model is told of them does."""

@@ -87,6 +87,7 @@ class AgentFile(_Part):
     on_stuck: Literal["note", "end"] = "note"
     tool_retries: list[RetryRule] = []
     sandbox: bool = True
+    read_only: bool = False
     network: Literal["none", "allowlist", "full"] = "none"
     allowed_hosts: list[Name] = []
     toolbox: str = Field(default="", max_length=100)

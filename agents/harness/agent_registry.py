@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 
 from agents.harness.config import SubagentConfig
 from agents.harness.errors import SetupError
+from agents.spec import SubagentSpec
 from agents.subagent_types import ALIASES, BUILT_IN_NAMES, EXPLORE_TYPE, GENERAL, PLAN_TYPE
 
 
 @dataclass
 class AgentConfig:
-    """`tools` are names of tools, or functions; empty: those of the agent that delegates."""
+    """`tools` are names of tools, or functions; empty: those of the agent that delegates.
+
+    With `read_only` it can change no file, neither with tools nor with commands.
+    """
 
     tools: list[str] = field(default_factory=list)
     max_turns: int = 50
     description: str = ""
     system_prompt_addition: str | None = None
+    read_only: bool = False
 
 
 def _defaults() -> dict[str, AgentConfig]:
@@ -36,13 +41,18 @@ def _defaults() -> dict[str, AgentConfig]:
             50,
             "Works on a task of several steps",
         ),
-        "explore": AgentConfig(
-            list(EXPLORE_TYPE.tools or ()), EXPLORE_TYPE.max_turns, EXPLORE_TYPE.description
-        ),
-        "plan": AgentConfig(
-            list(PLAN_TYPE.tools or ()), PLAN_TYPE.max_turns, PLAN_TYPE.description
-        ),
+        **{one.name: _as_config(one) for one in (EXPLORE_TYPE, PLAN_TYPE)},
     }
+
+
+def _as_config(built_in: SubagentSpec) -> AgentConfig:
+    return AgentConfig(
+        list(built_in.tools or ()),
+        built_in.max_turns,
+        built_in.description,
+        built_in.system_prompt,
+        built_in.read_only,
+    )
 
 
 class AgentRegistry:
@@ -81,4 +91,5 @@ def as_subagent(agent_id: str, config: AgentConfig, prompt: str) -> SubagentConf
         system_prompt="\n\n".join(told) if config.system_prompt_addition else None,
         tools=[*config.tools],
         max_turns=config.max_turns,
+        read_only=config.read_only,
     )

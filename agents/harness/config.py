@@ -33,7 +33,8 @@ class SubagentConfig:
     """Somebody that the agent can delegate to.
 
     `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
-    agent's. `skills` are loaded when it begins, and are the only ones then.
+    agent's. `skills` are loaded when it begins, and are the only ones then. With `read_only` it
+    sees the agent's files and can change none, neither with tools nor with commands.
     """
 
     name: str
@@ -43,6 +44,7 @@ class SubagentConfig:
     model: Mapping[str, Any] | None = None
     skills: list[str] = field(default_factory=list)
     max_turns: int = 50
+    read_only: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "description": self.description, "skills": list(self.skills)}
@@ -88,6 +90,9 @@ class DeepAgentConfig:
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
     """Of Vel's own tools it has these only. None: all that fit the rest."""
+    read_only: bool = False
+    """Whether it can change no file, neither with tools nor with commands, and write to no
+    database. Its subagents cannot either."""
     planning: bool = True
     memory: bool = False
     """Whether it has the memory tools (docs/memory.md)."""

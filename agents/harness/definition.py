@@ -94,7 +94,7 @@ class Definition:
         agent.interrupt_on = dict(self.interrupt_on)
         agent.builtin_skills = config.include_builtin_skills
         agent.skill_mode = config.skill_mode
-        agent.sandbox = config.sandbox_enabled
+        agent.sandbox, agent.read_only = config.sandbox_enabled, config.read_only
         agent.network = "full" if config.sandbox_network else "none"
         agent.toolbox = config.toolbox
         changed = config.sandbox_timeout != COMMAND_SECONDS
@@ -129,6 +129,7 @@ class Definition:
             tools=names or None,
             skills=list(item.skills),
             max_turns=item.max_turns,
+            read_only=item.read_only,
         )
 
 

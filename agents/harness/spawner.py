@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -46,7 +46,8 @@ class SubagentResult:
 class SubagentSpawner:
     """At most `max_concurrent` tasks work at once; more wait for their turn.
 
-    `options` are fields of `DeepAgentConfig` that all have, such as `sandbox_working_dir`.
+    `options` are fields of `DeepAgentConfig` that all have, such as `sandbox_working_dir`. A type's
+    own prompt follows `system_prompt`, and a read-only type is read-only whatever they say.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class SubagentSpawner:
                 f"max_concurrent must be a whole number of at least 1, got {max_concurrent!r}."
             )
         self._room = asyncio.Semaphore(max_concurrent)
-        self._agents: dict[str, DeepAgent] = {}
+        self._agents: list[tuple[str, AgentConfig, DeepAgent]] = []
         self._tasks: dict[str, asyncio.Task[SubagentResult]] = {}
         self.results: dict[str, SubagentResult] = {}
 
@@ -123,7 +124,7 @@ class SubagentSpawner:
         for work in works:
             work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
-        for agent in self._agents.values():
+        for _, _, agent in self._agents:
             await agent.aclose()
         self._agents.clear()
 
@@ -163,18 +164,25 @@ class SubagentSpawner:
             pass
 
     def _agent(self, agent_type: str, config: AgentConfig) -> DeepAgent:
-        if agent_type not in self._agents:
-            self._agents[agent_type] = DeepAgent(
-                DeepAgentConfig(
-                    **{
-                        "name": f"subagent-{agent_type}"[:60],
-                        "model": self._model,
-                        "tools": functions(config.tools),
-                        "only_tools": function_names(config.tools) or None,
-                        "max_steps": config.max_turns,
-                        "system_prompt": config.system_prompt_addition or "",
-                        **self._options,
-                    }
-                )
-            )
-        return self._agents[agent_type]
+        """The agent of a type as it is registered now."""
+        for name, known, agent in self._agents:
+            if (name, known) == (agent_type, config):
+                return agent
+        agent = DeepAgent(self._config(agent_type, config))
+        # A copy: a program may change its own later.
+        self._agents.append((agent_type, replace(config, tools=[*config.tools]), agent))
+        return agent
+
+    def _config(self, agent_type: str, config: AgentConfig) -> DeepAgentConfig:
+        given = {
+            "name": f"subagent-{agent_type}"[:60],
+            "model": self._model,
+            "tools": functions(config.tools),
+            "only_tools": function_names(config.tools) or None,
+            "max_steps": config.max_turns,
+            **self._options,
+        }
+        prompts = (self._options.get("system_prompt"), config.system_prompt_addition)
+        given["system_prompt"] = "\n\n".join(prompt for prompt in prompts if prompt)
+        given["read_only"] = config.read_only or self._options.get("read_only", False)
+        return DeepAgentConfig(**given)

@@ -105,6 +105,7 @@ class SubagentMiddleware(BaseMiddleware):
                 max_turns=config.max_turns,
                 description=config.description,
                 system_prompt_addition=config.system_prompt,
+                read_only=config.read_only,
             )
             self._spawners[config.name] = SubagentSpawner(
                 AgentRegistry({config.name: kind}),

@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel, Field
 from agents.conf import vel_settings
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
-from agents.middleware.filesystem import LAYOUT
+from agents.middleware.filesystem import layout
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Effect
 from agents.spec import AgentSpec
@@ -21,7 +21,10 @@ from sandbox.policy import MAX_TIMEOUT
 from sandbox.result import ExecutionResult
 from sandbox.toolbox_find import find_toolbox
 
+COMMAND_TOOLS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 _PACKAGES_NAMED = 12
+_DELIVER = ", and put deliverables into /sandbox/outputs."
+_ANSWER = ". You can change no file: put what you found into your answer."
 _TIMEOUT = Field(default=None, gt=0, le=MAX_TIMEOUT)
 
 
@@ -171,15 +174,16 @@ class ExecutionMiddleware(Middleware):
                 "## Sandbox\n"
                 "You work in a persistent sandbox through `execute_in_sandbox`; each call is a new "
                 f"bash process. {network_sentence(context.spec)}{_toolbox(context)}\n\n"
-                f"```\n{LAYOUT}\n```\n\n"
+                f"```\n{layout(context.spec)}\n```\n\n"
                 "All work with files goes through commands (`ls`, `cat`, `python3`, "
-                "here-documents). Look into /sandbox/user_uploads for what the user sent, and put "
-                "deliverables into /sandbox/outputs."
+                "here-documents). Look into /sandbox/user_uploads for what the user sent"
+                + (_ANSWER if context.spec.read_only else _DELIVER)
             )
         if "execute" in context.tool_names or "execute_python" in context.tool_names:
             return (
                 "## Execution\n"
-                "Commands and Python run in a sandbox over the same files; each call is a new "
+                "Commands and Python run in a sandbox over the same files"
+                f"{', and can change none' if context.spec.read_only else ''}; each call is a new "
                 f"process, and nothing keeps running after it. {network_sentence(context.spec)}"
                 f"{_toolbox(context)} Compute with code rather than in your head, and check "
                 "results before you rely on them."

@@ -148,6 +148,18 @@ LAYOUT = """\
 ├── shared/        read-write: shared with subagents
 ├── outputs/       read-write: deliverables, which the user sees and downloads
 └── workspace/     read-write: scratch; relative paths and commands start here"""
+READ_ONLY_LAYOUT = """\
+/sandbox/          all of it is read-only
+├── skills/        skill packages
+├── user_uploads/  what the user uploaded
+├── shared/        shared with subagents
+├── outputs/       deliverables
+└── workspace/     relative paths and commands start here"""
+
+
+def layout(spec: AgentSpec) -> str:
+    """The directories as the prompt describes them."""
+    return READ_ONLY_LAYOUT if spec.read_only else LAYOUT
 
 
 class FilesystemMiddleware(Middleware):
@@ -204,15 +216,17 @@ class FilesystemMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if not {"read_file", "write_file", "ls"} & context.tool_names:
             return ""
+        reads = context.spec.read_only
         if context.spec.sandbox:
             where = (
                 "Files lie in this tree, which commands see under the same paths:\n\n"
-                f"```\n{LAYOUT}\n```\n\n"
-                "Put what the user should get into /sandbox/outputs."
+                f"```\n{layout(context.spec)}\n```\n\n"
             )
+            where += "" if reads else "Put what the user should get into /sandbox/outputs. "
         else:
-            where = "Files are kept with this conversation; paths begin with a slash."
-        return (
-            f"## Files\n{where} Keep long findings in files rather than in messages, and read "
-            "large files in pages."
-        )
+            where = "Files are kept with this conversation; paths begin with a slash. "
+        if reads:
+            how = "You can change no file: put what you found into your answer. Read"
+        else:
+            how = "Keep long findings in files rather than in messages, and read"
+        return f"## Files\n{where}{how} large files in pages."

@@ -11,6 +11,7 @@ from pydantic import AliasChoices, BaseModel, Field
 from agents.events.append import EventDraft
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
+from agents.middleware.execution import COMMAND_TOOLS
 from agents.middleware.skill_catalogue import catalogue
 from agents.models import Effect
 from agents.selectors.pinned_search import find_pinned
@@ -166,17 +167,18 @@ class SkillsMiddleware(Middleware):
     def prompt(self, context: PromptContext) -> str:
         if not context.skills:
             return ""
-        loads = "load_skill" in context.tool_names
-        how = (
-            "load it with load_skill before you begin"
-            if loads
-            else f"read it before you begin (cat {MOUNT}/<name>/SKILL.md)"
-        )
+        runs = not COMMAND_TOOLS.isdisjoint(context.tool_names)
+        if "load_skill" in context.tool_names:
+            how = "load it with load_skill before you begin"
+        else:
+            reader = "cat" if runs else "read_file"
+            how = f"read it before you begin ({reader} {MOUNT}/<name>/SKILL.md)"
         more = "list_skills" if "list_skills" in context.tool_names else f"ls {MOUNT}"
         text = (
             f"## Skills\nSkills are instructions for kinds of tasks. When one fits, {how}, follow "
-            "it, and begin your answer with [Using skill: name]. Prefer its scripts to new code; "
-            f"its files are in {MOUNT}/<name>/.\n"
+            "it, and begin your answer with [Using skill: name]. "
+            f"{'Prefer its scripts to new code; its' if runs else 'Its'} files are in "
+            f"{MOUNT}/<name>/.\n"
             + catalogue(context.skills, skill_settings().CATALOGUE_BYTES, more)
         )
         for active in context.active_skills:

@@ -237,6 +237,7 @@ _PARENT = """\
 ## Subagents
 {names}
 {files} Delegate deep or separate work, never a step that you can do at once."""
+_SEEN = "They see the same files as you and cannot change any either."
 _DIFFERENT_FILES = "give tasks that run at the same time different files."
 _SAME_ROWS = f"They have the same files as you: {_DIFFERENT_FILES}"
 _SAME_DIRECTORY = (
@@ -249,20 +250,22 @@ workspace of its own{readers}."""
 _CHILD = """\
 ## Your task
 You are a subagent: another agent gave you this task and reads only your last message.
-- Go on without asking. Return a short summary with the paths of your files.
-{writing}"""
+{how}"""
 _RESULTS = """\
+- Go on without asking. Return a short summary with the paths of your files.
 - Write long results to {shared}, research to {shared}research/, drafts to \
 {shared}drafts/. Use absolute paths."""
 _ALONE = "- The agent that asks you does not see your /sandbox/workspace/."
 _NOT_ALONE = """\
 - Other agents use the same files{where}, perhaps now: change only those of your task, and read a \
 file before you replace it."""
-_READING = "- You can change no file. Put what you found into your answer."
+_READING = "- Go on without asking. You can change no file: put what you found into your answer."
 
 
 def _parents_files(context: PromptContext) -> str:
     """Which files subagents have in common with the agent that starts them."""
+    if context.spec.read_only:
+        return _SEEN
     if not context.spec.sandbox:
         return _SAME_ROWS
     if context.in_own_directory:
@@ -302,5 +305,5 @@ class SubagentsMiddleware(Middleware):
             names = [f"- {item.name}: {item.description}" for item in subagents_of(spec).values()]
             parts.append(_PARENT.format(names="\n".join(names), files=_parents_files(context)))
         if spec.subagent:
-            parts.append(_CHILD.format(writing=_childs_files(context)))
+            parts.append(_CHILD.format(how=_childs_files(context)))
         return "\n\n".join(parts)

@@ -202,6 +202,11 @@ class Agent(models.Model):
         editable=False,
         help_text=_("Names the tools of the Python program that it belongs to."),
     )
+    read_only = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("It can change no file, nor can its commands and its subagents."),
+    )
     general_subagent = models.BooleanField(
         default=True, help_text=_("It may delegate to a subagent with its own tools.")
     )

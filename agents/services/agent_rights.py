@@ -20,7 +20,7 @@ SHARE_AGENT = "agents.share_agent"
 """Who runs the agent of another trusts its owner with what it is told: an agent's memory, which its
 owner decides about, may come to hold it, and tools act with the credentials of who runs it."""
 
-SANDBOX_FIELDS = ("sandbox", "network", "allowed_hosts", "toolbox", "command_timeout")
+SANDBOX_FIELDS = ("sandbox", "read_only", "network", "allowed_hosts", "toolbox", "command_timeout")
 APPROVAL_FIELDS = (
     "interrupt_on",
     "approval_rules",

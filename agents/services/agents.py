@@ -85,6 +85,7 @@ def build_spec(
             allowed_hosts=agent.allowed_hosts,
             toolbox=agent.toolbox,
             command_timeout=agent.command_timeout,
+            read_only=agent.read_only,
             databases=tuple(connection.name for connection in connections),
             database_dialects=dialects if any(dialects) else (),
             writable_databases=tuple(

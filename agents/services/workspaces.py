@@ -18,7 +18,7 @@ from sandbox.own_directory.rules import FileRules
 from sandbox.policy import Limits
 from sandbox.workspace import Workspace, prepare, uid_for
 
-READ_ONLY_ADVICE = "read-only for this subagent. Put what you found into your answer."
+READ_ONLY_ADVICE = "read-only for this agent. Put what you found into your answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,11 @@ def workspace_location(thread: Thread) -> WorkspaceLocation:
 
 
 def run_location(run: Run) -> WorkspaceLocation:
-    """Where the files of a run lie: a subagent that only reads has its parent's."""
-    if run.parent is not None and run.spec.get("read_only"):
-        return replace(run_location(run.parent), read_only=True)
-    return workspace_location(run.thread)
+    """Return where a run's files are. A read-only subagent has those of its parent."""
+    if not run.spec.get("read_only"):
+        return workspace_location(run.thread)
+    shown = workspace_location(run.thread) if run.parent is None else run_location(run.parent)
+    return replace(shown, read_only=True)
 
 
 def open_workspace(location: WorkspaceLocation) -> Workspace:

@@ -89,6 +89,43 @@ def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> N
     assert "## Execution" not in prompt
 
 
+@pytest.mark.parametrize("sandbox", [True, False])
+@pytest.mark.parametrize("profile", ["full", "sandbox_only"])
+@pytest.mark.parametrize("subagent", ["", "explore"])
+def test_a_read_only_agent_is_promised_no_file_of_its_own(
+    profile: str, sandbox: bool, subagent: str
+) -> None:
+    agent = spec(profile=profile, sandbox=sandbox, subagent=subagent, read_only=True)
+    prompt = toolset_for(agent).system_prompt(agent, NOON, [BEANS])
+    for promise in (
+        "read-write",
+        "into /sandbox/outputs",
+        "Give results as files",
+        "findings in files",
+        "with the paths of your files",
+        "put files for them there",
+    ):
+        assert promise not in prompt
+    assert "into your answer" in prompt
+    usual = agent.model_copy(update={"read_only": False})
+    assert "into your answer" not in toolset_for(usual).system_prompt(usual, NOON, [BEANS])
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        (("load_skill", "read_file"), "load it with load_skill"),
+        (("read_file", "execute"), "(cat /sandbox/skills"),
+        (("read_file", "ls"), "(read_file /sandbox/skills"),
+    ],
+)
+def test_skills_are_read_with_a_tool_that_the_agent_has(tools: tuple[str, ...], says: str) -> None:
+    agent = spec(tools=tools)
+    prompt = toolset_for(agent).system_prompt(agent, NOON, [BEANS])
+    assert says in prompt
+    assert ("scripts" in prompt) == ("execute" in tools)
+
+
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
 def test_the_date_is_said_once_and_at_the_end(profile: str) -> None:
     agent = spec(profile=profile, system_prompt="You are a careful analyst.")
