@@ -1,0 +1,96 @@
+"""What changed in the database and in the directories of threads between two moments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+
+from agents.conf import vel_settings
+
+BY_ENGINE = frozenset(
+    {
+        "agents.Epoch",
+        "agents.Message",
+        "agents.Run",
+        "agents.RunClock",
+        "agents.RunEvent",
+        "agents.Thread",
+        "agents.ToolCall",
+    }
+)
+"""The engine itself writes rows of these for each call. Rows of other runs count as changes."""
+BY_OTHERS = frozenset(
+    {
+        "agents.ApprovalRequest",
+        "agents.AuditEntry",
+        "agents.EndedRun",
+        "agents.ServerProcess",
+        "agents.UsageTotal",
+        "django_q.OrmQ",
+    }
+)
+"""Decisions, the queue, and what processes and ended runs count: no tool writes them."""
+
+
+@dataclass(frozen=True)
+class State:
+    rows: dict[str, Counter[tuple[str, ...]]]
+    files: dict[str, str]
+    outside: dict[str, str]
+
+
+def current_state(**outside: Any) -> State:
+    """Everything that a tool can change. `outside` are other things, compared by their `repr`."""
+    tables = {
+        model._meta.label: model._meta.db_table
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.managed and not model._meta.proxy and model._meta.label not in BY_OTHERS
+    }
+    with connection.cursor() as cursor:
+        rows = {label: _rows(cursor, table) for label, table in tables.items()}
+    files = _files(vel_settings().workspaces)
+    return State(rows, files, {name: repr(value) for name, value in outside.items()})
+
+
+def changes(before: State, after: State, *, run_id: str, thread_id: str) -> set[str]:
+    """The labels of models, the paths and the names of other things that are not the same.
+
+    Rows that the engine writes for each call of the run are left out.
+    """
+    own = {repr(run_id), repr(thread_id)}
+    found = set()
+    for label, rows in after.rows.items():
+        earlier = before.rows[label]
+        different = [*(rows - earlier), *(earlier - rows)]
+        if label in BY_ENGINE:
+            different = [row for row in different if not own & set(row)]
+        found |= {label} if different else set()
+    for mine, theirs in ((before.files, after.files), (before.outside, after.outside)):
+        found |= {name for name in mine | theirs if mine.get(name) != theirs.get(name)}
+    return found
+
+
+def _rows(cursor: Any, table: str) -> Counter[tuple[str, ...]]:
+    cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+    return Counter(
+        tuple(repr(bytes(v) if isinstance(v, memoryview) else v) for v in row)
+        for row in cursor.fetchall()
+    )
+
+
+def _files(top: Path) -> dict[str, str]:
+    """Mode and content of the files. Directories are made whenever a workspace is opened."""
+    return {
+        str(path.relative_to(top)): f"{path.lstat().st_mode:o} {_content(path)!r}"
+        for path in top.rglob("*")
+        if path.is_symlink() or not path.is_dir()
+    }
+
+
+def _content(path: Path) -> bytes:
+    return str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
