@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agents.databases.target import DatabaseTarget
 from agents.engine.database import Database
@@ -36,6 +37,8 @@ from agents.services.reservations import Reserved
 from agents.spec import AgentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -148,6 +151,12 @@ def run_marker(run_id: str) -> str:
     return hashlib.sha256(b"vel-sandbox:" + run_id.encode()).hexdigest()[:32]
 
 
+def _log_late_failure(future: asyncio.Future[Any]) -> None:
+    """Nobody awaits a call that was given up, and what it raises, as when its run has ended."""
+    if not future.cancelled() and (error := future.exception()) is not None:
+        logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
+
+
 class CallContext:
     """`agents.middleware.context.ToolContext` for one call."""
 
@@ -183,6 +192,7 @@ class CallContext:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
+            future.add_done_callback(_log_late_failure)
             if on_cancel is not None:
                 on_cancel()
             await asyncio.wait([future])

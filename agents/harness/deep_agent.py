@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -96,10 +97,14 @@ class DeepAgent:
         place = await engine.call(sessions.place_of, definition, owner, session_id)
         await engine.call(sessions.check_directory, place, self._runner.named_directory)
         displayed = list(self._runner.shown.get(session_id, ()))
-        decided, left = await engine.call(
-            sessions.decide, owner, place.run_id, displayed, modified_state
-        )
-        await self._runner.go_on(place)
+        try:
+            decided, left = await engine.call(
+                sessions.decide, owner, place.run_id, displayed, modified_state
+            )
+            await self._runner.go_on(place)
+        except asyncio.CancelledError:
+            self._runner.leave(place)  # the decisions are made all the same
+            raise
         repeats = left > 0 or (place.status == "waiting" and not decided)
         told = self._runner.told(place, session_id, mode, repeats_interrupts=repeats)
         async with aclosing(told) as items:

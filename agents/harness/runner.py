@@ -7,11 +7,11 @@ import threading
 import uuid
 import weakref
 from collections.abc import AsyncGenerator, Collection, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agents.harness.config import DeepAgentConfig, DefaultDirectory, SubagentConfig
 from agents.harness.errors import RunCancelled, RunFailed, RunInterrupted
@@ -19,7 +19,7 @@ from agents.harness.models import choice_of, key_of
 from agents.harness.process import engine
 from agents.harness.project import prepare
 from agents.harness.stream import EventReader, LogEvent, StreamEvent, StreamMode
-from agents.harness.threads import begin_in_thread, in_thread
+from agents.harness.threads import begin_in_thread
 
 if TYPE_CHECKING:
     from agents.harness.agent_file import AgentFile
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from agents.harness.outputs import Collected, Known
     from agents.harness.sessions import Place
     from sandbox.own_directory.rules import FileRules
+
+T = TypeVar("T")
 
 POLL_SECONDS = 0.5
 LEFT = "its caller went away"
@@ -51,6 +53,8 @@ class Runner:
         self._lock = threading.Lock()
         self._token = object()
         self._forget: weakref.finalize[Any, Any] | None = None
+        self._unfinished: set[Future[Any]] = set()
+        """Work that goes on after its caller was cancelled. `close` waits for it."""
 
     # Getting ready ----------------------------------------------------------------------------
 
@@ -60,13 +64,14 @@ class Runner:
 
     async def ready(self) -> tuple[Definition, Any]:
         """The checked definition, and who owns its runs. Raises `SetupError`."""
-        definition, owner = await in_thread(self._prepare)
+        preparing = self._finished_before_close(begin_in_thread(self._prepare))
+        definition, owner = await asyncio.wrap_future(preparing)
         definition.toolkit.loop = asyncio.get_running_loop()
         return definition, owner
 
     def ready_now(self) -> tuple[Definition, Any]:
         """`ready` for callers without an event loop. Blocks."""
-        return begin_in_thread(self._prepare).result()
+        return self._finished_before_close(begin_in_thread(self._prepare)).result()
 
     def _prepare(self) -> tuple[Definition, Any]:
         prepare(
@@ -115,7 +120,9 @@ class Runner:
         return "" if is_default else self._workspace
 
     def close(self) -> None:
-        """Give back what `ready` has taken. Blocks."""
+        """Give back what `ready` has taken, once nothing takes more. Blocks."""
+        while self._unfinished:
+            wait(list(self._unfinished))
         if self._forget is not None:
             self._forget()
             self._forget, self._owner = None, None
@@ -164,19 +171,26 @@ class Runner:
             return await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
             # It is stored all the same, a moment later.
-            begun.add_done_callback(self._leave_begun)
+            self._finished_before_close(begin_in_thread(self._leave_begun, begun))
             raise
 
     def _leave_begun(self, begun: Future[Place]) -> None:
         if begun.exception() is None:
-            self._leave(begun.result())
+            self.leave(begun.result())
 
-    def _leave(self, place: Place) -> None:
+    def leave(self, place: Place) -> None:
         """End a run that nobody awaits any more."""
         from agents.harness import sessions  # noqa: PLC0415
 
         if engine.is_running:
-            engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
+            self._finished_before_close(
+                engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
+            )
+
+    def _finished_before_close(self, work: Future[T]) -> Future[T]:
+        self._unfinished.add(work)
+        work.add_done_callback(self._unfinished.discard)
+        return work
 
     async def files(self, thread_id: str) -> Collected:
         """The files that a session's agent has left, copied to where the program wants them."""
@@ -186,7 +200,8 @@ class Runner:
         if place is None:
             return outputs.Collected(await engine.call(outputs.files_in_rows, thread_id), [])
         known = self._collected.setdefault(thread_id, {})
-        return await in_thread(outputs.collect, place, self._outputs, known)
+        collecting = begin_in_thread(outputs.collect, place, self._outputs, known)
+        return await asyncio.wrap_future(self._finished_before_close(collecting))
 
     async def go_on(self, place: Place) -> None:
         """Let the run be driven here, when a lost process's lease has run out at the latest."""
@@ -265,7 +280,7 @@ class Runner:
             done = True
         finally:
             if not done:
-                self._leave(place)
+                self.leave(place)
 
     async def answer(self, place: Place, session_id: str) -> str:
         """Wait for the end of the run. Raises what `DeepAgent.run` says."""

@@ -34,10 +34,11 @@ def make_agent(transactional_db: None) -> Iterator[MakeAgent]:
     for agent in made:
         agent.close()
     close_idle(0)
-    wait_until(lambda: not _ours(before), "the end of the threads")
+    wait_until(lambda: not remaining_threads(before), "the end of the threads")
 
 
-def _ours(before: set[threading.Thread]) -> list[threading.Thread]:
+def remaining_threads(before: set[threading.Thread]) -> list[threading.Thread]:
+    """Vel's threads that were started since, without those that live as long as the process."""
     return [
         thread
         for thread in set(threading.enumerate()) - before
