@@ -30,3 +30,9 @@ def bound(thread_id: str) -> Any:
     """The toolkit of a thread that a person began; None if this process has none for it."""
     with _lock:
         return _bound.get(thread_id)
+
+
+def all_bound() -> list[Any]:
+    """Every toolkit of this process, once for each thread that has it."""
+    with _lock:
+        return list(_bound.values())

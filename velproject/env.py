@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from pathlib import Path
@@ -11,41 +10,31 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.environment import (
+    boolean,
+    directories,
+    integer,
+    items,
+    run_settings,
+    skill_settings,
+    text,
+)
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 
-__all__ = ["data_dir", "make_private_directory", "secret_key"]
+__all__ = [
+    "boolean",
+    "data_dir",
+    "directories",
+    "integer",
+    "items",
+    "make_private_directory",
+    "run_settings",
+    "secret_key",
+    "skill_settings",
+    "text",
+]
 
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"0", "false", "no", "off", ""}
 _MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
-
-
-def text(name: str, default: str = "") -> str:
-    return os.environ.get(name, default).strip()
-
-
-def boolean(name: str, default: bool = False) -> bool:
-    raw = os.environ.get(name)
-    if raw is None:
-        return default
-    if raw.strip().lower() in _TRUE:
-        return True
-    if raw.strip().lower() in _FALSE:
-        return False
-    raise ImproperlyConfigured(f"{name}={raw!r}: write 1 or 0.")
-
-
-def integer(name: str, default: int, *, at_least: int = 0) -> int:
-    raw = os.environ.get(name)
-    if raw is None or not raw.strip():
-        return default
-    try:
-        value = int(raw)
-    except ValueError:
-        raise ImproperlyConfigured(f"{name}={raw!r}: write a whole number.") from None
-    if value < at_least:
-        raise ImproperlyConfigured(f"{name}={raw!r}: write a number of at least {at_least}.")
-    return value
 
 
 def choice(name: str, words: tuple[str, ...]) -> str:
@@ -54,23 +43,6 @@ def choice(name: str, words: tuple[str, ...]) -> str:
     if value not in words:
         raise ImproperlyConfigured(f"{name}={value!r}: write {' or '.join(words)}.")
     return value
-
-
-def items(name: str, default: list[str]) -> list[str]:
-    """A comma-separated list; blanks around the items are dropped."""
-    raw = os.environ.get(name)
-    if raw is None:
-        return default
-    return [item.strip() for item in raw.split(",") if item.strip()]
-
-
-def directories(name: str) -> tuple[str, ...]:
-    """A comma-separated list of absolute paths; `~` is the home of this account."""
-    paths = [os.path.expanduser(item) for item in items(name, [])]
-    for path in paths:
-        if not os.path.isabs(path):
-            raise ImproperlyConfigured(f"{name}: {path!r} is relative: write the absolute path.")
-    return tuple(dict.fromkeys(os.path.normpath(path) for path in paths))
 
 
 def database(url: str, directory: Path) -> dict[str, Any]:

@@ -152,21 +152,12 @@ if HOST:
 STORAGES = env.storages(env.text("VEL_STORAGE_URL"))
 
 VEL = {
+    **env.run_settings(),
     "DATA_DIR": DATA_DIR,
     "HOST": HOST,
     "SHARED_WORKSPACES": env.boolean("VEL_SHARED_WORKSPACES"),
     "HOST_DEAD_AFTER": env.integer("VEL_HOST_DEAD_AFTER", 0),
     "RUNS_PER_WORKER": env.integer("VEL_RUNS_PER_WORKER", 32, at_least=1),
-    "PROVIDER": env.text("VEL_PROVIDER"),
-    "MODEL": env.text("VEL_MODEL"),
-    "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
-    "ANTHROPIC_BASE_URL": env.text("ANTHROPIC_BASE_URL"),
-    "OPENAI_API_KEY": env.text("OPENAI_API_KEY"),
-    "OPENAI_BASE_URL": env.text("OPENAI_BASE_URL"),
-    "GOOGLE_API_KEY": env.text("GOOGLE_API_KEY") or env.text("GEMINI_API_KEY"),
-    "GOOGLE_BASE_URL": env.text("GOOGLE_GEMINI_BASE_URL"),
-    "FALLBACK_WITHOUT_KEY": env.boolean("VEL_FALLBACK_WITHOUT_KEY"),
-    "RESERVE_BYTES": env.integer("VEL_RESERVE_BYTES", 100_000_000),
     "FORK_BYTES": env.integer("VEL_FORK_BYTES", 10 * 1024**3),
     "SLACK_URL": env.text("VEL_SLACK_URL", "https://slack.com/api/"),
     "GMAIL_URL": env.text("VEL_GMAIL_URL", "https://gmail.googleapis.com/"),
@@ -186,27 +177,22 @@ VEL = {
     "CONNECTIONS_PER_USER": env.integer("VEL_CONNECTIONS_PER_USER", 100),
     "CONNECTIONS_PER_TOKEN": env.integer("VEL_CONNECTIONS_PER_TOKEN", 50),
     "PUBLIC_URL": env.public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000"),
-    "SECRET_KEYS": tuple(env.items("VEL_SECRET_KEYS", [])),
     "WEBHOOK_PRIVATE_HOSTS": tuple(env.items("VEL_WEBHOOK_PRIVATE_HOSTS", [])),
     "MCP_PRIVATE_HOSTS": tuple(env.items("VEL_MCP_PRIVATE_HOSTS", [])),
     "UPLOAD_TYPES": tuple(
         env.items("VEL_UPLOAD_TYPES", ["text", "data", "office", "pdf", "image", "archive"])
     ),
-    "IMAGE_MODELS": tuple(env.items("VEL_IMAGE_MODELS", [])),
     "KEEP_THREADS": env.integer("VEL_KEEP_THREADS", 0),
     "KEEP_NOTIFICATIONS": env.integer("VEL_KEEP_NOTIFICATIONS", 30),
     "KEEP_TOKENS": env.integer("VEL_KEEP_TOKENS", 90),
     "KEEP_FAILED_TASKS": env.integer("VEL_KEEP_FAILED_TASKS", 30),
     "KEEP_AUDIT": env.integer("VEL_KEEP_AUDIT", 0),
     "PRUNE_HOURS": env.integer("VEL_PRUNE_HOURS", 0),
-    "GUARDRAILS": tuple(env.items("VEL_GUARDRAILS", [])),
-    "HOOKS": tuple(env.items("VEL_HOOKS", [])),
-    "TOOLS": tuple(env.items("VEL_TOOLS", [])),
     "METRICS_TOKEN": env.text("VEL_METRICS_TOKEN"),
     "SCRIPTS_DIR": env.text("VEL_SCRIPTS_DIR") or None,
 }
 
-VEL_SKILLS = {"DIRECTORIES": env.directories("VEL_SKILLS_DIRS")}
+VEL_SKILLS = env.skill_settings()
 
 _MAIL = env.mail_server(env.text("EMAIL_URL"))
 EMAIL_HOST = _MAIL["EMAIL_HOST"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,11 @@ from agents.events.append import EventDraft, dump
 from agents.guards.guardrail import STAGES, Decision, GuardContext, Guardrail, makes
 from agents.guards.registry import chosen, guardrails
 from agents.guards.runner import GUARDRAILS
+from agents.guards.usable import OF_PROGRAM
 from agents.middleware.base import Tool, ToolResult
+from agents.middleware.registry import ToolkitMissing
 from agents.models import Effect, Message, MessageRole, Run
+from agents.services.run_toolkits import toolkit_of
 
 if TYPE_CHECKING:
     from agents.engine.session import Session
@@ -66,9 +69,12 @@ class UnknownGuardrail(Exception):
 class RunGuards:
     """The guardrails of one run, by stage, in the order in which they check."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        known = guardrails()
+    def __init__(self, names: Sequence[str], of_program: Mapping[str, Guardrail]) -> None:
+        """`of_program` are those of the Python program that the run belongs to, by name."""
+        known = {**guardrails(), **of_program}
         for name in names:
+            if name.startswith(OF_PROGRAM) and name not in known:
+                raise ToolkitMissing
             if name not in known:
                 raise UnknownGuardrail(
                     f"The agent has the guardrail {name!r}, which is not registered on this "
@@ -142,13 +148,15 @@ async def check_message(
     """Whether a run may begin or go on: the (code, message) of its end if not.
 
     Before the first model call the person's message is checked. What replaces it is stored in its
-    place; made again after a crash, the check finds that.
+    place; made again after a crash, the check finds that. Raises `ToolkitMissing` for a guardrail
+    of a Python program that this process is not.
     """
     try:
         names = chosen(run.spec.get("guardrails", ()))
         if not names:
             return None
-        guards = RunGuards(names)
+        toolkit = toolkit_of(run, run.spec.get("toolkit", ""))
+        guards = RunGuards(names, toolkit.guardrails if toolkit is not None else {})
     except (UnknownGuardrail, ImproperlyConfigured) as problem:
         return REFUSED, str(problem)
     if turn or not guards.has("check_input"):

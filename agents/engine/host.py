@@ -129,6 +129,10 @@ class Host:
         job = self.database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop)
 
+    def tell_ends(self) -> None:
+        """Tell hooks of all runs that have ended by now. Blocks until they have returned."""
+        asyncio.run_coroutine_threadsafe(self._sweeper.tell_ends(), self._loop).result()
+
     def stop(self, grace: float = 10.0) -> None:
         """Drain: steps under way have `grace` seconds to end, then the runs are handed back."""
         self._grace = grace

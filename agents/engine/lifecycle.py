@@ -12,10 +12,12 @@ from agents.engine.database import Database
 from agents.engine.journal import write_events
 from agents.engine.watching import tell_spans
 from agents.guards.hooks import HookContext
-from agents.guards.registry import HookCall, hook_calls
+from agents.guards.registry import hook_calls
 from agents.guards.runner import HOOKS
+from agents.guards.usable import HookCall, joined
 from agents.models import Run
 from agents.services.run_ends import forget_ended_run, somebody_wants_ends, take_ended_run
+from agents.services.run_toolkits import toolkit_of
 from agents.states import RunStatus
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ class EndTeller:
         if somebody_wants_ends() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._tell_all())
 
-    async def close(self) -> None:
-        """One last look: a process of one command ends right after its run."""
+    async def finish(self) -> None:
+        """Tell all that is due now: a process of one command ends right after its run."""
         if self._task is not None:
             await self._task
         self.look()
@@ -76,7 +78,9 @@ class EndTeller:
 async def _tell_of_end(run: Run) -> None:
     """Its log is closed: what a hook raises is in the worker's log only."""
     context = hook_context(run, run.spec["slug"], run.clock.turn)
-    for call in (hook_calls() or {}).get("run_ended", ()):
+    toolkit = toolkit_of(run, run.spec.get("toolkit", ""))
+    hooks = joined(hook_calls(), toolkit.hooks if toolkit is not None else None)
+    for call in (hooks or {}).get("run_ended", ()):
         if call[0].endswith(".onError") and run.status != RunStatus.FAILED:
             continue
         arguments = (run.status, run.error_code, run.error_message)

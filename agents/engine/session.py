@@ -26,7 +26,8 @@ from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
-from agents.guards.registry import HookCall, chosen, hook_calls
+from agents.guards.registry import chosen, hook_calls
+from agents.guards.usable import HookCalls, joined
 from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
@@ -34,6 +35,7 @@ from agents.providers.base import Conversation, PromptHead, Provider, ProviderEr
 from agents.selectors.databases import connections_of_run, targets_of
 from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
+from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
@@ -95,8 +97,9 @@ class Session:
     """None for a run without guardrails."""
     cleared: set[tuple[int, int, str]] = field(default_factory=set)
     """(turn, position, input) of calls that the guardrails have let pass."""
-    hooks: Mapping[str, tuple[HookCall, ...]] | None = field(default_factory=hook_calls)
-    """What to call at which point; None where the operator has registered nothing."""
+    hooks: HookCalls | None = field(init=False)
+    """What to call at which point: the operator's hooks, then those of the Python program. None
+    for none."""
     progress: Progress = field(default_factory=Progress)
     overflows: int = 0
     """How often in a row the model's server said that the prompt is too long."""
@@ -117,7 +120,10 @@ class Session:
     def __post_init__(self) -> None:
         self.mcp = RunMcpServers(self, run_marker(self.run.pk))
         names = chosen(self.spec.guardrails)
-        self.guards = RunGuards(names) if names else None
+        toolkit = toolkit_of(self.run, self.spec.toolkit)
+        own = toolkit.guardrails if toolkit is not None else {}
+        self.guards = RunGuards(names, own) if names else None
+        self.hooks = joined(hook_calls(), toolkit.hooks if toolkit is not None else None)
 
     @property
     def agent_id(self) -> str:

@@ -70,9 +70,13 @@ class Sweeper:
 
     async def close(self) -> None:
         await asyncio.gather(self._task, return_exceptions=True)
-        await self._ends.close()
+        await self.tell_ends()
         if self._is_of_pool:
             await self._beat.close()
+
+    async def tell_ends(self) -> None:
+        """Tell hooks of all runs that have ended by now."""
+        await self._ends.finish()
 
     async def _sweep(self) -> None:
         dead = self._host.dead

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
@@ -14,18 +13,15 @@ from django.utils.module_loading import import_string
 
 from agents.conf import vel_settings
 from agents.guards.builtin import MaxLength, Secrets
-from agents.guards.guardrail import STAGES, Guardrail, makes
-from agents.guards.hooks import ALIASES, POINTS, Hooks
+from agents.guards.guardrail import Guardrail
+from agents.guards.hooks import Hooks
+from agents.guards.usable import HookCalls, calls_of, check_guardrail, instance_of, joined
 
 logger = logging.getLogger(__name__)
 
 BUILTIN: tuple[Guardrail, ...] = (Secrets(), MaxLength())
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Kind = TypeVar("Kind")
-
-HookCall = tuple[str, Callable[..., Any], float]
-"""The class's name, the method, and the seconds that it may take."""
 
 
 @lru_cache(maxsize=1)
@@ -35,19 +31,14 @@ def guardrails() -> Mapping[str, Guardrail]:
     for path in _paths("GUARDRAILS"):
         guardrail = _loaded(path, Guardrail, "GUARDRAILS")
         where = f'settings.VEL["GUARDRAILS"]: {path}'
-        if not _NAME.fullmatch(guardrail.name):
-            raise ImproperlyConfigured(
-                f"{where} has the name {guardrail.name!r}: give it one of lower case letters, "
-                "digits, - and _."
-            )
+        try:
+            check_guardrail(guardrail)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{where} {error}") from None
         if guardrail.name in found:
             raise ImproperlyConfigured(
                 f"{where} has the name {guardrail.name!r}, which another guardrail has: register "
                 "each once, and give each a name of its own."
-            )
-        if not any(makes(guardrail, stage) for stage in STAGES):
-            raise ImproperlyConfigured(
-                f"{where} checks nothing: override one of {', '.join(STAGES)}."
             )
         found[guardrail.name] = guardrail
     return found
@@ -65,7 +56,7 @@ def chosen(names: Iterable[str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def hook_calls() -> Mapping[str, tuple[HookCall, ...]] | None:
+def hook_calls() -> HookCalls | None:
     """What is to be called at each point that has something, or None if nothing is registered.
 
     With a wrong setting there are no hooks: the system checks refuse it when Vel starts, and a run
@@ -78,25 +69,15 @@ def hook_calls() -> Mapping[str, tuple[HookCall, ...]] | None:
         return None
 
 
-def load_hooks() -> Mapping[str, tuple[HookCall, ...]] | None:
+def load_hooks() -> HookCalls | None:
     """`hook_calls`, read anew. Raises `ImproperlyConfigured` for a wrong setting."""
-    calls: dict[str, list[HookCall]] = {}
+    calls: HookCalls | None = None
     for path in _paths("HOOKS"):
-        hooks = _loaded(path, Hooks, "HOOKS")
-        label = type(hooks).__name__
-        for point in POINTS:
-            if getattr(type(hooks), point) is not getattr(Hooks, point):
-                calls.setdefault(point, []).append((label, getattr(hooks, point), hooks.seconds))
-        for alias, point in ALIASES.items():
-            if (method := getattr(hooks, alias, None)) is not None:
-                calls.setdefault(point, []).append((f"{label}.{alias}", method, hooks.seconds))
-        if label not in {
-            name.partition(".")[0] for found in calls.values() for name, _, _ in found
-        }:
-            raise ImproperlyConfigured(
-                f'settings.VEL["HOOKS"]: {path} has no hook: override one of {", ".join(POINTS)}.'
-            )
-    return {point: tuple(found) for point, found in calls.items()} or None
+        try:
+            calls = joined(calls, calls_of([_loaded(path, Hooks, "HOOKS")]))
+        except ValueError as error:
+            raise ImproperlyConfigured(f'settings.VEL["HOOKS"]: {path} {error}') from None
+    return calls
 
 
 def _paths(key: str) -> tuple[str, ...]:
@@ -115,18 +96,18 @@ def _paths(key: str) -> tuple[str, ...]:
 
 def _loaded(path: str, kind: type[Kind], key: str) -> Kind:
     """The instance that `path` names: an object of that kind, or what calling it gives."""
+    where = f'settings.VEL["{key}"]: {path}'
     try:
         found = import_string(path)
         made = found if isinstance(found, kind) else found()
     except Exception as error:
         raise ImproperlyConfigured(
-            f'settings.VEL["{key}"]: {path} cannot be used ({type(error).__name__}: {error}).'
+            f"{where} cannot be used ({type(error).__name__}: {error})."
         ) from error
-    if not isinstance(made, kind):
-        raise ImproperlyConfigured(
-            f'settings.VEL["{key}"]: {path} is no agents.guards.{kind.__name__}: subclass it.'
-        )
-    return made
+    try:
+        return instance_of(made, kind)
+    except TypeError as error:
+        raise ImproperlyConfigured(f"{where} {error}") from None
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

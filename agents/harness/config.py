@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from agents.harness.errors import SetupError
+from agents.harness.guards import guardrails_from, hooks_from, retries_from
 
 Model = Mapping[str, Any] | str | None
 """`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
@@ -54,7 +56,8 @@ class SubagentConfig:
 class DeepAgentConfig:
     """What `create_deep_agent` takes. Times are seconds.
 
-    `tools` are functions or `ToolSpec`s; `middleware` are instances of `BaseMiddleware`. With
+    `tools` are functions, `ToolSpec`s, or names of tools that are registered in the settings
+    (`VEL_TOOLS`); `middleware` are instances of `BaseMiddleware`. With
     `sandbox_enabled` False files live in the database and nothing is executed. A
     `sandbox_working_dir` of None is a directory that Vel keeps for each session. A session keeps
     its directory: if you name another one, its next run is refused. `sandbox_timeout`
@@ -108,6 +111,14 @@ class DeepAgentConfig:
     fallbacks: list[Mapping[str, str]] = field(default_factory=list)
     """`{"provider", "model"}` each: up to three that go on while its own model is down
     (docs/fallbacks.md). Their keys are those of the environment."""
+    guardrails: list[Any] = field(default_factory=list)
+    """What checks it (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
+    that come with Vel or are registered in the settings."""
+    hooks: list[Any] = field(default_factory=list)
+    """`Hooks` classes or instances, which are told what its runs do."""
+    tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
+    """`{"tool", "attempts", "backoff"}` each: which calls that only read are made again after a
+    time-out or a lost connection."""
     user: Any = None
     """In whose name it works: a user of the project, or a user's name."""
     outputs_dir: str | Path | None = None
@@ -127,6 +138,14 @@ class DeepAgentConfig:
                 f"model has unknown keys {', '.join(sorted(unknown))}; known are "
                 f"{', '.join(sorted(MODEL_KEYS))}."
             )
+        given = self.model.get("max_tokens") if isinstance(self.model, Mapping) else None
+        _check_positive("model: max_tokens", given, whole=True)
+        _check_positive("max_tokens", self.max_tokens, whole=True)
+        _check_positive("max_cost", self.max_cost)
+        _check_positive("max_seconds", self.max_seconds, whole=True)
+        self.guardrails = guardrails_from(self.guardrails)
+        self.hooks = hooks_from(self.hooks)
+        self.tool_retries = retries_from(self.tool_retries)
         if self.checkpoint_interval != CHECKPOINTS:
             warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)
         if not self.auto_load_skills:
@@ -145,6 +164,15 @@ class DeepAgentConfig:
             if not place.is_dir() and not is_default:
                 raise SetupError(f"skill_dirs: {given} is no directory.")
         return tuple(dict.fromkeys(str(place) for place in places if place.is_dir()))
+
+
+def _check_positive(name: str, value: Any, *, whole: bool = False) -> None:
+    """None is no limit."""
+    kinds = int if whole else (int, float, Decimal)
+    if value is None or (isinstance(value, kinds) and value is not True and value > 0):
+        return
+    kind = "whole number" if whole else "number"
+    raise SetupError(f"{name} must be a {kind} above 0, or None, got {value!r}.")
 
 
 def function_names(tools: Sequence[Any]) -> list[str]:

@@ -12,7 +12,9 @@ from django.utils.text import slugify
 
 from agents.harness.config import COMMAND_SECONDS, DeepAgentConfig, SubagentConfig, function_names
 from agents.harness.errors import SetupError
+from agents.harness.guards import check_guardrail_names, stored_names
 from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
+from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
 from agents.middleware.registry import built_in_tools, known_tool_names
 from agents.models import Agent, Subagent
@@ -46,8 +48,15 @@ class Definition:
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
             raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
-        if wrong := sorted(set(config.only_tools or ()) - built_in_tools().keys()):
+        registered = registered_tools().keys()
+        if wrong := sorted(set(function_names(config.tools)) - registered):
+            raise SetupError(
+                f"tools: no tool {wrong[0]!r} is registered in the settings (VEL_TOOLS): give a "
+                "function, or for Vel's own tools only_tools."
+            )
+        if wrong := sorted(set(config.only_tools or ()) - built_in_tools().keys() - registered):
             raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
+        check_guardrail_names(config.guardrails)
         for item in subagents:
             if wrong := sorted(set(function_names(item.tools)) - known):
                 raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
@@ -69,9 +78,12 @@ class Definition:
         left_out |= frozenset() if self.config.memory else _MEMORY
         own = [tool.name for tool in self.toolkit.main_tools]
         names = built_in_tools().keys() - left_out
+        registered = set(function_names(self.config.tools))
         if self.config.only_tools is not None:
-            names &= set(self.config.only_tools)
-        return [*sorted(names), *own]
+            only = set(self.config.only_tools)
+            names &= only
+            registered |= only & registered_tools().keys()
+        return [*sorted(names), *sorted(registered), *own]
 
     def save(self, owner: Any) -> Agent:
         """Store it, as a new version if it has changed. In the transaction of the run's start."""
@@ -87,9 +99,11 @@ class Definition:
         agent.provider, agent.model = self.choice.provider, self.choice.model
         agent.thinking, agent.effort = self.choice.thinking, self.choice.effort
         agent.fallbacks = [dict(item) for item in self.fallbacks]
-        if self.choice.max_tokens is not None:
-            agent.max_output_tokens = self.choice.max_tokens
+        default = Agent._meta.get_field("max_output_tokens").default
+        agent.max_output_tokens = self.choice.max_tokens or default
         agent.tools = self.tool_names()
+        agent.guardrails = stored_names(config.guardrails)
+        agent.tool_retries = [dict(rule) for rule in config.tool_retries]
         agent.toolkit = self.toolkit.fingerprint
         agent.interrupt_on = dict(self.interrupt_on)
         agent.builtin_skills = config.include_builtin_skills

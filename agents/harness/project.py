@@ -20,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connections
 
+from agents.environment import run_settings, skill_settings
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
@@ -33,16 +34,7 @@ _APPS = (
     "skills_app",
     "memory",
 )
-_FROM_ENVIRONMENT = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "GOOGLE_API_KEY",
-)
-"""Settings of the same names."""
-
-_RESERVE = "VEL_RESERVE_BYTES"
+_KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
 _lock = threading.Lock()
 _ready = False
@@ -60,19 +52,21 @@ def prepare(
     """Make Django and the database ready. Blocks: not on an event loop. Raises `SetupError`."""
     global _ready
     with _lock:
-        if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
-            _configure(persistence_path)
-        else:
-            _check_path(persistence_path)
-        _use_key(api_key, provider or getattr(settings, "VEL", {}).get("PROVIDER", ""))
-        if _ready:
-            return
-        if not apps.ready:
-            django.setup()
-        _check_apps()
         try:
+            if not settings.configured and not os.environ.get("DJANGO_SETTINGS_MODULE"):
+                _configure(persistence_path)
+            else:
+                _check_path(persistence_path)
+            _use_key(api_key, provider or getattr(settings, "VEL", {}).get("PROVIDER", ""))
+            if _ready:
+                return
+            if not apps.ready:
+                django.setup()
+            _check_apps()
+            _check_settings()
             _prepare_database()
-        except CommandError as error:  # a database that this version cannot use
+        except (ImproperlyConfigured, CommandError) as error:
+            # The environment does not fit, or this version cannot use the database.
             raise SetupError(str(error)) from error
         _ready = True
 
@@ -106,6 +100,7 @@ def _prepare_database() -> None:
 
 def _configure(persistence_path: str | Path | None) -> None:
     global _own, _is_throw_away
+    of_environment = {"VEL": run_settings(), "VEL_SKILLS": skill_settings()}
     if persistence_path is None:
         # Accounts of sandboxes walk through it to the workspaces.
         directory = Path(tempfile.mkdtemp(prefix="vel-"))
@@ -116,12 +111,10 @@ def _configure(persistence_path: str | Path | None) -> None:
         file = Path(persistence_path).expanduser().absolute()
         _check_file(file)
         directory = data_dir()
-        try:
-            make_private_directory(directory)
-        except ImproperlyConfigured as error:
-            raise SetupError(str(error)) from error
+        make_private_directory(directory)
     _is_throw_away, _own = persistence_path is None, file
-    settings.configure(**_settings(file, directory))
+    of_environment["VEL"]["DATA_DIR"] = directory
+    settings.configure(**_settings(file, directory), **of_environment)
 
 
 def _settings(file: Path, directory: Path) -> dict[str, Any]:
@@ -138,22 +131,7 @@ def _settings(file: Path, directory: Path) -> dict[str, Any]:
         "TIME_ZONE": "UTC",
         "Q_CLUSTER": {"name": "vel", "orm": "default", "timeout": 60, "retry": 120},
         "LOGGING_CONFIG": None,  # how a program logs is its own matter
-        "VEL": {
-            "DATA_DIR": directory,
-            **{name: os.environ.get(name, "").strip() for name in _FROM_ENVIRONMENT},
-            **_reserve(),
-        },
     }
-
-
-def _reserve() -> dict[str, int]:
-    """Return the setting of the reserved disk space, if the environment has one."""
-    given = os.environ.get(_RESERVE, "").strip()
-    if not given:
-        return {}
-    if not (given.isascii() and given.isdecimal()):
-        raise SetupError(f"{_RESERVE}={given!r}: write a whole number of bytes.")
-    return {"RESERVE_BYTES": int(given)}
 
 
 def _check_file(file: Path) -> None:
@@ -194,7 +172,7 @@ def _use_key(api_key: str | None, provider: str) -> None:
         raise SetupError(
             f'The API key belongs into the project\'s settings: VEL = {{"{name}": …}}.'
         )
-    if name not in _FROM_ENVIRONMENT:
+    if name not in _KEYS:
         raise SetupError(f"The provider {provider!r} takes no API key.")
     known = settings.VEL[name]
     if known == api_key:
@@ -214,6 +192,20 @@ def _check_apps() -> None:
             f"The project's INSTALLED_APPS lack {', '.join(missing)}: add "
             f"{', '.join(_APPS[2:])}, then migrate (docs/python.md)."
         )
+
+
+def _check_settings() -> None:
+    """Refuse guardrails, hooks and tools of the settings that cannot be used.
+
+    `manage.py` and `vel up` run these checks when they start; a program has no such moment.
+    """
+    from agents.checks.guards import check_guards  # noqa: PLC0415  # needs Django's apps
+    from agents.checks.settings import check_vel_settings  # noqa: PLC0415
+    from agents.checks.tools import check_tools  # noqa: PLC0415
+
+    for check in (check_vel_settings, check_guards, check_tools):
+        for problem in check(None):
+            raise SetupError(" ".join(filter(None, (problem.msg, problem.hint))))
 
 
 def _throw_away(directory: Path, maker: int) -> None:

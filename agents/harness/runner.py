@@ -124,6 +124,8 @@ class Runner:
         while self._unfinished:
             wait(list(self._unfinished))
         if self._forget is not None:
+            if self._toolkit.hooks and engine.is_running:
+                engine.host.tell_ends()  # its hooks are gone afterwards
             self._forget()
             self._forget, self._owner = None, None
         engine.leave(self._token)

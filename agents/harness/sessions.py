@@ -25,6 +25,7 @@ from agents.services.approvals import DecisionRequest
 from agents.services.delegation import answer_of
 from agents.services.errors import Conflict, NotFound
 from agents.services.run_control import cancel_run
+from agents.services.run_toolkits import must_have_tools
 from agents.services.runs import RunRequest, create_run
 from agents.services.session_files import check_working_directory
 from agents.services.takeover import take_over_family
@@ -118,6 +119,7 @@ def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> t
 
     Return the number of decisions and the number of requests that wait still.
     """
+    must_have_tools(Run.objects.select_related("thread", "agent_version").get(pk=run_id))
     answers = answers_to(pending(owner, run_id), displayed, value)
     decisions.decide_all(answers, by=owner)
     return len(answers), len(pending(owner, run_id))

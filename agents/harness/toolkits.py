@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agents import toolkits
+from agents.guards.usable import calls_of
 from agents.harness.config import DeepAgentConfig, SubagentConfig, functions
 from agents.harness.errors import SetupError
+from agents.harness.guards import own_guardrails
 from agents.harness.process import engine
 from agents.middleware.custom.toolkit import Member, Toolkit, as_tools
 
@@ -18,9 +21,14 @@ def toolkit_of(
     try:
         own = {item.name: as_tools(functions(item.tools)) for item in subagents}
         if earlier is not None:
-            return Toolkit(earlier.tools, earlier.members, own)
-        members = tuple(Member.of(item) for item in config.middleware)
-        return Toolkit(as_tools(config.tools), members, own)
+            return replace(earlier, of_subagents=own, loop=None)
+        return Toolkit(
+            as_tools(functions(config.tools)),
+            tuple(Member.of(item) for item in config.middleware),
+            own,
+            own_guardrails(config.guardrails),
+            calls_of(config.hooks),
+        )
     except (TypeError, ValueError) as error:
         raise SetupError(str(error)) from error
 

@@ -43,6 +43,9 @@ class HarnessConfig:
     planning: bool = True
     memory: bool = False
     databases: dict[str, str] = field(default_factory=dict, repr=False)
+    guardrails: list[Any] = field(default_factory=list)
+    hooks: list[Any] = field(default_factory=list)
+    tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -72,6 +75,9 @@ class HarnessConfig:
                 "planning": self.planning,
                 "memory": self.memory,
                 "databases": self.databases,
+                "guardrails": self.guardrails,
+                "hooks": self.hooks,
+                "tool_retries": self.tool_retries,
                 **self.options,
             }
         )

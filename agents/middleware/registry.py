@@ -27,9 +27,9 @@ from agents.middleware.wire_schema import wire_schema
 from agents.models import Run
 from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block
+from agents.services.run_toolkits import toolkit_of
 from agents.spec import ALL_TOOLS, AgentSpec, Integration
 from agents.structured_output.wording import prompt_segment
-from agents.toolkits import bound
 from skills_app.pinned import PinnedSkill
 
 MIDDLEWARE: tuple[Middleware, ...] = (
@@ -144,8 +144,8 @@ class ToolkitMissing(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "It has tools of the Python program that began it, which this process does not have: "
-            "go on there, with agent.resume(session_id)."
+            "It has tools, guardrails or hooks of the Python program that began it, which this "
+            "process does not have: go on there, with agent.resume(session_id)."
         )
 
 
@@ -153,8 +153,8 @@ def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Tool
     """The tools of a run, with those that only this process has. Raises `ToolkitMissing`."""
     if not spec.toolkit:
         return toolset_for(spec, has_left_out=has_left_out)
-    toolkit = bound(run.thread.root_id or run.thread_id)
-    if toolkit is None:
+    toolkit = toolkit_of(run, spec.toolkit)
+    if toolkit is None or not toolkit.has_guards_of(spec.guardrails, spec.toolkit):
         raise ToolkitMissing
     return build_toolset(spec, has_left_out=has_left_out, more=[toolkit.middleware])
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from agents.conf import vel_settings
 from agents.guards.registry import guardrails
+from agents.guards.usable import OF_PROGRAM
 from agents.models import Agent, AgentVersion, DatabaseConnection, Subagent
 from agents.providers import registry
 from agents.services.agent_rights import check_may_define
@@ -123,7 +124,8 @@ def build_spec(
 def check_guardrails(spec: AgentSpec) -> None:
     """Raises `InvalidRequest` for a guardrail that nobody knows, or that is named twice."""
     for name in spec.guardrails:
-        if name not in guardrails():
+        of_program = bool(spec.toolkit) and name.startswith(OF_PROGRAM)
+        if name not in guardrails() and not of_program:
             raise InvalidRequest(
                 f"guardrails: {name!r} is not registered; there are {', '.join(guardrails())}.",
                 code="invalid_agent",

@@ -19,6 +19,7 @@ from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.reservations import release
 from agents.services.run_ends import note_end
+from agents.services.run_toolkits import must_have_tools
 from agents.services.usage_totals import count_again
 from agents.services.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import (
@@ -31,7 +32,6 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
-from agents.toolkits import bound
 
 
 @transaction.atomic
@@ -227,16 +227,6 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
             enqueue_run(member)
     record("run.resumed", run, name=run.pk)
     return run
-
-
-def must_have_tools(run: Run) -> None:
-    """Raise `Conflict` for a run with tools of a Python program that this process is not."""
-    if run.spec.get("toolkit") and bound(run.thread.root_id or run.thread_id) is None:
-        raise Conflict(
-            "This run has tools of the Python program that began it: go on there, with "
-            "agent.resume(session_id).",
-            code="toolkit_missing",
-        )
 
 
 def _instead(run: Run) -> str:

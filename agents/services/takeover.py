@@ -6,12 +6,8 @@ from django.db import transaction
 
 from agents.models import Run, RunClock
 from agents.services.errors import Conflict
-from agents.services.run_control import (
-    is_driven,
-    locked_descendants,
-    must_have_tools,
-    resume_run,
-)
+from agents.services.run_control import is_driven, locked_descendants, resume_run
+from agents.services.run_toolkits import must_have_tools
 from agents.services.wake import enqueue_run, lock_run
 from agents.states import RunStatus, WaitReason
 

@@ -13,6 +13,8 @@ from agents.custom.base_middleware import Middleware as CustomMiddleware
 from agents.custom.base_middleware import name_of
 from agents.custom.tool_spec import ToolSpec
 from agents.events.append import dump
+from agents.guards.guardrail import Guardrail
+from agents.guards.usable import OF_PROGRAM, HookCalls
 from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.middleware.custom.calling import engine_tool
 from agents.middleware.custom.state import StateKeeper
@@ -45,13 +47,15 @@ class Member:
 class Toolkit:
     """They exist in this process only; `agents.toolkits` says for which threads.
 
-    `of_subagents` are tools that only the named subagents have. `loop` is where the program awaits
-    the run, for coroutines.
+    `of_subagents` are tools that only the named subagents have. `guardrails` are by the names that
+    its agent has for them. `loop` is where the program awaits the run, for coroutines.
     """
 
     tools: tuple[ToolSpec, ...] = ()
     members: tuple[Member, ...] = ()
     of_subagents: Mapping[str, tuple[ToolSpec, ...]] = field(default_factory=dict)
+    guardrails: Mapping[str, Guardrail] = field(default_factory=dict)
+    hooks: HookCalls = field(default_factory=dict)
     loop: asyncio.AbstractEventLoop | None = None
 
     @cached_property
@@ -64,16 +68,32 @@ class Toolkit:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with what a model is told of it; empty for an empty one."""
-        if not self.main_tools and not self.members and not any(self.of_subagents.values()):
-            return ""
+        """Changes with what a model is told of it; empty for an empty one.
+
+        The hooks come last, after a dot: whether a run has the same ones can be told from it.
+        """
         told = [
             [tool.name, tool.description, wire_schema(tool.signature.model), tool.effect]
             for tool in self.all_tools
         ]
         segments = [[member.name, member.segment] for member in self.members]
         own = {name: [tool.name for tool in tools] for name, tools in self.of_subagents.items()}
-        return hashlib.sha256(dump([told, segments, own]).encode()).hexdigest()[:32]
+        guards = sorted(self.guardrails)
+        if not (told or segments or guards or self.hooks):
+            return ""
+        parts = [told, segments, own, *([guards] if guards else [])]
+        return _digest(parts, 32) + self._hooks_digest
+
+    @cached_property
+    def _hooks_digest(self) -> str:
+        labels = {point: [call[0] for call in calls] for point, calls in self.hooks.items()}
+        return f".{_digest(labels, 16)}" if labels else ""
+
+    def has_guards_of(self, guardrails: Iterable[str], fingerprint: str) -> bool:
+        """Whether it has the program's guardrails among these, and the hooks of a fingerprint."""
+        needed = {name for name in guardrails if name.startswith(OF_PROGRAM)}
+        _, dot, digest = fingerprint.partition(".")
+        return needed <= self.guardrails.keys() and dot + digest in ("", self._hooks_digest)
 
     @cached_property
     def middleware(self) -> Middleware:
@@ -113,6 +133,10 @@ class _ToolkitMiddleware(Middleware):
             if member.segment
             and (not member.tools or any(tool.name in context.tool_names for tool in member.tools))
         )
+
+
+def _digest(value: Any, length: int) -> str:
+    return hashlib.sha256(dump(value).encode()).hexdigest()[:length]
 
 
 def as_tools(given: Sequence[ToolSpec | Callable[..., Any]]) -> tuple[ToolSpec, ...]:

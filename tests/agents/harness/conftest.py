@@ -13,7 +13,7 @@ from agents.databases.pools import close_idle
 from tests.support.runs import wait_until
 
 MakeAgent = Callable[..., DeepAgent]
-KEPT = ("vel-tool-loop", "vel-helpers")
+KEPT = ("vel-tool-loop", "vel-guardrail-loop", "vel-hook-loop", "vel-helpers")
 """Threads that live as long as the process."""
 
 

@@ -1,0 +1,37 @@
+"""What of a Python program a run needs, and whether this process has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.models import Run
+from agents.services.errors import Conflict
+from agents.toolkits import bound
+
+
+def toolkit_of(run: Run, fingerprint: str) -> Any:
+    """The toolkit of a run whose agent has one with this fingerprint; None if it is not here.
+
+    It is an `agents.middleware.custom.toolkit.Toolkit`.
+    """
+    return bound(run.thread.root_id or run.thread_id) if fingerprint else None
+
+
+def must_have_tools(run: Run) -> None:
+    """Raise `Conflict` unless this process has the tools, guardrails and hooks of the run."""
+    fingerprint = run.spec.get("toolkit", "")
+    if not fingerprint:
+        return
+    toolkit = toolkit_of(run, fingerprint)
+    if toolkit is None:
+        raise Conflict(
+            "This run has tools, guardrails or hooks of the Python program that began it: go on "
+            "there, with agent.resume(session_id).",
+            code="toolkit_missing",
+        )
+    if not toolkit.has_guards_of(run.spec.get("guardrails", ()), fingerprint):
+        raise Conflict(
+            "This run began with guardrails or hooks that the agent of this program lacks: make "
+            "the agent with the same ones, then resume.",
+            code="toolkit_missing",
+        )
