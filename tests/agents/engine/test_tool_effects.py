@@ -24,7 +24,8 @@ from agents.models import (
     Todo,
     ToolCall,
 )
-from agents.providers.scripts import SCRIPTS
+from agents.providers.registry import get_provider
+from agents.providers.scripted import ScriptedProvider
 from agents.secret_text import SecretText
 from agents.services.agents import save_agent
 from agents.services.approvals import DecisionRequest, decide_approval
@@ -179,7 +180,9 @@ def world(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Ite
             "TOOLS": [f"{__name__}.forget_todos"],
         }
         world = World(tmp_path, google, slack)
-        monkeypatch.setitem(SCRIPTS, "examples", plays(world.mail))
+        provider = get_provider("scripted")
+        assert isinstance(provider, ScriptedProvider)
+        monkeypatch.setitem(provider.scripts, "examples", plays(world.mail))
         yield world
 
 
