@@ -10,6 +10,14 @@ import psycopg
 from agents.databases.errors import QueryFailed
 from agents.databases.target import DatabaseTarget
 
+_READABLE = "One SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+_WRITABLE = (
+    "One SELECT, INSERT, UPDATE, DELETE or MERGE is possible, nothing else. Create and alter "
+    "tables with a client of the database."
+)
+_CONFLICTS = ("40001", "40P01")
+"""SQLSTATE of a transaction that another one hindered. The server has rolled it back."""
+
 
 @contextmanager
 def told_by_postgresql(target: DatabaseTarget) -> Iterator[None]:
@@ -35,7 +43,9 @@ def _failed(target: DatabaseTarget, problem: Exception) -> QueryFailed:
         text += f"\nDETAIL: {said.message_detail}" if said.message_detail else ""
         text += f"\nHINT: {said.message_hint}" if said.message_hint else ""
         if said.sqlstate == "42601" and text.startswith("syntax error"):
-            text += "\nOne SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+            text += f"\n{_WRITABLE if target.allow_writes else _READABLE}"
+        if said.sqlstate in _CONFLICTS:
+            return QueryFailed(text, "conflict")
     elif "out of memory" in text:
         # libpq has no room for a value.
         return QueryFailed("A value is too long to be read: select parts of long values.", "memory")

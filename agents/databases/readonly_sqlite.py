@@ -83,7 +83,9 @@ def told_by_sqlite() -> Iterator[None]:
             text += (
                 ": only one SELECT, VALUES or WITH … SELECT is possible, with SQLite's functions."
             )
-        raise QueryFailed(text) from None
+        # The low byte is the primary code: others say why the database is busy.
+        is_busy = (getattr(problem, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_BUSY
+        raise QueryFailed(text, "conflict" if is_busy else "database") from None
 
 
 @contextmanager

@@ -8,6 +8,8 @@ such. It changes no row. On PostgreSQL it leaves a gap in a sequence, and holds 
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +26,8 @@ from sandbox.cancellation import Cancellation
 
 Preview = dict[str, Any]
 """`agents.databases.changes.summary` with the `database` and the `digest` of all that changes."""
+_LONGEST_PAUSE = 0.1
+"""Seconds between two attempts of a statement."""
 
 
 class NotAsShown(QueryFailed):
@@ -80,6 +84,29 @@ def write_sql(
 
     given = _checked(target, query, params)
     return ask_to_write(target, own, cancel, query, given, as_shown)
+
+
+def write_now(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> Changes:
+    """Run and commit one statement that nobody has to approve. Blocks.
+
+    A statement that conflicts with another transaction runs again, for at most
+    `target.statement_seconds`. Raises QueryFailed, and `OutcomeUnknown` as `write_sql` does.
+    """
+    given = _checked(target, query, params)
+    end = time.monotonic() + target.statement_seconds
+    while True:
+        try:
+            return ask_to_write(target, own, cancel, query, given, lambda changes: True)
+        except QueryFailed as problem:
+            if problem.code != "conflict" or cancel.cancelled or time.monotonic() > end:
+                raise
+        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  # so that two do not meet again
 
 
 def _checked(

@@ -11,12 +11,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.db import InterfaceError, InternalError, OperationalError
 
 from agents.engine.admission import Ready, prepare_call, start_call
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import CallSubagents, still_waits
+from agents.engine.error_text import error_content
 from agents.engine.errors import FenceLost, StopReason
 from agents.engine.eviction import within_bounds
 from agents.engine.family_state import family_state
@@ -179,10 +181,25 @@ async def _attempt(session: Session, item: Ready) -> ToolResult | None:
     with watched_tool_call(call.tool, call.call_id, place, call.attempt, given) as watch:
         watch.waits = item.tool.outlives_driver
         result = await _made(session, item)
+        if result is not None and result.is_error:
+            result = _for_model(session, call, result)
         if result is not None:
             watch.result = result.content
             watch.error = (result.code or "error") if result.is_error else ""
         return result
+
+
+def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
+    """The error as the model may read it. What is left out goes to the log."""
+    content = error_content(result.content, session.files.location)
+    if content == result.content:
+        return result
+    logger.warning(
+        "the error of a tool has details of this host: %s",
+        result.content,
+        extra={"run_id": session.writer.run_id, "tool": call.tool},
+    )
+    return replace(result, content=content)
 
 
 async def _made(session: Session, item: Ready) -> ToolResult | None:

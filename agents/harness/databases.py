@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from agents.databases.errors import QueryFailed
 from agents.databases.table import QueryResult as Table
@@ -13,6 +14,8 @@ from agents.harness.process import engine
 from agents.harness.project import prepare
 from agents.harness.threads import in_thread
 from sandbox.cancellation import Cancellation
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -45,7 +48,12 @@ class QueryResult:
 
 
 class DatabaseBackend:
-    """Statements on named databases. `read_only`: none that write. Errors are in the result."""
+    """Statements on named databases. Errors are in the result.
+
+    With `read_only=False` a SELECT, INSERT, UPDATE or DELETE is one transaction on SQLite and
+    PostgreSQL; other databases can only be read. Statements that write at the same time wait for
+    each other, for at most `query_timeout` seconds.
+    """
 
     def __init__(
         self,
@@ -97,20 +105,25 @@ class DatabaseBackend:
         """Let go of the engine. Connections are closed by themselves when they are idle."""
         await in_thread(engine.leave, self)
 
-    async def _ask(self, database: str, ask: Callable[..., Table]) -> QueryResult:
+    async def _call(self, database: str, work: Callable[..., T]) -> T:
+        """Call `work` with the target on a thread. Raises `QueryFailed`."""
         cancel = Cancellation()
 
-        def work() -> Table:
+        def call() -> T:
             target, own = self._target(database)
-            return ask(target, own, cancel)
+            return work(target, own, cancel)
 
         try:
-            table = await in_thread(work)
-        except QueryFailed as problem:
-            return QueryResult(error=str(problem))
-        except BaseException:
+            return await in_thread(call)
+        except asyncio.CancelledError:
             cancel.cancel()
             raise
+
+    async def _ask(self, database: str, ask: Callable[..., Table]) -> QueryResult:
+        try:
+            table = await self._call(database, ask)
+        except QueryFailed as problem:
+            return QueryResult(error=str(problem))
         return QueryResult(
             list(table.columns), table.rows, table.row_count, table.truncated, table.error
         )
@@ -118,21 +131,20 @@ class DatabaseBackend:
     async def _write(
         self, query: str, database: str, params: Mapping[str, Any] | None, refused: QueryResult
     ) -> QueryResult:
-        from agents.databases.write import try_sql, write_sql  # noqa: PLC0415
+        from agents.databases.write import write_now  # noqa: PLC0415
 
-        def work() -> QueryResult:
-            target, own = self._target(database)
-            try:
-                shown = try_sql(target, query, params, own, Cancellation())
-                changes = write_sql(target, query, params, own, Cancellation(), shown)
-            except QueryFailed as problem:
-                if problem.code in ("read_only", "invalid"):
-                    return refused
-                return QueryResult(error=str(problem))
-            returned = changes.returned
-            return QueryResult(list(returned.columns), returned.rows, changes.row_count)
-
-        return await in_thread(work)
+        try:
+            changes = await self._call(
+                database, lambda target, own, cancel: write_now(target, query, params, own, cancel)
+            )
+        except QueryFailed as problem:
+            if problem.code == "invalid":
+                return refused
+            if problem.code == "read_only":
+                return QueryResult(error=f"{refused.error}\n{problem}")
+            return QueryResult(error=str(problem))
+        returned = changes.returned
+        return QueryResult(list(returned.columns), returned.rows, changes.row_count)
 
     def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
         """Blocks. Raises `QueryFailed`."""

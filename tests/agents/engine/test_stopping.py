@@ -92,7 +92,8 @@ def test_wall_time_ends_a_hanging_model_call() -> None:
     with served([Turn(text="Never", fault=Fault("hang_mid_stream"))]) as server:
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5", max_seconds=5)
         run = drive_to_end(start_run(user))
-        assert server.wait_for(gone=1)
+        # On a busy machine the time can be over before the model is asked.
+        assert server.wait_for(gone=len(server.requests))
     assert (run.status, run.finish_reason) == ("failed", "limit_seconds")
 
 

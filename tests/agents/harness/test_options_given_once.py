@@ -51,6 +51,7 @@ GIVEN: dict[str, Any] = {
     "skill_mode": "system_prompt",
     "background_subagents": True,
     "toolbox": "",
+    "read_only": True,
     "output_schema": {"type": "object", "properties": {}},
     "max_tokens": 9_000,
     "max_cost": 2.5,
@@ -65,6 +66,7 @@ GIVEN: dict[str, Any] = {
 NOT_OF_THE_AGENT = {
     "name", "user", "persistence_path",  # which agent and database it is
     "skill_dirs", "sandbox_working_dir", "sandbox_allow_write", "sandbox_protect",  # of sessions
+    "outputs_dir",  # of the program
     "middleware",  # part of the toolkit, as tools are
     "checkpoint_interval", "auto_load_skills",  # do nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here

@@ -204,7 +204,7 @@ def test_memory_beside_the_workspace(tmp_path: Path) -> None:
     assert backend.read_file("/memory/AGENTS.md")["path"] == "/memory/AGENTS.md"
     assert backend.read_file("file.md")["path"] == "/sandbox/workspace/file.md"
     assert backend.read_file("/skills/file.md")["path"] == "/sandbox/skills/file.md"
-    assert "/sandbox/workspace/passwd" in backend.read_file("/etc/passwd")["error"]
+    assert "/sandbox/workspace/etc/passwd" in backend.read_file("/etc/passwd")["error"]
     assert backend.write_file("x.md", "y")["path"] == "/sandbox/workspace/x.md"
 
 

@@ -1,0 +1,99 @@
+"""The text of an error as a model may read it: without tracebacks and directories of the host."""
+
+from __future__ import annotations
+
+import re
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+import agents
+from agents.conf import vel_settings
+from agents.services.workspaces import WorkspaceLocation
+
+_TRACEBACK = "Traceback (most recent call last):"
+_SHORTEST = 2
+"""Path parts of a directory that is replaced: never `/`."""
+
+
+def error_text(text: str, location: WorkspaceLocation) -> str:
+    """Remove tracebacks, and replace directories of the host by their names in the sandbox.
+
+    Of a traceback only the line with the exception stays.
+    """
+    return _without_directories(_without_tracebacks(text), _directories(location))
+
+
+def error_content(content: Any, location: WorkspaceLocation) -> Any:
+    """Do the same with the content of a result: a text, or blocks some of which have texts."""
+    if isinstance(content, str):
+        return error_text(content, location)
+    if isinstance(content, list):
+        return [_block(block, location) for block in content]
+    return content
+
+
+def _block(block: Any, location: WorkspaceLocation) -> Any:
+    if isinstance(block, dict) and isinstance(block.get("text"), str):
+        return {**block, "text": error_text(block["text"], location)}
+    return block
+
+
+def _without_tracebacks(text: str) -> str:
+    if _TRACEBACK not in text:
+        return text
+    kept: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        before, mark, _ = line.partition(_TRACEBACK)
+        if mark:
+            inside = True
+            kept += [before.rstrip()] if before.strip() else []
+        elif not inside or (line.strip() and not line.startswith((" ", "\t"))):
+            inside = False
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _without_directories(text: str, directories: Mapping[str, str]) -> str:
+    if "/" not in text:
+        return text
+    # The longest first, because one can be inside another.
+    names = sorted(directories, key=len, reverse=True)
+    pattern = "|".join(re.escape(name) for name in names)
+    whole = rf"(?<![\w.~-])(?:{pattern})(?![\w-])(?!\.\w)"
+    return re.sub(whole, lambda found: directories[found[0]], text)
+
+
+def _directories(location: WorkspaceLocation) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for directory, name in _named(location):
+        for path in (directory, directory.resolve()):
+            if len(path.parts) >= _SHORTEST:
+                found.setdefault(str(path), name)
+    return found
+
+
+def _named(location: WorkspaceLocation) -> Iterator[tuple[Path, str]]:
+    vel = vel_settings()
+    if location.own_directory is not None:
+        yield location.own_directory, "/sandbox/workspace"
+    for thread_id in {location.thread_id, location.family or location.thread_id}:
+        yield vel.workspaces / thread_id, "/sandbox"
+    yield vel.DATA_DIR, "<data directory>"
+    for name in ("purelib", "platlib", "stdlib"):
+        yield Path(sysconfig.get_path(name)), "<packages>"
+    yield Path(site.getusersitepackages()), "<packages>"
+    for prefix in (sys.prefix, sys.base_prefix):
+        # /usr is also a directory of the sandbox.
+        if prefix != "/usr":
+            yield Path(prefix), "<Python>"
+    yield Path(agents.__file__).parents[1], "<Vel>"
+    if base := getattr(settings, "BASE_DIR", None):
+        yield Path(base), "<project>"
+    yield Path.home(), "<home>"
