@@ -1,8 +1,14 @@
-"""One kind of id: 26 characters, opaque, unguessable, sorted by the time of making."""
+"""Ids of rows: 26 characters, opaque, unguessable, sorted by the time of making.
+
+Also the names of processes, and the marks of sandboxes, which are made from ids.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
+import socket
 import threading
 import time
 from datetime import datetime
@@ -39,3 +45,13 @@ def first_id_at(moment: datetime) -> str:
 
 def _written(number: int) -> str:
     return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def own_executor(suffix: str = "") -> str:
+    """Return a name for this process, as a lease or a run stores it. `suffix` must be unique."""
+    return f"{socket.gethostname()[:40]}:{os.getpid()}:{suffix or secrets.token_hex(4)}"
+
+
+def run_marker(run_id: str) -> str:
+    """Return the token that marks a run's sandboxes for the reaper. It does not show the id."""
+    return hashlib.sha256(b"vel-sandbox:" + run_id.encode()).hexdigest()[:32]

@@ -20,6 +20,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db import connection
+
+from agents.ids import own_executor
+from agents.services.dead_workers import settle_dead
 from velproject.cli.terminal import visible
 from velproject.lives import KEPT, new_life
 from velproject.stalled import Due, StallWatch, read_due_work
@@ -86,8 +90,11 @@ class Child:
     """Whether this life did useful work: a worker claimed a run, or the web server answered."""
     dead: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT), repr=False)
     """Names of earlier lives whose processes have all ended."""
+    on_death: Callable[[str], int] | None = None
+    """Called in a thread with the name of a life, when all its processes have ended."""
     output: asyncio.Task[None] | None = field(default=None, repr=False)
     news: asyncio.Task[None] | None = field(default=None, repr=False)
+    settling: asyncio.Task[None] | None = field(default=None, repr=False)
     life: str = ""
 
     async def start(self) -> None:
@@ -154,6 +161,19 @@ class Child:
             say(f"a process of {self.name} does not die: its runs wait until their leases end")
         else:
             self.dead.append(self.life)
+            if self.on_death is not None:
+                # Not waited for: the next life must not wait for the database.
+                self.settling = asyncio.create_task(self._settle(self.on_death, self.life))
+
+    async def _settle(self, on_death: Callable[[str], int], life: str) -> None:
+        """End the leases of a dead life, so that nothing waits until the next life has started."""
+        try:
+            count = await asyncio.to_thread(on_death, life)
+        except Exception as error:  # noqa: BLE001  # the next life tries again
+            say(f"cannot end the leases of dead {self.name}: {error}")
+        else:
+            if count:
+                say(f"ended {count} leases of dead {self.name}")
 
     def ask_to_stop(self) -> None:
         """SIGTERM for the main process alone."""
@@ -302,13 +322,24 @@ async def supervise(listen_fd: int, grace: float) -> None:
         keep_fds=(life_read, listen_fd),
     )
     workers = Child(
-        "workers", ["-m", "velproject.child", "workers", *common], keep_fds=(life_read,)
+        "workers",
+        ["-m", "velproject.child", "workers", *common],
+        keep_fds=(life_read,),
+        on_death=settle_dead_cluster,
     )
     supervisor = Supervisor(
         [web, workers], grace=grace, read_due=read_due_work, restart_on_stall=workers
     )
     await supervisor.run()
     os.close(life_write)
+
+
+def settle_dead_cluster(life: str) -> int:
+    """Settle the runs of a dead cluster. For a thread that comes and goes."""
+    try:
+        return settle_dead([life], own_executor())
+    finally:
+        connection.close()
 
 
 def describe_exit(code: int) -> str:

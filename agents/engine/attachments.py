@@ -25,9 +25,8 @@ from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.model_choice import provider_of
-from agents.engine.session import run_marker
 from agents.events.append import append_events, dump
-from agents.ids import new_id
+from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
 from agents.providers.base import Block
 from agents.services.upload_contents import keep_rendition

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.finish import add_active, end_driven_cancelled, fail_run
+from agents.engine.finish import add_active, fail_run
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import release_lease
@@ -31,6 +31,7 @@ from agents.services.reservations import (
     settle,
     shortage_among,
 )
+from agents.services.run_control import end_driven_cancelled
 from agents.spec import AgentSpec
 from agents.states import RUN_TRANSITIONS, RunStatus, WaitReason, check_transition
 

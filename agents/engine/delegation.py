@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agents.engine.errors import FenceLost
-from agents.engine.finish import add_active, end_driven_cancelled
+from agents.engine.finish import add_active
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
@@ -27,7 +27,7 @@ from agents.services.delegation import (
     start_children,
 )
 from agents.services.errors import InvalidRequest
-from agents.services.run_control import cancel_run
+from agents.services.run_control import cancel_run, end_driven_cancelled
 from agents.services.wake import lock_run, lock_with_parent
 from agents.spec import SubagentSpec
 from agents.states import (

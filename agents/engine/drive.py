@@ -27,9 +27,10 @@ from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
 from agents.engine.outside import report
-from agents.engine.session import Session, run_marker
+from agents.engine.session import Session
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
+from agents.ids import run_marker
 from agents.middleware.registry import ToolkitMissing
 from agents.providers.base import ProviderError
 from agents.services.stored_snapshots import StorageFailed

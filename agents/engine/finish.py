@@ -15,12 +15,12 @@ from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back, lock_and_release
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events
-from agents.models import Run, RunClock
+from agents.models import RunClock
 from agents.services.delegation import child_ended
 from agents.services.run_control import (
     close_open_work,
-    end_cancelled,
     end_children,
+    end_driven_cancelled,
     start_next_pending,
 )
 from agents.services.run_ends import note_end
@@ -119,9 +119,3 @@ def stop_driving(writer: Writer, active_ms: int) -> None:
         cancel_driven_run(writer, active_ms)
     else:
         hand_back(writer)
-
-
-def end_driven_cancelled(run: Run) -> None:
-    reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.id)
-    end_children(run)
-    end_cancelled(run, by="request", reason=reason)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,6 +34,7 @@ from agents.engine.membership import Membership
 from agents.engine.pruner import Pruner
 from agents.engine.sweeper import Sweeper
 from agents.engine.watching import flush_spans
+from agents.ids import own_executor
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
@@ -51,11 +49,6 @@ T = TypeVar("T")
 
 TOOL_THREADS = 64
 """Blocking tool calls that run at once in a process; more wait for a thread."""
-
-
-def own_executor(suffix: str = "") -> str:
-    """A name for this process as the only one that may drive a run. `suffix` must be unique."""
-    return f"{socket.gethostname()[:40]}:{os.getpid()}:{suffix or secrets.token_hex(4)}"
 
 
 class Host:

@@ -7,11 +7,11 @@ out by the database's clock, so that workers need not agree on the time.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 
 from agents.conf import vel_settings
@@ -170,42 +170,6 @@ def release_lease(run_id: str, fence: int) -> bool:
     if row is not None and row[0]:
         release(run_id)  # for a call that was not finished
     return row is not None
-
-
-def leases_of(dead: Collection[str]) -> list[tuple[str, int, str]]:
-    """Return the leases of dead processes: run, fence, holder. See `Host`."""
-    if not dead:
-        return []
-    of_dead = Q()
-    for name in dead:
-        of_dead |= Q(lease_holder__endswith=f":{name}") | Q(lease_holder__contains=f":{name}-")
-    held = RunClock.objects.filter(of_dead, run__status=RunStatus.RUNNING).order_by("run_id")
-    return list(held.values_list("run_id", "fence", "lease_holder"))
-
-
-def inherit_lease(run_id: str, fence: int, dead: str, holder: str) -> bool:
-    """Take the lease of a dead process, so that only `holder` kills its sandboxes.
-
-    Returns False if another process was faster. The fence stays, because `holder` drives nothing.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f'UPDATE "{CLOCK}" SET lease_holder = %s, lease_until = {now_sql()} + %s'
-            " WHERE run_id = %s AND fence = %s AND lease_holder = %s",
-            [holder, vel_settings().LEASE_SECONDS, run_id, fence, dead],
-        )
-        return bool(cursor.rowcount)
-
-
-def end_lease(run_id: str, fence: int, holder: str) -> None:
-    """End a lease that `holder` has inherited: any process may claim the run now."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            # Earlier than now, also where the clock of the database counts milliseconds.
-            f'UPDATE "{CLOCK}" SET lease_until = {now_sql()} - 1'
-            " WHERE run_id = %s AND fence = %s AND lease_holder = %s",
-            [run_id, fence, holder],
-        )
 
 
 def lock_and_release(writer: Writer) -> Run:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.engine.finish import add_active, end_driven_cancelled
+from agents.engine.finish import add_active
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
@@ -24,6 +24,7 @@ from agents.policy import Verdict
 from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of
 from agents.services.errors import InvalidRequest
 from agents.services.memory_edits import propose_edit
+from agents.services.run_control import end_driven_cancelled
 from agents.services.wake import enqueue_run
 from agents.states import (
     RUN_TRANSITIONS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
+from agents.ids import run_marker
 from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
@@ -150,11 +150,6 @@ class Session:
 
     def context(self, call: Call, deadline: float) -> CallContext:
         return CallContext(self, call, deadline)
-
-
-def run_marker(run_id: str) -> str:
-    """The token that marks a run's sandboxes for the reaper. It tells nothing about the run."""
-    return hashlib.sha256(b"vel-sandbox:" + run_id.encode()).hexdigest()[:32]
 
 
 def _log_late_failure(future: asyncio.Future[Any]) -> None:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
 from agents.engine.beat import Beat
-from agents.engine.lease import end_lease, inherit_lease, leases_of, orphaned_runs
+from agents.engine.lease import orphaned_runs
 from agents.engine.lifecycle import EndTeller
-from agents.engine.session import run_marker
 from agents.engine.watching import count_found
+from agents.ids import run_marker
 from agents.models import POOL
 from agents.services.approval_expiry import expire_approval
 from agents.services.budget_answers import wake_for_window
+from agents.services.dead_workers import (
+    FINDS_SANDBOXES,
+    inherit_lease,
+    leases_of,
+    settle_inherited,
+)
 from agents.services.notifications import due_targets
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
@@ -108,8 +113,8 @@ class Sweeper:
 
     async def _end_leases(self, dead: Collection[str]) -> bool:
         """End the leases of dead processes. Return False if it must be tried again."""
-        if sys.platform != "linux":
-            return True  # without /proc Vel cannot find their sandboxes: the leases expire
+        if not FINDS_SANDBOXES:
+            return True
         run, name = self._host.database.run, self._host.name
         try:
             # One transaction for each run, which locks no other run's clock.
@@ -122,7 +127,7 @@ class Sweeper:
                 # Invariant 1: no sandbox of a driver outlives its lease.
                 await self._host.in_thread(kill_marked, [run_marker(run_id) for run_id, _ in mine])
                 for run_id, fence in mine:
-                    await run(end_lease, run_id, fence, name)
+                    await run(settle_inherited, run_id, fence, name)
                 logger.warning("ended %d leases of dead workers", len(mine))
         except DatabaseError as error:
             self._failed("runs of dead workers", error)

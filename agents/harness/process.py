@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
 from agents.at_exit import before_threads_end
+from agents.ids import own_executor
 
 if TYPE_CHECKING:
     from agents.engine.host import Host
@@ -33,7 +34,7 @@ class Engine:
 
     def join(self, user: object) -> None:
         """From now on `user` needs the engine. Blocks for a moment the first time."""
-        from agents.engine.host import Host, own_executor  # noqa: PLC0415  # needs Django's apps
+        from agents.engine.host import Host  # noqa: PLC0415  # needs Django's apps
 
         with self._lock:
             if self._pid != os.getpid():  # no thread survives a fork

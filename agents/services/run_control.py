@@ -145,6 +145,13 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     start_next_pending(run)
 
 
+def end_driven_cancelled(run: Run) -> None:
+    """End a locked run whose driver was asked to cancel it, after the end of the lease."""
+    reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.pk)
+    end_children(run)
+    end_cancelled(run, by="request", reason=reason)
+
+
 def close_open_work(run: Run) -> None:
     """End what a run leaves open: calls that never ran are cancelled, requests withdrawn."""
     ToolCall.objects.filter(run=run, status__in=OPEN_CALLS).update(

@@ -14,7 +14,8 @@ from django.db import connection  # noqa: E402
 from protocol import measured, serve  # noqa: E402
 from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
-from agents.engine.host import Host, own_executor  # noqa: E402
+from agents.engine.host import Host  # noqa: E402
+from agents.ids import own_executor  # noqa: E402
 from agents.models import Run, ToolCall  # noqa: E402
 from agents.providers.anthropic import preload  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402

@@ -21,8 +21,9 @@ from django.test.utils import setup_test_environment  # noqa: E402
 from protocol import serve  # noqa: E402
 from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
-from agents.engine.host import Host, own_executor  # noqa: E402
+from agents.engine.host import Host  # noqa: E402
 from agents.engine.lease import orphaned_runs  # noqa: E402
+from agents.ids import own_executor  # noqa: E402
 from agents.models import (  # noqa: E402
     POOL,
     Epoch,

@@ -19,7 +19,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agents.engine.session import run_marker
+from agents.ids import run_marker
 from agents.models import ApprovalRequest, Message, Run, RunClock, RunEvent, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agents.ids import own_executor
 from agents.models import Run, RunClock
+from agents.services.dead_workers import settle_dead
 from agents.services.run_control import cancel_run
 from tests.chaos.storm import storm
 from tests.chaos.test_worker_death import any_seed, kill_workers
@@ -56,6 +58,29 @@ def test_a_cancelled_run_ends(directory: Path) -> None:
         os.kill(worker, signal.SIGKILL)
         cancel_run(run.pk, by="ada")
         wait_for_status(run, "cancelled")
+
+
+@pytest.mark.parametrize("cancelled", ["before the lease ends", "afterwards"])
+def test_a_cancelled_run_of_a_dead_cluster_ends_without_another_worker(
+    directory: Path, cancelled: str
+) -> None:
+    with Cluster(directory, VEL_TEST_LEASE=str(HOUR)) as cluster:
+        run, _ = driven_run(directory, cluster)
+        worker = RunClock.objects.get(run=run).lease_holder.split(":")[-1]
+        cluster.kill_tree()
+        if cancelled == "before the lease ends":
+            assert cancel_run(run.pk, by="ada").status == "running"
+        # As the supervisor of `vel up` does.
+        assert settle_dead([worker.rpartition("-")[0]], own_executor()) == 1
+        if cancelled == "afterwards":
+            assert cancel_run(run.pk, by="ada").status == "cancelled"
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+    assert event_types(run)[-1] == "run.cancelled"
+    assert event_types(run).count("run.cancelled") == 1
+    clock = RunClock.objects.get(run=run)
+    assert (clock.lease_until, clock.lease_holder, clock.fence) == (None, "", 1)
+    assert settle_dead([worker], own_executor()) == 0
 
 
 @pytest.mark.bubblewrap

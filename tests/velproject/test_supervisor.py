@@ -120,6 +120,29 @@ def test_a_life_is_told_which_lives_before_it_are_dead(
     assert said[:3] == ["", first, f"{first} {second}"]
 
 
+def test_the_end_of_a_life_is_settled_while_the_next_one_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settled: list[str] = []
+
+    def settle(life: str) -> int:
+        settled.append(life)
+        if len(settled) == 1:
+            raise OSError("no database")
+        return 2
+
+    one = Child("test", ["-c", "raise SystemExit(3)"], keep_fds=(), on_death=settle)
+
+    async def story() -> None:
+        await until(lambda: len(settled) == 3)
+        assert list(one.dead)[:3] == settled
+
+    supervise(one, story)
+    said = capsys.readouterr().out
+    assert "cannot end the leases of dead test: no database" in said
+    assert "ended 2 leases of dead test" in said
+
+
 def test_a_life_is_not_dead_while_one_of_its_processes_lives(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.support.cluster import freeze
 from tests.support.hang import poll
 from tests.velproject.command import DEADLINE, Vel, new_vel
 
@@ -296,6 +297,25 @@ def test_a_run_does_not_wait_for_the_lease_of_workers_that_were_killed(
             lambda: vel.value(f"SELECT fence FROM agents_runclock WHERE run_id = '{run_id}'") == 2
         )
         vel.execute("UPDATE agents_runclock SET cancel_requested = 1")
+        until(lambda: status_of(vel, run_id) == "cancelled")
+
+
+@pytest.mark.parametrize("killed", ["guard", "main"])
+def test_a_run_of_a_dead_cluster_is_cancelled_before_another_worker_starts(
+    vel: Vel, killed: str
+) -> None:
+    vel.environment |= {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
+    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
+    with running(vel) as up:
+        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
+        until(lambda: status_of(vel, run_id) == "running")
+        guard, *_ = up.cluster()
+        main = up.main_of("workers")
+        os.kill(guard if killed == "guard" else main, signal.SIGKILL)
+        successor = until(lambda: (pid := up.main_of("workers")) != main and pid)
+        freeze(successor)
+        assert children_of(successor) == []
+        assert vel("runs", "cancel", run_id).returncode == 0
         until(lambda: status_of(vel, run_id) == "cancelled")
 
 

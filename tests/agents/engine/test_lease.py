@@ -16,18 +16,11 @@ from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import (
-    end_lease,
-    hand_back,
-    inherit_lease,
-    leases_of,
-    orphaned_runs,
-    release_lease,
-    renew_leases,
-)
+from agents.engine.lease import hand_back, orphaned_runs, release_lease, renew_leases
 from agents.engine.loading import load_run
 from agents.models import POOL, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.dead_workers import end_lease, inherit_lease, leases_of
 from agents.services.run_control import cancel_run
 from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import (

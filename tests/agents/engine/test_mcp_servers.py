@@ -13,7 +13,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.engine import mcp_servers
-from agents.engine.session import run_marker
+from agents.ids import run_marker
 from agents.mcp import connection
 from agents.middleware.registry import build_toolset
 from agents.models import Agent, AgentVersion, ApprovalRequest, Epoch, McpServer, Run, ToolCall

@@ -19,9 +19,9 @@ from django.db import transaction
 
 from agents import DeepAgent, RunCancelled, RunInterrupted, create_deep_agent, scripted_model
 from agents.engine.errors import StopReason
-from agents.engine.session import run_marker
 from agents.harness.process import engine
 from agents.harness.threads import begin_in_thread
+from agents.ids import run_marker
 from agents.models import Run
 from agents.services.run_control import cancel_run
 from sandbox.reaper import kill_marked

@@ -14,7 +14,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError
 
 from agents.conf import vel_settings
-from agents.engine.host import Host, own_executor
+from agents.engine.host import Host
+from agents.ids import own_executor
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest
