@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import site
 import sys
@@ -73,8 +74,9 @@ def _without_directories(text: str, directories: Mapping[str, str]) -> str:
 def _directories(location: WorkspaceLocation) -> dict[str, str]:
     found: dict[str, str] = {}
     for directory, name in _named(location):
-        for path in (directory, directory.resolve()):
-            if len(path.parts) >= _SHORTEST:
+        # Neither raises an error, whatever the host looks like: one would end the run.
+        for path in (directory, Path(os.path.realpath(directory))):
+            if path.is_absolute() and len(path.parts) >= _SHORTEST:
                 found.setdefault(str(path), name)
     return found
 
@@ -96,4 +98,5 @@ def _named(location: WorkspaceLocation) -> Iterator[tuple[Path, str]]:
     yield Path(agents.__file__).parents[1], "<Vel>"
     if base := getattr(settings, "BASE_DIR", None):
         yield Path(base), "<project>"
-    yield Path.home(), "<home>"
+    # It stays "~" for an account without a home directory.
+    yield Path(os.path.expanduser("~")), "<home>"

@@ -82,8 +82,8 @@ def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
 
 
 def unreported_changes(run: Run) -> OutsideChanges | None:
-    """What the run has changed so far; None if one of its events has reported it. Blocks."""
-    if run.events.filter(type=REPORTED).exists():
+    """What the run has changed so far; None if the event of its end has reported it. Blocks."""
+    if run.has_ended and run.events.filter(type=REPORTED).exists():
         return None  # the state before may be forgotten only now
     return outside_changes(workspace_location(run.thread))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,15 @@ def test_errors_name_no_directory_of_the_host(text: str, expected: str) -> None:
     own = Path("/srv/shop")
     places = {"data": str(vel_settings().DATA_DIR), "own": str(own)}
     assert error_text(text.format(**places), location(own)) == expected.format(**places)
+
+
+def test_an_account_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert error_text("~ and /x: no such file", location()) == "~ and /x: no such file"
 
 
 @pytest.mark.django_db(transaction=True)

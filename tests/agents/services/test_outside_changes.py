@@ -38,6 +38,10 @@ def test_changes_are_told_before_an_event_has_them(run: Run) -> None:
     assert [change.path for change in found.changes] == ["Makefile"]
 
 
-def test_an_event_tells_changes_once_even_if_the_state_before_is_still_there(run: Run) -> None:
+def test_the_event_of_the_end_tells_them_once_even_if_the_state_before_is_still_there(
+    run: Run,
+) -> None:
     RunEvent.objects.create(run=run, seq=99, type=REPORTED, data="{}", created_at=timezone.now())
+    assert unreported_changes(run), "a run that was resumed after an earlier report"
+    run.status = "completed"
     assert unreported_changes(run) is None
