@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import CDPSession, expect
 
 from tests.browser.conftest import NewPage
 from tests.browser.test_every_page import LISTEN
@@ -14,19 +14,16 @@ from tests.support.site import Site
 
 pytestmark = pytest.mark.chromium
 
-LONGEST_TASK = 20_000
-"""Milliseconds that the page may be busy at once. A page that hangs is busy for minutes."""
+PROCESSOR_SECONDS = 5.0
+"""For the whole page: it needs about 2.5, also on a busy machine."""
 
-WATCH = (
-    LISTEN
-    + """
-window.longest = 0;
-new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries())
-        window.longest = Math.max(window.longest, duration);
-}).observe({ type: "longtask", buffered: true });
-"""
-)
+
+def processor_seconds(devtools: CDPSession) -> float:
+    """The processor time of the page's thread. It does not grow on a busy machine."""
+    metrics = devtools.send("Performance.getMetrics")["metrics"]
+    return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
+
+
 RUNS = "window.pwned = 1; alert(1)"
 PIECES = [
     f"<script>{RUNS}</script>",
@@ -100,13 +97,15 @@ def test_the_worst_transcript_is_text_and_the_page_stays_quick(
 
     # A second page: browsers tell the console of a picture that is none.
     page = new_page("olga").context.new_page()
-    page.add_init_script(WATCH)
+    page.add_init_script(LISTEN)
     dialogs: list[str] = []
     foreign: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.on(
         "request", lambda asked: foreign.append(asked.url) if site.url not in asked.url else None
     )
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(f"/runs/{run}/")
     expect(page.locator("#run")).to_have_attribute("data-seq", str(last))
     # The last text that becomes Markdown: all before it have.
@@ -117,7 +116,7 @@ def test_the_worst_transcript_is_text_and_the_page_stays_quick(
     assert dialogs == []
     assert foreign == []
     assert page.evaluate("window.refused") == []
-    assert page.evaluate("window.longest") < LONGEST_TASK
+    assert processor_seconds(devtools) < PROCESSOR_SECONDS
     for tag in ("script", "svg", "iframe", "style", "form", "base", "object", "[id]", "[onerror]"):
         expect(page.locator(f"#transcript {tag}")).to_have_count(0)
     links = page.locator("#transcript .markdown a")
@@ -143,4 +142,4 @@ def test_the_worst_transcript_is_text_and_the_page_stays_quick(
     expect(page.get_by_role("button", name="Show more").first).to_contain_text("780,000")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
-    assert page.evaluate("window.longest") < LONGEST_TASK
+    assert processor_seconds(devtools) < PROCESSOR_SECONDS
