@@ -62,6 +62,7 @@ class Inner:
             "VEL_TEST_READY": str(self.ready),
             "VEL_TEST_GRACE": "0",
         }
+        self.said = ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pytest", CASES, "-k", cases, *OPTIONS],
             cwd=ROOT,
@@ -73,9 +74,9 @@ class Inner:
 
     def outcomes(self) -> dict[str, str]:
         """Wait for the end. Returns the outcome of each case, without `test_`."""
-        said, _ = self.process.communicate(timeout=HANG)
-        print(said)
-        found = re.findall(rf"^(PASSED|FAILED|ERROR) {CASES}::test_(\w+)", said, re.MULTILINE)
+        self.said, _ = self.process.communicate(timeout=HANG)
+        print(self.said)
+        found = re.findall(rf"^(PASSED|FAILED|ERROR) {CASES}::test_(\w+)", self.said, re.MULTILINE)
         return {name: outcome for outcome, name in found}
 
     def wait_until_nothing_is_left(self) -> None:
@@ -108,6 +109,8 @@ def test_a_hang_a_death_and_a_failure_harm_no_other_test(tmp_path: Path) -> None
         "leaves_a_process_without_the_token": "ERROR",
         "after_what_was_left": "PASSED",
     }
+    _, report = inner.said.split("crashed while running", 1)
+    assert "in test_hangs\n" in report, "the report has no stacks"
     wait_until(lambda: not process_guard.family(inner.token), "the end of all processes")
 
 

@@ -10,6 +10,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits
 from sandbox.probe import usable_cgroups
 from tests.sandbox.places import processes_with, workspace_in
+from tests.support.hang import HANG
 
 MIB = 1024**2
 MARKER = f"test-bomb-{os.getpid()}"
@@ -22,7 +23,7 @@ def limited(
     use_cgroups: bool,
     *,
     key: str = "thread",
-    timeout: float = 20.0,
+    timeout: float = HANG,
     **limits: float | None,
 ) -> BubblewrapSandbox:
     policy = workspace_in(place, key).policy(timeout=timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,4 +94,7 @@ def _files(top: Path) -> dict[str, str]:
 
 
 def _content(path: Path) -> bytes:
-    return str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
+    if path.is_symlink():
+        return os.fsencode(path.readlink())
+    # Reading a named pipe would wait for a writer.
+    return path.read_bytes() if path.is_file() else b""

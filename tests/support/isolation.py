@@ -1,6 +1,6 @@
 """Hooks of pytest that keep each test from harming the tests after it.
 
-- A test that reaches its time limit ends its process and prints the stacks of all threads.
+- A test that reaches its time limit ends its process. Its report has the stacks of all threads.
   pytest-xdist starts a new process, which continues with the next test on a new database.
   (pytest-timeout raises an exception from a signal handler instead. The exception can interrupt a
   tear-down or a migration, can appear in a frame without a line number, which pytest cannot print,
@@ -20,6 +20,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,8 +43,11 @@ _NOT_OF_A_TEST = ("multiprocessing.resource_tracker",)
 
 
 class _State:
-    stderr = 2
-    """The standard error that pytest does not capture."""
+    stacks = 2
+    """Where a test that reaches its limit writes the stacks of all threads.
+
+    The standard error that pytest does not capture, or a file if pytest-xdist runs the test.
+    """
     surroundings: dict[str, Any] = {}
     """The environment, settings and so on before the test."""
     shared_fixture = False
@@ -57,9 +61,9 @@ _limit = pytest.StashKey[float]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    _State.stderr = os.dup(2)
+    _State.stacks = os.dup(2)
     process_guard.start()
-    process_guard.show_problems(_State.stderr)
+    process_guard.show_problems(_State.stacks)
     _State.seen = process_guard.all_pids()
 
 
@@ -68,6 +72,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
         # pytest keeps the directories of its last runs. It should not keep those of a killed one.
         process_guard.remove(session.config._tmp_path_factory.getbasetemp())
+        return
+    # pytest-xdist gives each process a directory in the one of the controller.
+    directory = session.config._tmp_path_factory.getbasetemp().parent
+    path = _stacks_of(directory, session.config.workerinput["workerid"])
+    _State.stacks = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -88,7 +97,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
     """Set the limit with a C thread, which also works while Python code is blocked."""
     item.stash[_limit] = settings.timeout
-    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=_State.stderr)
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=_State.stacks)
     return True
 
 
@@ -100,6 +109,18 @@ def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
 
 def pytest_enter_pdb() -> None:
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: Any, sched: Any) -> None:
+    """Add the stacks to the report of a test that has reached its limit."""
+    directory = sched.config._tmp_path_factory.getbasetemp()
+    stacks = _stacks_of(directory, report.node.gateway.id).read_text()
+    report.longrepr = f"{report.longrepr}\n{stacks}"
+
+
+def _stacks_of(directory: Path, worker: str) -> Path:
+    return directory / f"stacks-{worker}.txt"
 
 
 class Scheduling(LoadFileScheduling):
@@ -185,7 +206,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     # pytest-timeout cancels the limit when a test fails, because a debugger may start then.
     if limit := item.stash.get(_limit, 0.0):
-        faulthandler.dump_traceback_later(limit, exit=True, file=_State.stderr)
+        faulthandler.dump_traceback_later(limit, exit=True, file=_State.stacks)
     try:
         return (yield)
     finally:

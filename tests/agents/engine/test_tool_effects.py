@@ -36,6 +36,7 @@ from agents.states import ENDED_RUNS
 from tests.agents.engine import tool_examples
 from tests.agents.engine.tool_examples import EXAMPLES, Example, plays
 from tests.agents.google_workspace.story import letter
+from tests.sandbox.places import reachable_directory
 from tests.support.changes import BY_ENGINE, changes, current_state
 from tests.support.google_workspace_server import GoogleServer, authorized_user, google_server
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
@@ -176,10 +177,12 @@ def _waiting(run: Run) -> ApprovalRequest:
 
 @pytest.fixture
 def world(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with google_server() as google, slack_server() as slack:
+    with google_server() as google, slack_server() as slack, reachable_directory() as data:
         settings.VEL = {
             **settings.VEL,
             **google.settings,
+            # Without the files of other tests.
+            "DATA_DIR": data,
             "SLACK_URL": slack.url,
             "TOOLS": [f"{__name__}.forget_todos"],
         }
