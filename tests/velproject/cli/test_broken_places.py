@@ -194,3 +194,18 @@ def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: V
     outputs = [process.communicate()[0] for process in starts]
     assert [process.returncode for process in starts] == [0, 0, 0], outputs
     assert sum("preparing the database" in output for output in outputs) == 1
+
+
+@pytest.mark.parametrize("variable", ["VEL_HOOKS", "VEL_GUARDRAILS"])
+@pytest.mark.parametrize("path", ["no_such_module.Own", "broken.Own", "fine.Nothing"])
+def test_hooks_and_guardrails_that_cannot_be_used_are_refused_before_a_run(
+    vel: Vel, variable: str, path: str
+) -> None:
+    (vel.data / "broken.py").write_text("def broken(:\n")
+    (vel.data / "fine.py").write_text("")
+    modules = f"{vel.env()['PYTHONPATH']}:{vel.data}"
+    echo = ("--provider", "scripted", "--model", "echo")
+    done = vel.fresh(*echo, "hi", PYTHONPATH=modules, **{variable: path})
+    assert done.returncode == 1
+    assert f"{path} cannot be used" in one_line_of(done)
+    assert vel.runs() == []
