@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.conf import vel_settings
-from agents.guards.registry import guardrails, load_hooks
+from agents.guards.registry import guardrails, hook_calls
 
 _HINT = (
     "GUARDRAILS and HOOKS of VEL are lists of dotted paths (VEL_GUARDRAILS and VEL_HOOKS: with "
@@ -25,7 +25,7 @@ def check_guards(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         vel_settings()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
-    return [*_problem(guardrails, "vel.E012"), *_problem(load_hooks, "vel.E013")]
+    return [*_problem(guardrails, "vel.E012"), *_problem(hook_calls, "vel.E013")]
 
 
 def _problem(load: Callable[[], object], check_id: str) -> list[CheckMessage]:

@@ -34,7 +34,9 @@ from agents.engine.membership import Membership
 from agents.engine.pruner import Pruner
 from agents.engine.sweeper import Sweeper
 from agents.engine.watching import flush_spans
+from agents.guards.registry import guardrails, hook_calls
 from agents.ids import own_executor
+from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
@@ -61,6 +63,8 @@ class Host:
     `suffix` is the end of the name of this process, `CLUSTER-NUMBER` for a worker. `dead` contains
     the suffixes of dead workers and the names of dead clusters: this host ends their leases.
     `on_claim` is called once, when this process has claimed a run.
+
+    Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used.
     """
 
     def __init__(
@@ -74,6 +78,8 @@ class Host:
         dead: Collection[str] = (),
         on_claim: Callable[[], None] | None = None,
     ) -> None:
+        for registered in (guardrails, hook_calls, registered_tools):
+            registered()
         self.executor = executor
         self._on_database_error = on_database_error
         self._on_disk_full = on_disk_full

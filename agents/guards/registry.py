@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeVar
@@ -16,8 +15,6 @@ from agents.guards.builtin import MaxLength, Secrets
 from agents.guards.guardrail import Guardrail
 from agents.guards.hooks import Hooks
 from agents.guards.usable import HookCalls, calls_of, check_guardrail, instance_of, joined
-
-logger = logging.getLogger(__name__)
 
 BUILTIN: tuple[Guardrail, ...] = (Secrets(), MaxLength())
 
@@ -59,18 +56,8 @@ def chosen(names: Iterable[str]) -> tuple[str, ...]:
 def hook_calls() -> HookCalls | None:
     """What is to be called at each point that has something, or None if nothing is registered.
 
-    With a wrong setting there are no hooks: the system checks refuse it when Vel starts, and a run
-    must not be lost where nobody let them look.
+    Raises `ImproperlyConfigured` for a wrong setting.
     """
-    try:
-        return load_hooks()
-    except ImproperlyConfigured:
-        logger.exception("no hooks are called")
-        return None
-
-
-def load_hooks() -> HookCalls | None:
-    """`hook_calls`, read anew. Raises `ImproperlyConfigured` for a wrong setting."""
     calls: HookCalls | None = None
     for path in _paths("HOOKS"):
         try:
@@ -100,7 +87,7 @@ def _loaded(path: str, kind: type[Kind], key: str) -> Kind:
     try:
         found = import_string(path)
         made = found if isinstance(found, kind) else found()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ImproperlyConfigured(
             f"{where} cannot be used ({type(error).__name__}: {error})."
         ) from error

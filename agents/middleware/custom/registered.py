@@ -30,7 +30,7 @@ def registered_tools() -> Mapping[str, ToolSpec]:
         where = f'settings.VEL["TOOLS"]: {path}'
         try:
             tool = ToolSpec.from_function(import_string(path))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ImproperlyConfigured(
                 f"{where} cannot be used ({type(error).__name__}: {error})."
             ) from error

