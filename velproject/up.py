@@ -24,6 +24,7 @@ from django.db import connection
 
 from agents.ids import own_executor
 from agents.services.dead_workers import settle_dead
+from agents.services.processes import try_to_leave_counts
 from velproject.cli.terminal import visible
 from velproject.lives import KEPT, new_life
 from velproject.stalled import Due, StallWatch, read_due_work
@@ -337,7 +338,10 @@ async def supervise(listen_fd: int, grace: float) -> None:
 def settle_dead_cluster(life: str) -> int:
     """Settle the runs of a dead cluster. For a thread that comes and goes."""
     try:
-        return settle_dead([life], own_executor())
+        try:
+            return settle_dead([life], own_executor())
+        finally:
+            try_to_leave_counts()
     finally:
         connection.close()
 

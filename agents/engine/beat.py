@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from agents.engine.database import Database
 from agents.models import ProcessKind
-from agents.services.processes import BEAT_SECONDS, Reporter
+from agents.services.processes import BEAT_SECONDS, Reporter, leave_counts
 
 logger = logging.getLogger(__name__)
 
@@ -42,3 +42,10 @@ class Beat:
             await self._database.run(self._reporter.retire)
         except DatabaseError as error:
             logger.warning("a worker could not say that it ends: %s", error)
+
+    async def leave_counts(self) -> None:
+        """Store what a process without a row has counted, at its end."""
+        try:
+            await self._database.run(leave_counts)
+        except DatabaseError as error:
+            logger.warning("cannot store what this process has counted: %s", error)

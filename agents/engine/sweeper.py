@@ -78,6 +78,8 @@ class Sweeper:
         await self.tell_ends()
         if self._is_of_pool:
             await self._beat.close()
+        else:
+            await self._beat.leave_counts()
 
     async def tell_ends(self) -> None:
         """Tell hooks of all runs that have ended by now."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import time
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from agents.models import ProcessKind, ServerProcess
 from agents.models.database_clock import DatabaseNow
 from agents.telemetry.counters import Values, added, without
 from agents.telemetry.process import counters
 from sandbox.probe import known_report
+
+logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 10.0
 RETIRE_SECONDS = 600.0
@@ -37,6 +40,8 @@ class Reporter:
     def report(self, driven: int = 0, streams: int = 0) -> None:
         """Say that it lives, and what it counts. Takes over what others have left, too."""
         numbers = counters()
+        if numbers is not None:
+            numbers.in_row = True
         now = numbers.snapshot() if numbers is not None else {}
         told = {
             "seen_at": DatabaseNow(),
@@ -73,14 +78,47 @@ class Reporter:
         _retire([self.name])
 
 
+def leave_counts() -> None:
+    """Add to the sums what this process has counted, unless it has a row of its own.
+
+    For processes without a heartbeat: the supervisor, `vel` commands and programs.
+
+    Raises:
+        DatabaseError: The database failed. The numbers stay for the next call.
+    """
+    numbers = counters()
+    if numbers is None or numbers.in_row or not (counted := numbers.take()):
+        return
+    try:
+        with transaction.atomic():
+            sums = _locked_sums()
+            sums.counters = _text(added(read_counters(sums.counters), counted))
+            sums.save(update_fields=["counters"])
+    except BaseException:
+        numbers.put_back(counted)
+        raise
+
+
+def try_to_leave_counts() -> None:
+    """`leave_counts`, for work that is done already: log a warning if the database fails."""
+    try:
+        leave_counts()
+    except DatabaseError as error:
+        logger.warning("cannot store what this process has counted: %s", error)
+
+
+def _locked_sums() -> ServerProcess:
+    ServerProcess.objects.get_or_create(pk=ServerProcess.RETIRED)
+    return ServerProcess.objects.select_for_update().get(pk=ServerProcess.RETIRED)
+
+
 def _retire(names: Sequence[str]) -> None:
     """Each row once, whoever else tries: the row of the sums is locked first."""
     mine = ServerProcess.objects.filter(pk__in=names)
     if not mine.exclude(counters="").exists():
         mine.delete()
         return
-    ServerProcess.objects.get_or_create(pk=ServerProcess.RETIRED)
-    sums = ServerProcess.objects.select_for_update().get(pk=ServerProcess.RETIRED)
+    sums = _locked_sums()
     rows = list(ServerProcess.objects.select_for_update().filter(pk__in=names).order_by("pk"))
     total = read_counters(sums.counters)
     for row in rows:

@@ -72,6 +72,8 @@ class Counters:
         self._lock = threading.Lock()
         self._values: Values = {}
         self._names: dict[str, set[str]] = {}
+        self.in_row = False
+        """Whether this process writes them into its own row."""
 
     def add(self, family: str, *labels: str, amount: float = 1.0) -> None:
         with self._lock:
@@ -90,6 +92,17 @@ class Counters:
     def snapshot(self) -> Values:
         with self._lock:
             return {family: dict(values) for family, values in self._values.items()}
+
+    def take(self) -> Values:
+        """Return all numbers, and count again from zero."""
+        with self._lock:
+            taken, self._values = self._values, {}
+            return taken
+
+    def put_back(self, taken: Values) -> None:
+        """Add numbers that were taken and could not be stored."""
+        with self._lock:
+            self._values = added(self._values, taken)
 
     def _add(self, family: str, labels: tuple[str, ...], amount: float) -> None:
         values = self._values.setdefault(family, {})

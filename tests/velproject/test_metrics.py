@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import DjangoAssertNumQueries
 
 from agents.models import ApprovalRequest, ProcessKind, Run, RunClock, ServerProcess
-from agents.services.processes import Reporter
+from agents.services.processes import Reporter, leave_counts
 from agents.services.run_ends import note_end
 from agents.telemetry.counters import FAMILIES, MOST, Counters
 from agents.telemetry.exposition import text_of
@@ -33,6 +33,7 @@ from tests.support.runs import (
     wait_for_status,
 )
 from velproject import metrics as metrics_module
+from velproject.up import settle_dead_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -254,6 +255,44 @@ def test_an_end_that_is_rolled_back_is_not_counted(scraped: None) -> None:
     with transaction.atomic():
         note_end(run)
     assert sum(numbers.snapshot()["vel_runs_ended_total"].values()) == 1
+
+
+def test_an_end_that_the_supervisor_makes_is_counted(scraped: None) -> None:
+    user = make_user()
+    make_agent(user)
+    run = start_run(user)
+    Run.objects.filter(pk=run.pk).update(status="running")
+    RunClock.objects.filter(run=run).update(
+        lease_holder="host:1:abc-1", lease_until=timezone.now().timestamp() + 60, fence=1,
+        cancel_requested=True,
+    )  # fmt: skip
+    assert settle_dead_cluster("abc") == 1
+    forget_instruments()  # the web process that is scraped is another one
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+    assert number(scrape(), "vel_runs_ended_total", status="cancelled") == 1
+
+
+def test_a_process_without_a_row_leaves_each_number_once(scraped: None) -> None:
+    numbers = counters()
+    assert numbers is not None
+    numbers.add("vel_sweeper_found_total", amount=3)
+    connection.close()
+    there = connection.settings_dict["NAME"]
+    connection.settings_dict["NAME"] = "/nonexistent/database"
+    try:
+        with pytest.raises(DatabaseError):
+            leave_counts()
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = there
+    leave_counts()
+    leave_counts()
+    assert number(scrape(), "vel_sweeper_found_total") == 3
+    Reporter(ProcessKind.WEB, "web").report()
+    numbers.add("vel_sweeper_found_total")
+    leave_counts()  # the row of this process will have it
+    assert number(scrape(), "vel_sweeper_found_total") == 3
 
 
 def test_a_scrape_costs_the_same_however_many_runs_have_ended(

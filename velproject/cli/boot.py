@@ -67,5 +67,9 @@ def perform(
     gc.freeze()  # what is imported stays
     gc.enable()
     with origin():
-        result = perform_action(**arguments)
+        try:
+            result = perform_action(**arguments)
+        finally:
+            if import_module("agents.telemetry.wanted").metrics_wanted():
+                import_module("agents.services.processes").try_to_leave_counts()
     return int(result or 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.velproject.command import Vel, say
 
 ECHO = ["--provider", "scripted", "--model", "echo"]
@@ -48,6 +50,19 @@ def test_a_waiting_run_is_cancelled_with_its_request(vel: Vel) -> None:
     assert vel.runs()[0]["status"] == "cancelled"
     assert vel.rows("approvals", "list") == []
     assert "already" in vel("runs", "cancel", run["id"]).stdout
+
+
+def test_the_ends_of_runs_are_counted_where_metrics_are_on(vel: Vel) -> None:
+    """The commands have no heartbeat: what they count goes to the sums."""
+    vel.environment["VEL_METRICS_TOKEN"] = "0123456789abcdef" * 2
+    assert vel(*ECHO, "mine").returncode == 0
+    flags = vel.script(say("", ("ls", {"path": "."})))
+    assert vel(*flags, "--approve", "ls", "look").returncode == 3
+    assert vel("runs", "cancel", vel.runs()[0]["id"]).returncode == 0
+    (sums,) = vel.stored("SELECT * FROM agents_serverprocess")
+    assert json.loads(sums["counters"])["vel_runs_ended_total"] == {
+        '["completed"]': 1.0, '["cancelled"]': 1.0
+    }  # fmt: skip
 
 
 def test_a_failed_run_resumes_and_a_completed_one_does_not(vel: Vel) -> None:
