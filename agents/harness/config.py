@@ -28,6 +28,7 @@ DEFAULT_WORKSPACE = DefaultDirectory("./workspace")
 CHECKPOINTS = 5
 COMMAND_SECONDS = 30
 MODEL_KEYS = frozenset({"provider", "model", "api_key", "max_tokens", "thinking", "effort"})
+SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
 
 @dataclass
@@ -35,15 +36,16 @@ class SubagentConfig:
     """Somebody that the agent can delegate to.
 
     `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
-    agent's. `skills` are loaded when it begins, and are the only ones then. With `read_only` it
-    sees the agent's files and can change none, neither with tools nor with commands.
+    agent's: a name or `{"provider", "model"}`, without the other options of a model. `skills` are
+    loaded when it begins, and are the only ones then. With `read_only` it sees the agent's files
+    and can change none, neither with tools nor with commands.
     """
 
     name: str
     description: str
     system_prompt: str | None = None
     tools: list[Any] = field(default_factory=list)
-    model: Mapping[str, Any] | None = None
+    model: Model = None
     skills: list[str] = field(default_factory=list)
     max_turns: int = 50
     read_only: bool = False

@@ -10,7 +10,13 @@ from typing import Any
 
 from django.utils.text import slugify
 
-from agents.harness.config import COMMAND_SECONDS, DeepAgentConfig, SubagentConfig, function_names
+from agents.harness.config import (
+    COMMAND_SECONDS,
+    SUBAGENT_MODEL_KEYS,
+    DeepAgentConfig,
+    SubagentConfig,
+    function_names,
+)
 from agents.harness.errors import SetupError
 from agents.harness.guards import check_guardrail_names, stored_names
 from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
@@ -58,6 +64,7 @@ class Definition:
             raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
         check_guardrail_names(config.guardrails)
         for item in subagents:
+            _check_model(item)
             if wrong := sorted(set(function_names(item.tools)) - known):
                 raise SetupError(f"The subagent {item.name}: there is no tool {wrong[0]!r}.")
         return cls(
@@ -163,6 +170,23 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
     names = [member.name for member in toolkit.members]
     if twice := sorted({name for name in names if names.count(name) > 1 or len(name) > 100}):
         raise SetupError(f"Two middleware are called {twice[0]!r}: give each a short name.")
+
+
+def _check_model(item: SubagentConfig) -> None:
+    """Raise `SetupError` for what a subagent's model cannot have of its own."""
+    given = item.model
+    if given is None or isinstance(given, str):
+        return
+    if not isinstance(given, Mapping):
+        raise SetupError(
+            f'The subagent {item.name}: model must be {{"provider": …, "model": …}}, a name or '
+            f"None, got {given!r}."
+        )
+    if wrong := sorted(set(given) - SUBAGENT_MODEL_KEYS):
+        raise SetupError(
+            f"The subagent {item.name}: model has {', '.join(wrong)}. A subagent can have only a "
+            "provider and a model of its own: give the rest to the agent."
+        )
 
 
 def _own_rules(toolkit: Toolkit) -> dict[str, bool]:

@@ -11,6 +11,7 @@ from agents.custom.base_middleware import BaseMiddleware
 from agents.custom.tool_spec import ToolSpec
 from agents.harness.agent_registry import AgentConfig, AgentRegistry
 from agents.harness.config import DeepAgentConfig, SubagentConfig
+from agents.harness.errors import SetupError
 from agents.harness.spawner import SubagentSpawner, SubagentStatus
 
 
@@ -41,8 +42,15 @@ class SubagentMiddleware(BaseMiddleware):
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
         return replace(
             config,
-            subagents=[*config.subagents, *self._own.values()],
+            subagents=[*config.subagents, *map(self._with_defaults, self._own.values())],
             max_concurrent_subagents=self.max_concurrent,
+        )
+
+    def _with_defaults(self, item: SubagentConfig) -> SubagentConfig:
+        return replace(
+            item,
+            model=item.model or self.default_model,
+            tools=[*(item.tools or self.default_tools)],
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
@@ -100,6 +108,11 @@ class SubagentMiddleware(BaseMiddleware):
 
     def _spawner(self, config: SubagentConfig) -> SubagentSpawner:
         if config.name not in self._spawners:
+            if config.skills:
+                raise SetupError(
+                    f"The subagent {config.name}: skills need an agent. Give the middleware to "
+                    "create_deep_agent, or the skills to `options`, as skill_dirs."
+                )
             kind = AgentConfig(
                 tools=list(config.tools or self.default_tools),
                 max_turns=config.max_turns,

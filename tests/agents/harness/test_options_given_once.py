@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agents import DeepAgentConfig, SetupError, SubagentConfig, create_deep_agent, scripted_model
+from agents import (
+    DeepAgentConfig,
+    SetupError,
+    SubagentConfig,
+    SubagentMiddleware,
+    create_deep_agent,
+    scripted_model,
+)
 from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow
+from agents.harness.config import MODEL_KEYS
 from agents.models import Agent
 from agents.services.agents import build_spec
 from tests.agents.harness.conftest import MakeAgent
@@ -111,6 +119,88 @@ def test_an_option_returns_to_its_default(
     if option != "toolbox":
         assert with_option != fresh
     assert save("used") == fresh
+
+
+def subagent_of(item: SubagentConfig, **options: Any) -> dict[str, Any]:
+    """The subagent as it is stored with an agent that has it."""
+    given = {"sandbox": False, "include_builtin_skills": False, "model": MODEL, **options}
+    agent = create_deep_agent(subagents=[item], name="walk", **given)
+    try:
+        definition, owner = asyncio.run(agent._runner.ready())
+        definition.save(owner)
+    finally:
+        agent.close()
+    (one,) = stored("walk")["subagents"]
+    assert isinstance(one, dict)
+    return one
+
+
+SUBAGENT: dict[str, Any] = {
+    "name": "shops",
+    "description": "Shops",
+    "system_prompt": "Be brief.",
+    "tools": ["ls"],
+    "model": {"model": "another"},
+    "skills": ["reporting"],
+    "max_turns": 3,
+    "read_only": True,
+}
+
+
+def test_every_option_of_a_subagent_is_looked_at() -> None:
+    assert {one.name for one in fields(SubagentConfig)} == SUBAGENT.keys()
+
+
+@pytest.mark.parametrize("option", SUBAGENT)
+def test_no_option_of_a_subagent_is_dropped(make_agent: MakeAgent, option: str) -> None:
+    make_agent(["ok"])
+    plain = SubagentConfig("market", "Markets")
+    changed = replace(plain, **{option: SUBAGENT[option]})
+    skills = {"include_builtin_skills": True}
+    assert subagent_of(changed, **skills) != subagent_of(plain, **skills)
+
+
+MODEL_OPTIONS: dict[str, Any] = {
+    "provider": "scripted",
+    "model": "another",
+    "api_key": "a key",
+    "max_tokens": 100,
+    "thinking": "disabled",
+    "effort": "low",
+    "temprature": 1,
+}
+
+
+@pytest.mark.parametrize("option", MODEL_OPTIONS)
+def test_an_option_of_a_subagents_model_is_obeyed_or_refused(
+    make_agent: MakeAgent, option: str
+) -> None:
+    make_agent(["ok"])
+    assert MODEL_OPTIONS.keys() >= MODEL_KEYS
+    item = SubagentConfig("market", "Markets", model={option: MODEL_OPTIONS[option]})
+    if option in ("provider", "model"):
+        assert subagent_of(item)[option] == MODEL_OPTIONS[option]
+        return
+    with pytest.raises(SetupError, match=f"The subagent market: model has {option}"):
+        subagent_of(item)
+    assert not Agent.objects.filter(name="walk").exists()
+
+
+def test_the_defaults_of_the_middleware_are_those_of_its_subagents(make_agent: MakeAgent) -> None:
+    make_agent(["ok"])
+    own = [SubagentConfig("market", "Markets")]
+    part = SubagentMiddleware({"model": "another"}, ["ls"], own)
+    agent = create_deep_agent(MODEL, middleware=[part], name="middleware", sandbox=False)
+    try:
+        definition, owner = asyncio.run(agent._runner.ready())
+        definition.save(owner)
+    finally:
+        agent.close()
+    (one,) = stored("middleware")["subagents"]
+    assert (one["model"], one["tools"]) == ("another", ["ls"])
+    alone = SubagentMiddleware(MODEL, subagents=[replace(own[0], skills=["reporting"])])
+    with pytest.raises(SetupError, match="skills need an agent"):
+        asyncio.run(alone.task("market", "Look"))
 
 
 @pytest.mark.parametrize(
