@@ -7,6 +7,7 @@ is bound is an `agents.middleware.custom.toolkit.Toolkit`; nothing here looks in
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 _lock = threading.RLock()  # a collected agent is unbound wherever that happens
@@ -36,3 +37,9 @@ def all_bound() -> list[Any]:
     """Every toolkit of this process, once for each thread that has it."""
     with _lock:
         return list(_bound.values())
+
+
+def threads_with(wanted: Callable[[Any], bool]) -> list[str]:
+    """The threads whose toolkit is a wanted one."""
+    with _lock:
+        return [thread_id for thread_id, toolkit in _bound.items() if wanted(toolkit)]

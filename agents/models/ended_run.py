@@ -11,7 +11,9 @@ from agents.models.run import Run
 class EndedRun(models.Model):
     """Written with the end of a run where a hook wants to know of it, deleted when it does.
 
-    `due_at`: from then on a worker may tell it; one that begins to sets it to when others may.
+    `due_at`: from then on a worker may tell it; one that begins to sets it to when others may. If
+    a Python program has hooks of its own, it is an hour after the end: only the program tells
+    it before.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")

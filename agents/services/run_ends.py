@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents.guards.registry import hook_calls
 from agents.models import EndedRun, Run
-from agents.services.run_toolkits import toolkit_of
 from agents.telemetry.counters import Counters
 from agents.telemetry.process import counters
 from agents.telemetry.wanted import traces_wanted
-from agents.toolkits import all_bound
+from agents.toolkits import all_bound, threads_with
 
 TELLING_SECONDS = 60
 """Whoever begins to tell of an end has so long before another process does it again."""
@@ -23,16 +23,20 @@ TELLING_SECONDS = 60
 PROGRAM_SECONDS = 3600
 """A Python program has so long after the end of its run to tell its own hooks."""
 
-LOOKED_AT = 100
-"""Due ends that one look takes into account."""
+THREADS_OF_ONE_QUERY = 500
+"""SQLite limits the parameters of a query."""
 
 
 def note_end(run: Run) -> None:
     """In the transaction that ends `run`. Nothing where neither hooks nor traces want to know."""
     if (numbers := counters()) is not None:
         transaction.on_commit(partial(_count_end, numbers, run))
-    if somebody_wants_ends() or "." in run.spec.get("toolkit", ""):
-        EndedRun.objects.update_or_create(run=run, defaults={"due_at": timezone.now()})
+    of_program = "." in run.spec.get("toolkit", "")
+    if of_program or somebody_wants_ends():
+        # Other processes do not even look at the ends that are left to a program: however many
+        # there are, they delay no other end.
+        left = timedelta(seconds=PROGRAM_SECONDS if of_program else 0)
+        EndedRun.objects.update_or_create(run=run, defaults={"due_at": timezone.now() + left})
 
 
 def somebody_wants_ends() -> bool:
@@ -54,31 +58,36 @@ def take_ended_run() -> tuple[EndedRun, Run] | None:
     """The longest due end, now this process's to tell; None for none.
 
     The end of a run with hooks of a Python program is left to that program for `PROGRAM_SECONDS`.
+    The program takes its own ends first.
     """
     now = timezone.now()
-    due = EndedRun.objects.filter(due_at__lte=now, run__is_erased=False)  # its rows go, and this
-    runs = Run.objects.select_related("agent_version", "clock", "thread")
-    for key in due.order_by("due_at").values_list("pk", flat=True)[:LOOKED_AT]:
-        row = (
-            EndedRun.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(pk=key, due_at__lte=now)
-            .first()
-        )
-        run = runs.get(pk=row.run_id) if row is not None else None
-        if row is None or run is None or _is_for_a_program(run, now):
-            continue
-        row.due_at = now + timedelta(seconds=TELLING_SECONDS)
-        row.save(update_fields=["due_at"])
-        return (row, run)
+    row = _first_of_program(now) or _first(Q(due_at__lte=now))
+    if row is None:
+        return None
+    row.due_at = now + timedelta(seconds=TELLING_SECONDS)
+    row.save(update_fields=["due_at"])
+    return (row, row.run)
+
+
+def _first_of_program(now: datetime) -> EndedRun | None:
+    """The first end that is left to this process, which has the run's hooks."""
+    # An end that is due earlier than this is due for everybody, or somebody tells of it.
+    left = Q(due_at__gt=now + timedelta(seconds=TELLING_SECONDS))
+    threads = threads_with(lambda toolkit: "." in toolkit.fingerprint)
+    for start in range(0, len(threads), THREADS_OF_ONE_QUERY):
+        some = threads[start : start + THREADS_OF_ONE_QUERY]
+        mine = Q(run__thread__in=some) | Q(run__thread__root__in=some)
+        if (row := _first(left & mine)) is not None:
+            return row
     return None
 
 
-def _is_for_a_program(run: Run, now: datetime) -> bool:
-    """Whether a Python program that this process is not may still tell its hooks of the end."""
-    fingerprint = run.spec.get("toolkit", "")
-    if "." not in fingerprint or toolkit_of(run, fingerprint) is not None:
-        return False
-    return run.ended_at is not None and now - run.ended_at < timedelta(seconds=PROGRAM_SECONDS)
+def _first(which: Q) -> EndedRun | None:
+    """Lock and return the earliest of these ends that nobody has locked."""
+    found = EndedRun.objects.filter(which, run__is_erased=False)  # its rows go, and this
+    with_run = found.select_related("run__agent_version", "run__clock", "run__thread")
+    locked = with_run.select_for_update(skip_locked=True, of=("self",))
+    return locked.order_by("due_at").first()
 
 
 def forget_ended_run(row: EndedRun) -> None:

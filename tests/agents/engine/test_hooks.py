@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from agents.engine.crash_points import CrashPoint
-from agents.models import EndedRun, Run, ToolCall
+from agents.models import AgentVersion, EndedRun, Run, RunClock, ToolCall
 from agents.services.run_control import cancel_run, resume_run
-from agents.services.run_ends import take_ended_run
+from agents.services.run_ends import PROGRAM_SECONDS, note_end, take_ended_run
 from tests.agents.engine.by_hand import at_once, committed
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.guards import WORD, registered, seen
@@ -173,6 +177,34 @@ def test_one_process_tells_of_an_end(tmp_path: Path) -> None:
     taken = at_once(*[lambda: committed(take_ended_run)] * 2)
     assert [item for item in taken if isinstance(item, Exception)] == []
     assert len([item for item in taken if item is not None]) == 1
+
+
+@pytest.mark.both_databases
+def test_ends_that_are_left_to_programs_delay_no_other(
+    tmp_path: Path, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    run = drive_to_end(play(tmp_path, [DONE]))
+    spec = {**run.spec, "toolkit": "tools.hooks"}
+    version = AgentVersion.objects.create(agent=run.agent_version.agent, number=1_000, spec=spec)
+    left = [
+        Run(thread=run.thread, number=number, agent_version=version, owner=run.owner,
+            status="completed", ended_at=timezone.now())
+        for number in range(2, 152)
+    ]  # fmt: skip
+    Run.objects.bulk_create(left)
+    RunClock.objects.bulk_create(RunClock(run=one) for one in left)
+    with registered(hooks=("Ends",)), transaction.atomic():
+        for one in (*left, run):
+            note_end(one)
+        with django_assert_num_queries(2):  # it reads one row and changes it
+            taken = take_ended_run()
+        assert taken is not None
+        assert taken[1] == run
+        with django_assert_num_queries(1):
+            assert take_ended_run() is None
+        assert EndedRun.objects.count() == 151
+        EndedRun.objects.update(due_at=F("due_at") - timedelta(seconds=PROGRAM_SECONDS))
+        assert take_ended_run() is not None  # their programs are gone
 
 
 def test_without_hooks_nothing_is_written(tmp_path: Path) -> None:

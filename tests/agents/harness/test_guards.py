@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from agents import (
     HarnessConfig,
@@ -23,7 +24,7 @@ from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks,
 from agents.models import Agent, EndedRun, Run
 from agents.services.errors import Conflict
 from agents.services.run_control import resume_run
-from agents.services.run_ends import take_ended_run
+from agents.services.run_ends import note_end, take_ended_run
 from tests.agents.harness.conftest import MakeAgent
 from tests.support import guards
 from tests.support.runs import wait_until
@@ -142,8 +143,9 @@ def test_another_process_leaves_the_end_of_a_run_to_its_program(make_agent: Make
     asyncio.run(agent.run("Hello", session_id="s"))
     agent.close()
     run = Run.objects.get()
-    EndedRun.objects.create(run=run)
-    assert take_ended_run() is None  # nothing is bound here any more
+    with transaction.atomic():
+        note_end(run)
+        assert take_ended_run() is None  # nothing is bound here any more
     told.points.clear()
     again = make_agent(["ok"], hooks=[told])
     asyncio.run(again.run("Hello", session_id="s"))
