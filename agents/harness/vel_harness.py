@@ -28,8 +28,9 @@ small changes that fit it, run its tests, and say what you changed and how you c
 class HarnessConfig:
     """What a `VelHarness` has; `options` are further fields of `DeepAgentConfig`.
 
-    `working_directory` None is the current one, or with `sandbox` False none at all. A session
-    keeps its directory: if you name another one, its next run is refused.
+    A session keeps its directory: if you name another `working_directory`, its next run is refused.
+    None: a session continues in its own directory, and a new session gets the current one. With
+    `sandbox` False there is no directory.
     """
 
     model: Any = field(default=None, repr=False)

@@ -17,6 +17,7 @@ from agents import (
     create_coding_harness,
     create_deep_agent,
     create_harness,
+    create_research_harness,
     scripted_model,
 )
 from agents.models import AgentVersion, Run
@@ -50,7 +51,11 @@ def coding_harness(place: Path | None) -> Agent:
     return create_coding_harness(place, model=MODEL)
 
 
-DOORS = [deep_agent, harness, coding_harness]
+def research_harness(place: Path | None) -> Agent:
+    return create_research_harness(model=MODEL, working_directory=place)
+
+
+DOORS = [deep_agent, harness, coding_harness, research_harness]
 
 
 @pytest.fixture
@@ -99,6 +104,9 @@ def test_a_session_continues_where_no_directory_is_named(places: list[Path], mak
     assert run(make(None)) == "Done."
     assert (old / "note.txt").exists()
     assert not (new / "note.txt").exists()
+    assert run(make(None), session="new") == "Done."
+    default = new / "workspace" if make is deep_agent else new
+    assert (default / "note.txt").exists()
 
 
 def test_a_request_is_not_approved_through_an_agent_of_another_directory(
