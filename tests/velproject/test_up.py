@@ -125,6 +125,23 @@ def running(vel: Vel, *arguments: str) -> Iterator[Up]:
         up.end()
 
 
+@contextmanager
+def driving_a_slow_run(
+    vel: Vel, *arguments: str, lease: int | None = None
+) -> Iterator[tuple[Up, str]]:
+    """A `vel up` that drives a run whose model takes ten minutes, and the id of the run."""
+    if lease is not None:
+        vel.environment |= {
+            "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
+            "VEL_TEST_LEASE": str(lease),
+        }
+    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
+    with running(vel, *arguments) as up:
+        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
+        until(lambda: status_of(vel, run_id) == "running")
+        yield up, run_id
+
+
 def processes_of(vel: Vel) -> dict[int, str]:
     """All processes that were started for this data directory: pid and command line."""
     mark = f"VEL_DATA_DIR={vel.data}\0".encode()
@@ -248,10 +265,7 @@ def test_nothing_outlives_a_supervisor_that_is_killed_with_its_cluster(vel: Vel)
 
 
 def test_a_run_under_way_is_handed_back_when_it_stops(vel: Vel) -> None:
-    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
-    with running(vel) as up:
-        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
-        until(lambda: status_of(vel, run_id) == "running")
+    with driving_a_slow_run(vel) as (up, run_id):
         up.process.send_signal(signal.SIGTERM)
         assert up.process.wait(DEADLINE) == 0
         assert status_of(vel, run_id) == "queued"
@@ -286,11 +300,7 @@ def replace(up: Up, pid: int) -> None:
 def test_a_run_does_not_wait_for_the_lease_of_workers_that_were_killed(
     vel: Vel, killed: str
 ) -> None:
-    vel.environment |= {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
-    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
-    with running(vel) as up:
-        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
-        until(lambda: status_of(vel, run_id) == "running")
+    with driving_a_slow_run(vel, lease=3600) as (up, run_id):
         guard, worker, *_ = up.cluster()
         os.kill({"worker": worker, "guard": guard}.get(killed) or up.main_of("workers"), 9)
         until(
@@ -304,11 +314,7 @@ def test_a_run_does_not_wait_for_the_lease_of_workers_that_were_killed(
 def test_a_run_of_a_dead_cluster_is_cancelled_before_another_worker_starts(
     vel: Vel, killed: str
 ) -> None:
-    vel.environment |= {"DJANGO_SETTINGS_MODULE": "tests.chaos.settings", "VEL_TEST_LEASE": "3600"}
-    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
-    with running(vel) as up:
-        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
-        until(lambda: status_of(vel, run_id) == "running")
+    with driving_a_slow_run(vel, lease=3600) as (up, run_id):
         guard, *_ = up.cluster()
         main = up.main_of("workers")
         os.kill(guard if killed == "guard" else main, signal.SIGKILL)
@@ -320,10 +326,7 @@ def test_a_run_of_a_dead_cluster_is_cancelled_before_another_worker_starts(
 
 
 def test_a_second_signal_does_not_wait(vel: Vel) -> None:
-    (vel.data / "slow.json").write_text('{"turns": [{"text": "slow", "delay": 600}]}')
-    with running(vel, "--grace", "3600") as up:
-        run_id = start_run(vel, f"file:{vel.data / 'slow.json'}")
-        until(lambda: status_of(vel, run_id) == "running")
+    with driving_a_slow_run(vel, "--grace", "3600") as (up, _):
         os.kill(up.main_of("workers"), signal.SIGSTOP)  # it will never stop by itself
         up.process.send_signal(signal.SIGINT)
         up.expect("stopping; runs get 3600 s")
