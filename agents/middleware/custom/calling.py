@@ -43,32 +43,13 @@ def engine_tool(
         except TimeoutError:
             return error(f"{spec.name} was not called: an earlier call still goes on.", "busy")
         try:
-            return await _call(spec, context, given, turn, loop(), of_settings)
-        except AccountOff:
-            return error("The account that this runs for has been switched off.", "not_allowed")
-        except PermissionMissing as missing:
-            return error(
-                f"{spec.name} was not called: who this runs for needs the permission {missing}.",
-                "not_allowed",
-            )
-        except PermissionDenied as problem:
-            return error(f"{spec.name}: not allowed. {problem}".strip(), "not_allowed")
-        except TooManyHang:
-            return error(f"{spec.name} was not called: too many earlier calls hang.", "busy")
-        except TimeoutError:
-            return error(
-                f"{spec.name} took longer than {spec.timeout:g} s and was given up; what it does "
-                "may still go on.",
-                "timeout",
-            )
-        except asyncio.CancelledError:
-            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                raise
-            return error(f"{spec.name} failed: it was cancelled.", "exception")
-        except Exception as problem:  # noqa: BLE001  # a tool is somebody else's code
-            # Also of a database: it is the tool's own matter, and not the engine's.
-            code = "connection" if isinstance(problem, ConnectionError) else "exception"
-            return error(f"{spec.name} failed: {type(problem).__name__}: {problem}", code)
+            named = await _named(spec, context, given, of_settings)
+            if isinstance(named, ToolResult):
+                return named
+            return await _outcome(spec, named, turn, loop(), of_settings)
+        finally:
+            if turn is not None and not turn.begun:
+                turn.end()
 
     return Tool(
         name=spec.name,
@@ -82,36 +63,78 @@ def engine_tool(
     )
 
 
-async def _call(
+async def _named(
+    spec: ToolSpec, context: EngineContext, given: BaseModel, of_settings: bool
+) -> dict[str, Any] | ToolResult:
+    """The arguments of the function by name, or why it is not called.
+
+    Vel asks its own database here. If that is away, the error is the driver's, as with Vel's own
+    tools: it is raised.
+    """
+    signature = spec.signature
+    named = _arguments(signature.parameters, given)
+    if not (of_settings or signature.context or spec.permission):
+        return named
+    try:
+        asked = await context_of(context, spec.permission)
+    except AccountOff:
+        return error("The account that this runs for has been switched off.", "not_allowed")
+    except PermissionMissing as missing:
+        return error(
+            f"{spec.name} was not called: who this runs for needs the permission {missing}.",
+            "not_allowed",
+        )
+    return {**named, signature.context: asked} if signature.context else named
+
+
+async def _outcome(
     spec: ToolSpec,
-    context: EngineContext,
-    given: BaseModel,
+    named: dict[str, Any],
     turn: Turn | None,
     loop: asyncio.AbstractEventLoop | None,
     of_settings: bool,
 ) -> ToolResult:
     try:
-        signature = spec.signature
-        named = _arguments(signature.parameters, given)
-        if of_settings or signature.context or spec.permission:
-            asked = await context_of(context, spec.permission)
-            if signature.context:
-                named[signature.context] = asked
-        positional = [named.pop(name) for name in signature.positional]
-        if _is_async(spec.handler):
-            run = _turned_async(spec, turn, positional, named)
-            if of_settings:
-                run = with_fresh_connections(run)
-            value = await _await_on(loop, run, spec.timeout)
+        return await _call(spec, named, turn, loop, of_settings)
+    except PermissionDenied as problem:
+        return error(f"{spec.name}: not allowed. {problem}".strip(), "not_allowed")
+    except TooManyHang:
+        return error(f"{spec.name} was not called: too many earlier calls hang.", "busy")
+    except TimeoutError:
+        return error(
+            f"{spec.name} took longer than {spec.timeout:g} s and was given up; what it does "
+            "may still go on.",
+            "timeout",
+        )
+    except asyncio.CancelledError:
+        if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+            raise
+        return error(f"{spec.name} failed: it was cancelled.", "exception")
+    except Exception as problem:  # noqa: BLE001  # a tool is somebody else's code
+        # Also of a database: it is the tool's own matter, and not the engine's.
+        code = "connection" if isinstance(problem, ConnectionError) else "exception"
+        return error(f"{spec.name} failed: {type(problem).__name__}: {problem}", code)
+
+
+async def _call(
+    spec: ToolSpec,
+    named: dict[str, Any],
+    turn: Turn | None,
+    loop: asyncio.AbstractEventLoop | None,
+    of_settings: bool,
+) -> ToolResult:
+    positional = [named.pop(name) for name in spec.signature.positional]
+    if _is_async(spec.handler):
+        run = _turned_async(spec, turn, positional, named)
+        if of_settings:
+            run = with_fresh_connections(run)
+        value = await _await_on(loop, run, spec.timeout)
+    else:
+        call = _turned(spec, turn, positional, named)
+        if of_settings and spec.atomic and spec.effect != "read":
+            value = await all_or_nothing(call, lambda f: BESIDE.call(f, seconds=spec.timeout))
         else:
-            call = _turned(spec, turn, positional, named)
-            if of_settings and spec.atomic and spec.effect != "read":
-                value = await all_or_nothing(call, lambda f: BESIDE.call(f, seconds=spec.timeout))
-            else:
-                value = await BESIDE.call(call, seconds=spec.timeout)
-    finally:
-        if turn is not None and not turn.begun:
-            turn.end()
+            value = await BESIDE.call(call, seconds=spec.timeout)
     result = result_of(spec.name, value)
     return result if turn is None else turn.add_to(result)
 
