@@ -1,7 +1,8 @@
 """A call as a person reads it before deciding: what would run, and what it would change.
 
 Pure functions from a tool's name and input to a `Reading`, which pages, terminals and the API
-render without knowing any tool. Nothing of what would run is left out, whatever the tool.
+render without knowing any tool. Whatever is too long to be shown is counted, and its beginning and
+its end are shown.
 """
 
 from agents.reading.as_text import as_text

@@ -26,7 +26,7 @@ BAR = "│ "
 _RESET = "\x1b[0m"
 _COLORS = {"added": "32", "removed": "31", "gap": "2", "context": ""}
 _MARKS = {"changed": "1", "trailing": "7", "hidden": "7;35", "note": "4", "warning": "7;33"}
-_MARKS["danger"] = "7;31"
+_MARKS |= {"danger": "7;31", "cut": "7;33"}
 _STATUS = {
     "new": "new file",
     "changed": "changed",
@@ -89,6 +89,8 @@ def _diff(section: DiffSection, color: bool) -> Iterator[str]:
 
 
 def _row(row: DiffRow, width: int, color: bool) -> str:
+    if row.kind == "cut":
+        return _styled("".join(span.text for span in row.spans), _MARKS["cut"], color)
     if row.kind == "gap":
         plural = "line" if row.folded == 1 else "lines"
         return _styled(f"⋯ {row.folded} unchanged {plural}", _COLORS["gap"], color)
@@ -105,7 +107,9 @@ def _row(row: DiffRow, width: int, color: bool) -> str:
 
 def _barred(lines: Iterable[Line], color: bool) -> Iterator[str]:
     for line in lines:
-        yield BAR + "".join(_span(span, "", color) for span in line)
+        # Without the bar no agent can have written it.
+        is_cut = len(line) == 1 and "cut" in line[0].marks
+        yield ("" if is_cut else BAR) + "".join(_span(span, "", color) for span in line)
 
 
 def _span(span: Span, base: str, color: bool) -> str:

@@ -7,15 +7,16 @@ directory: it stands among the inputs that have no effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from agents.reading.diff import diff_section
-from agents.reading.fields import fields_section, text_of
+from agents.reading.fields import fields_section
 from agents.reading.imports import imports_notes, imports_sections
+from agents.reading.json_text import text_of
 from agents.reading.parts import (
     NOT_LOOKED_UP,
     CommandSection,
@@ -24,8 +25,11 @@ from agents.reading.parts import (
     Reading,
     Section,
     Unreadable,
+    cut_notes,
+    name_in,
     one_line,
 )
+from agents.reading.room import Room
 from agents.reading.spans import lines_of
 from agents.reading.sql import sql_section
 from sandbox.backends.budget import FileLimits
@@ -88,30 +92,58 @@ def call_reading(
         title = f"Call {one_line(tool, _TITLE_PATH)}"
         return Reading(title, (fields_section("Inputs", tool_input),))
     title, sections = reading
-    if given.left:
-        sections = [*sections, fields_section(_UNUSED, given.left)]
+    if given:
+        sections = [*sections, fields_section(_UNUSED, given)]
     return Reading(title, tuple(sections))
 
 
-class _Given:
-    """An input of which each value is taken once; `left` is what nobody took."""
+class _Given(Mapping[str, Any]):
+    """An input of which each value is taken once, and as a mapping what nobody took.
+
+    It copies nothing: an input may have a million names.
+    """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        self.left = dict(values)
+        self._values = values
+        self._taken: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._taken:
+            raise KeyError(name)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._values if name not in self._taken)
+
+    def __reversed__(self) -> Iterator[str]:
+        names = reversed(self._values)  # type: ignore[call-overload]
+        return (name for name in names if name not in self._taken)
+
+    def __len__(self) -> int:
+        return len(self._values) - len(self._taken)
 
     def name(self, names: tuple[str, ...]) -> str | None:
-        return next((name for name in names if name in self.left), None)
+        return next((name for name in names if name in self), None)
 
     def take(self, names: tuple[str, ...]) -> Any:
         name = self.name(names)
-        return None if name is None else self.left.pop(name)
+        return None if name is None else self._pop(name)
 
     def texts(self, *parameters: tuple[str, ...]) -> list[str] | None:
         """All of these parameters; nothing is taken unless each is there and is text."""
         found = [self.name(names) for names in parameters]
-        if not all(name is not None and isinstance(self.left[name], str) for name in found):
+        if not all(name is not None and isinstance(self[name], str) for name in found):
             return None
-        return [self.left.pop(str(name)) for name in found]
+        return [self._pop(str(name)) for name in found]
+
+    def put_back(self) -> None:
+        """As if nothing had been taken."""
+        self._taken.clear()
+
+    def _pop(self, name: str) -> Any:
+        value = self[name]
+        self._taken.add(name)
+        return value
 
 
 Read = tuple[str, list[Section]] | None
@@ -123,18 +155,20 @@ def _command(tool: str, given: _Given, around: Around) -> Read:
     taken = given.texts(("code",) if is_python else ("command",))
     if taken is None:
         return None
+    room = Room()
     asked = given.take(_TIME_LIMIT[tool])
     if asked is None:
         limit = f"{around.time_limit or _SECONDS[tool]:g} s"
     else:
-        limit = f"{one_line(text_of(asked))} s, as the agent asks"
+        limit = f"{name_in(room, text_of(asked))} s, as the agent asks"
     facts = [Fact("Directory", WORKING_DIR), Fact("Time limit", limit)]
     if around.network:
         facts.append(Fact("Network", one_line(around.network)))
     language = "python" if is_python else "bash"
     title = "Run Python" if is_python else "Run a command"
     notes = (*_notes(around), *imports_notes(around.imports))
-    command = CommandSection(language, lines_of(taken[0]), tuple(facts), notes)
+    lines = lines_of(taken[0], room)
+    command = CommandSection(language, lines, tuple(facts), (*notes, *cut_notes(room)))
     return title, [command, *imports_sections(around.imports)]
 
 
@@ -142,8 +176,8 @@ def _sql(tool: str, given: _Given, around: Around) -> Read:
     taken = given.texts(("query", "sql", "statement"))
     if taken is None:
         return None
-    name = given.name(("connection", "database", "connection_name"))
-    connection = given.left.pop(name) if name and isinstance(given.left[name], str) else ""
+    taken_name = given.texts(("connection", "database", "connection_name"))
+    connection = taken_name[0] if taken_name else ""
     title = f"Query the database {one_line(connection, _TITLE_PATH)}".rstrip()
     return title, [sql_section(connection, taken[0])]
 
@@ -156,18 +190,17 @@ def _write(tool: str, given: _Given, around: Around) -> Read:
     notes = _notes(around)
     name = one_line(path, _TITLE_PATH)
     if isinstance(around.before, Unreadable):
-        notes += (Note(f"All of the new content is shown. {around.before.reason}", "warning"),)
+        notes += (Note(f"Only the new content is shown. {around.before.reason}", "warning"),)
         return f"Write {name}", [diff_section(path, "", content, notes=notes, excerpt=True)]
     verb = "Create" if around.before is None else "Replace"
     return f"{verb} {name}", [diff_section(path, around.before, content, notes=notes)]
 
 
 def _edit(tool: str, given: _Given, around: Around) -> Read:
-    left = dict(given.left)
     taken = given.texts(PATH, OLD_TEXT, NEW_TEXT)
     everywhere = _boolean(given.take(("replace_all",)))
     if taken is None or everywhere is None:
-        given.left = left
+        given.put_back()
         return None
     path, old, new = taken
     title = f"Edit {one_line(path, _TITLE_PATH)}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from agents.reading.parts import Field, FieldsSection, Note, Unreadable, one_line
-from agents.reading.spans import lines_of
+from agents.reading.fields import fields_of
+from agents.reading.parts import FieldsSection, Note, Unreadable, cut_notes, one_line
+from agents.reading.room import Room
 from sandbox.importable import Importable, ImportableFile
 
 _TITLE = "Files of the workspace that this code can import"
+_WHOLE_FILES = "The code can import all of it. Look at the files in the workspace."
 _CHANGES_PATH = (
     "The code may change where Python looks for modules (sys.path). Modules of the working "
     "directory are shown here, those of other directories are not."
@@ -31,9 +33,10 @@ def imports_notes(imports: Importable | Unreadable) -> tuple[Note, ...]:
 def imports_sections(imports: Importable | Unreadable) -> tuple[FieldsSection, ...]:
     if isinstance(imports, Unreadable) or not imports.files:
         return ()
-    return (FieldsSection(_TITLE, tuple(_field(file) for file in imports.files)),)
+    room = Room()
+    fields = fields_of([(file.path, _text(file)) for file in imports.files], room)
+    return (FieldsSection(_TITLE, tuple(fields), cut_notes(room, _WHOLE_FILES)),)
 
 
-def _field(file: ImportableFile) -> Field:
-    text = f"[{file.reason}]" if file.text is None else file.text.removesuffix("\n")
-    return Field(one_line(file.path), lines_of(text))
+def _text(file: ImportableFile) -> str:
+    return f"[{file.reason}]" if file.text is None else file.text.removesuffix("\n")

@@ -7,8 +7,6 @@ import re
 from agents.reading.matching import Steps, changed_blocks
 from agents.reading.spans import Region
 
-WORD_STEPS = 300_000
-"""For all pairs of one diff together."""
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST = 2_000
 _PAIR = 40

@@ -11,12 +11,19 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
 from agents.hidden_text import visible
+from agents.reading.room import Room, end_share, left_out
 
 SEVERITIES = ("note", "warning", "danger")
 """From the lightest to the gravest."""
+NAME_CHARACTERS = 5_000
+"""Of a name, a path or a fact."""
+WHOLE_INPUT = (
+    "The decision covers all of it. To see the whole input, use `vel approvals show ID --json` or "
+    "`GET /api/v1/approvals/ID`."
+)
 
-Mark = Literal["changed", "hidden", "trailing", "note", "warning", "danger"]
-RowKind = Literal["context", "added", "removed", "gap"]
+Mark = Literal["changed", "hidden", "trailing", "note", "warning", "danger", "cut"]
+RowKind = Literal["context", "added", "removed", "gap", "cut"]
 DiffStatus = Literal["new", "changed", "deleted", "unchanged", "excerpt"]
 
 
@@ -49,7 +56,8 @@ NOT_LOOKED_UP = Unreadable("What the file holds now was not looked up.")
 @dataclass(frozen=True, slots=True)
 class Span:
     """A piece of a line. `changed` is what differs within a changed line; `trailing` is white
-    space at a line's end; `hidden` are code points; severities are findings, told in `title`.
+    space at a line's end; `hidden` are code points; severities are findings, told in `title`;
+    `cut` says in words how much is not shown in its place.
     """
 
     text: str
@@ -77,6 +85,8 @@ class Note:
 class DiffRow:
     """One line of a diff, or as a `gap` the `folded` unchanged lines that are not shown.
 
+    A `cut` stands for `folded` lines, changed or not, for which there was no room; its only span
+    says how many lines and characters they are.
     Line numbers count from 1, and are None on the side where the line is not, and in an excerpt.
     `no_newline`: the file ends in this line, without a line break.
     """
@@ -90,7 +100,7 @@ class DiffRow:
 
     @property
     def sign(self) -> str:
-        return {"context": " ", "added": "+", "removed": "-", "gap": "⋯"}[self.kind]
+        return {"context": " ", "added": "+", "removed": "-", "gap": "⋯", "cut": "⋯"}[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +188,37 @@ def as_json(reading: Reading) -> dict[str, Any]:
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """`text` for a title or a fact: visible, on one line, cut after `limit` characters."""
-    shown = visible(text).replace("\n", "⟨U+000A⟩")
-    return shown if limit is None or len(shown) <= limit else f"{shown[: limit - 1]}…"
+    """`text` for a title or a fact: visible, on one line, cut after `limit` characters.
+
+    Without a limit it is cut in its middle, if it is longer than a name can be.
+    """
+    if limit is None:
+        missing = len(text) - NAME_CHARACTERS
+        if missing <= 0:
+            return _on_one_line(text)
+        end = end_share(NAME_CHARACTERS)
+        head, tail = text[: NAME_CHARACTERS - end], text[-end:]
+        return f"{_on_one_line(head)} {left_out(0, missing)} {_on_one_line(tail)}"
+    shown = _on_one_line(text[:limit])
+    return shown if max(len(text), len(shown)) <= limit else f"{shown[: limit - 1]}…"
+
+
+def _on_one_line(text: str) -> str:
+    return visible(text).replace("\n", "⟨U+000A⟩")
+
+
+def name_in(room: Room, text: str) -> str:
+    """`one_line(text)`; the room counts what it leaves out."""
+    room.cut_characters += max(len(text) - NAME_CHARACTERS, 0)
+    return one_line(text)
+
+
+def cut_notes(room: Room, where: str = WHOLE_INPUT) -> tuple[Note, ...]:
+    """A warning if something did not fit into `room`; `where` says how to see the whole."""
+    if not room.cut_lines and not room.cut_characters:
+        return ()
+    size = left_out(room.cut_lines, room.cut_characters).strip("⋯ ")
+    return (Note(f"Too long to be shown in full: {size}. {where}", "warning"),)
 
 
 def worst(findings: Sequence[Finding]) -> str:

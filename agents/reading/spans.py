@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import islice, pairwise
 
 from agents.hidden_text import HIDDEN_RANGES, visible
 from agents.reading.parts import Line, Mark, Span
+from agents.reading.room import Kept, Place, Room, end_share, excerpt, left_out
 
 _HIDDEN = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in HIDDEN_RANGES) + "]+"
@@ -29,25 +30,79 @@ class Region:
     title: str = ""
 
 
-def line_of(text: str, regions: Iterable[Region] = (), *, trailing: bool = False) -> Line:
+def line_of(
+    text: str, regions: Iterable[Region] = (), *, trailing: bool = False, room: Room | None = None
+) -> Line:
     """The spans of one line without its line break. Regions may overlap; empty ones are ignored.
 
-    `trailing` marks white space at the end. The texts together are `visible(text)`.
+    `trailing` marks white space at the end. The texts together are `visible(text)`. A line that
+    has more marks than there is room for is one span without any.
     """
     if not text:
         return ()
-    found = [region for region in regions if region.start < region.end]
-    found += [Region(hit.start(), hit.end(), "hidden") for hit in _HIDDEN.finditer(text)]
+    most = None if room is None else room.spans // 2 + 1
+    found = list(islice((region for region in regions if region.start < region.end), most))
+    hidden = islice(_HIDDEN.finditer(text), most)
+    found += [Region(hit.start(), hit.end(), "hidden") for hit in hidden]
     if trailing and text[-1].isspace() and (hit := _TRAILING.search(text, _last_word(text))):
         found.append(Region(hit.start(), hit.end(), "trailing"))
     if not found:
         return (Span(text),)
-    return tuple(_split(text, sorted(found, key=lambda region: region.start)))
+    # Each region begins at most one span, and ends at most one.
+    if room is not None and 2 * len(found) > room.spans:
+        return (Span(visible(text)),)
+    spans = tuple(_split(text, sorted(found, key=lambda region: region.start)))
+    if room is not None:
+        room.spans -= len(spans)
+    return spans
 
 
-def lines_of(text: str) -> tuple[Line, ...]:
-    """A text's lines, where only line feeds end one. An empty text is one empty line."""
-    return tuple(line_of(line) for line in text.split("\n"))
+def kept_line(
+    text: str,
+    kept: Kept[Place],
+    room: Room,
+    regions: Sequence[Region] = (),
+    *,
+    trailing: bool = False,
+) -> Line:
+    """The line of `text` at a place, cut in its middle if not all of it fits."""
+    start, end = kept.item
+    missing = end - start - kept.characters
+    if missing <= 0:
+        return line_of(text[start:end], regions, trailing=trailing, room=room)
+    after = end_share(kept.characters)
+    head = kept.characters - after
+    first = (region for region in regions if region.start < head)
+    first = (replace(region, end=min(region.end, head)) for region in first)
+    skipped = head + missing
+    last = (region for region in regions if region.end > skipped)
+    last = (
+        replace(region, start=max(region.start - skipped, 0), end=region.end - skipped)
+        for region in last
+    )
+    room.cut_characters += missing
+    return (
+        *line_of(text[start : start + head], first, room=room),
+        cut_span(0, missing),
+        *line_of(text[end - after : end], last, trailing=trailing, room=room),
+    )
+
+
+def cut_span(lines: int, characters: int) -> Span:
+    """What stands in the place of something that is not shown."""
+    return Span(left_out(lines, characters), ("cut",))
+
+
+def lines_of(text: str, room: Room) -> tuple[Line, ...]:
+    """A text's lines, where only line feeds end one. An empty text is one empty line.
+
+    Where not all of them fit, a line that is only a `cut_span` stands for those between the first
+    and the last ones.
+    """
+    shown = excerpt(text, room)
+    cut = ((cut_span(shown.cut_lines, shown.cut_characters),),) if shown.cut_lines else ()
+    head = tuple(kept_line(text, kept, room) for kept in shown.head)
+    return (*head, *cut, *(kept_line(text, kept, room) for kept in shown.tail))
 
 
 def _last_word(text: str) -> int:

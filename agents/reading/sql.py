@@ -7,7 +7,8 @@ import re
 import sqlparse
 from sqlparse.exceptions import SQLParseError
 
-from agents.reading.parts import Note, SqlSection, one_line
+from agents.reading.parts import Note, SqlSection, cut_notes, name_in
+from agents.reading.room import Room
 from agents.reading.spans import lines_of
 
 MAX_CHARACTERS = 8_000
@@ -21,15 +22,14 @@ _SPACE = re.compile(r"\s+")
 
 
 def sql_section(connection: str, statement: str) -> SqlSection:
+    room = Room()
     formatted = formatted_sql(statement)
     notes = () if formatted is not None else (Note("Shown as it was written."),)
     differs = formatted is not None and formatted != statement
-    return SqlSection(
-        one_line(connection),
-        lines_of(statement),
-        lines_of(formatted or "") if differs else (),
-        notes,
-    )
+    name = name_in(room, connection)
+    lines = lines_of(statement, room)
+    laid_out = lines_of(formatted or "", Room()) if differs else ()
+    return SqlSection(name, lines, laid_out, (*notes, *cut_notes(room)))
 
 
 def formatted_sql(statement: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from agents.hidden_text import visible
 from agents.reading.diff import diff_section
 from agents.reading.parts import Reading
+from agents.reading.room import Room
 from agents.selectors.skill_packages import PackageEntry, as_text, package_entries, package_file
 from skills_app.models import SkillVersion
 from skills_app.package import SKILL_FILE
@@ -78,7 +79,7 @@ def compare(before: SkillVersion | None, after: SkillVersion) -> Comparison:
     new = {entry.path: entry for entry in package_entries(after.pk)}
     paths = sorted({*old, *new}, key=lambda path: (path != SKILL_FILE, path))
     differ = [path for path in paths if not _same(old.get(path), new.get(path))]
-    room = _Room()
+    room = Room(ALL_LINES, ALL_CHARACTERS)
     return Comparison(
         tuple(
             _change(path, old.get(path), new.get(path), before.pk if before else 0, after.pk, room)
@@ -107,23 +108,6 @@ def _by_meaning(findings: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[st
     return {tuple(str(found.get(name)) for name in names): found for found in findings}
 
 
-class _Room:
-    """What may still be shown."""
-
-    def __init__(self) -> None:
-        self.characters, self.lines = ALL_CHARACTERS, ALL_LINES
-
-    def take(self, characters: int, lines: int) -> str:
-        """Why this is too much, or empty when the room is taken."""
-        if characters > FILE_CHARACTERS or lines > FILE_LINES:
-            return f"{characters:,} characters in {lines:,} lines are too long to be shown here"
-        if characters > self.characters or lines > self.lines:
-            return "what is shown has its limit"
-        self.characters -= characters
-        self.lines -= lines
-        return ""
-
-
 def _same(before: PackageEntry | None, after: PackageEntry | None) -> bool:
     return (
         before is not None
@@ -138,7 +122,7 @@ def _change(
     after: PackageEntry | None,
     old_id: int,
     new_id: int,
-    room: _Room,
+    room: Room,
 ) -> FileChange:
     status: Status = "added" if before is None else "removed" if after is None else "changed"
     name = visible(path)
@@ -160,9 +144,16 @@ def _change(
         why = "it is no text (UTF-8)"
         return FileChange(path, name, status, before, after, mode, why=why)
     both = (old or "") + "\n" + (new or "")
-    why = room.take(len(both), both.count("\n"))
+    why = _no_room(len(both), both.count("\n"), room)
     reading = None if why else Reading("", (diff_section(path, old, new),))
     return FileChange(path, name, status, before, after, mode, reading, why)
+
+
+def _no_room(characters: int, lines: int, room: Room) -> str:
+    """Why this is too much, or empty when the room is taken."""
+    if characters > FILE_CHARACTERS or lines > FILE_LINES:
+        return f"{characters:,} characters in {lines:,} lines are too long to be shown here"
+    return "" if room.take(characters, lines) else "what is shown has its limit"
 
 
 def _text(version_id: int, path: str) -> str | None:

@@ -193,7 +193,7 @@ def test_what_is_not_known_of_a_file_is_said() -> None:
     assert reading.title == "Write a.bin"
     section = reading.sections[0]
     assert isinstance(section, DiffSection)
-    assert section.notes[0].text == "All of the new content is shown. The file is no text."
+    assert section.notes[0].text == "Only the new content is shown. The file is no text."
     assert call_reading("write_file", whole, None).title == "Create a.bin"
     assert call_reading("write_file", whole, "y").title == "Replace a.bin"
     # Nobody looked: it must not pass for a new file.

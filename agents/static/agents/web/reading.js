@@ -63,6 +63,10 @@ function row({ kind, old_line, new_line, spans: pieces, no_newline, folded }) {
     const cell = element("td", { class: "diff-gap", colspan: "4" }, `⋯ ${folded} unchanged lines`);
     return element("tr", { class: "diff-row gap" }, cell);
   }
+  if (kind === "cut") {
+    const cell = element("td", { class: "diff-gap", colspan: "4" }, ...spans(pieces));
+    return element("tr", { class: "diff-row cut" }, cell);
+  }
   const wrap = WRAPPED[kind];
   const text = element("td", { class: "diff-text" }, ...(wrap ? [element(wrap, {}, ...spans(pieces))] : spans(pieces)));
   if (no_newline) text.append(element("span", { class: "diff-end" }, "no line break at the end"));
