@@ -1,4 +1,7 @@
-"""What the admin shows of one request: nothing of what is decided is cut or folded away."""
+"""What the admin shows of one request: nothing of what is decided is folded away.
+
+What is too long to be shown is counted, with its beginning and its end.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from typing import Any
 from django.utils import timezone
 
 from agents.admin.numbers import span
-from agents.admin.text import ShownText, shown, shown_input, typed
-from agents.hidden_text import escaped_text, visible
+from agents.admin.text import ShownText, decided_input, shown, typed
+from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.models import ApprovalKind, ApprovalRequest
+from agents.reading.excerpts import is_editable
+from agents.reading.json_text import size_of, text_of
+from agents.reading.room import CHARACTERS
 from agents.selectors.queue import paths_of_runs
 from agents.services.agents import SCRIPTED
 from agents.services.budget_answers import editable_part
@@ -37,7 +43,7 @@ def shown_request(asked: ApprovalRequest) -> dict[str, Any]:
         "asked": asked,
         "tool": visible(asked.tool),
         "reading": reading_of_request(asked),
-        "input": shown_input(asked.input, limit=None),
+        "input": decided_input(asked.input),
         "prompt": shown(asked.prompt, limit=None),
         "age": age(asked),
         "expires": expires(asked),
@@ -75,18 +81,25 @@ def edited(asked: ApprovalRequest) -> dict[str, Any] | None:
     reading = edited_reading(asked)
     if reading is None:
         return None
-    return {"reading": reading, "input": shown_input(asked.edited_input, limit=None)}
+    return {"reading": reading, "input": decided_input(asked.edited_input)}
 
 
-def text_to_edit(asked: ApprovalRequest) -> str:
+def text_to_edit(asked: ApprovalRequest) -> str | None:
     """What stands in the field for changes: the whole file of the memory, or the input as JSON.
 
-    What cannot be seen stands as escapes in both, so that the person sees what would be kept.
+    None where that is too long to be edited in a page. What cannot be seen stands as
+    escapes in both, so that the person sees what would be kept.
     """
     edit = asked.memory_edit
     if asked.kind == ApprovalKind.BUDGET:
         return typed(editable_part(asked))
-    return typed(asked.input) if edit is None else escaped_text(edit.proposed_content or "")
+    if edit is not None:
+        content = edit.proposed_content or ""
+        return escaped_text(content) if is_editable(content) else None
+    if size_of(asked.input, CHARACTERS) > CHARACTERS:
+        return None
+    text = text_of(asked.input)
+    return escaped_json(text) if is_editable(text) else None
 
 
 def age(asked: ApprovalRequest) -> str:

@@ -12,12 +12,16 @@ from agents.admin import approval_page
 from agents.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
+from agents.reading.json_text import size_of
+from agents.reading.room import CHARACTERS
 from agents.services.approvals import DecisionRequest
 from agents.services.open_answers import open_answers
 from agents.states import Decision
 
 SEVERAL_AT_ONCE = 100
 """So many requests at most are shown together to be answered together."""
+
+_TOO_LONG = "It is too long to be shown beside the others. Decide it on its own page."
 
 
 class DecideSeveral(JournalAdmin):
@@ -98,13 +102,19 @@ class DecideSeveral(JournalAdmin):
         """The requests for which `decision` is open to the person, and the others with reasons."""
         open_ones: list[ApprovalRequest] = []
         left_out: list[tuple[ApprovalRequest, str]] = []
+        left = CHARACTERS
         for asked in several:
             if not self.may_decide(request, asked):
                 left_out.append((asked, "It is not for you to decide here."))
                 continue
             answers = open_answers(asked, person(request))
             if decision in answers.offered:
+                size = size_of(asked.input, CHARACTERS)
+                if size > left:
+                    left_out.append((asked, _TOO_LONG))
+                    continue
                 open_ones.append(asked)
+                left -= size
                 continue
             refused = (reason for reason, which in answers.refused.items() if decision in which)
             reason = answers.closed or next(refused, f"One cannot {decision.label} it.")

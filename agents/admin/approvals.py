@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib import admin
@@ -21,6 +20,8 @@ from agents.admin.journal import person, tag
 from agents.hidden_text import visible
 from agents.middleware.decisions import decide
 from agents.models import ApprovalKind, ApprovalRequest, Run
+from agents.reading.excerpts import TOO_LONG_TO_EDIT
+from agents.reading.json_text import one_line_of
 from agents.selectors.visible import (
     APPROVE,
     VIEW_ALL,
@@ -108,7 +109,7 @@ class ApprovalRequestAdmin(DecideSeveral):
 
     @admin.display(description="input")
     def preview(self, request: ApprovalRequest) -> str:
-        text = visible(json.dumps(request.input, ensure_ascii=False))
+        text = visible(one_line_of(request.input, PREVIEW_CHARACTERS))
         return text if len(text) <= PREVIEW_CHARACTERS else f"{text[:PREVIEW_CHARACTERS]}…"
 
     @admin.display(ordering="run__agent_version__agent__slug")
@@ -156,6 +157,7 @@ class ApprovalRequestAdmin(DecideSeveral):
             "is_pending": asked.status == ApprovalStatus.PENDING,
             "can_see_run": self.admin_site.get_model_admin(Run).has_view_permission(request),
             "typed_input": approval_page.text_to_edit(asked),
+            "too_long": TOO_LONG_TO_EDIT,
             "typed_reason": "",
             "open_decision": "",
             "form_errors": {},

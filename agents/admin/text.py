@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.hidden_text import escaped_json, visible
+from agents.reading.excerpts import joined, shown_text
+from agents.reading.fields import fields_section
 
 FOLD_CHARACTERS = 1_500
 FOLD_LINES = 24
@@ -92,6 +94,19 @@ def shown_input(value: object, *, limit: int | None = INLINE_CHARACTERS) -> Show
         ),
         shown(pretty(value), limit=limit),
     )
+
+
+def decided_input(value: object) -> ShownInput:
+    """An input that somebody decides on: in full, or the beginning and the end of what is long."""
+    fields = fields_section("", value).fields if isinstance(value, Mapping) else ()
+    return ShownInput(
+        tuple((field.name, _not_folded(joined(field.lines))) for field in fields),
+        _not_folded(shown_text(value)),
+    )
+
+
+def _not_folded(text: str) -> ShownText:
+    return ShownText(text, len(text), text.count("\n") + 1)
 
 
 def shown_input_json(text: str, size: int) -> ShownInput:

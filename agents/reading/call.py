@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -116,7 +116,7 @@ class _Given(Mapping[str, Any]):
         return (name for name in self._values if name not in self._taken)
 
     def __reversed__(self) -> Iterator[str]:
-        names = reversed(self._values)  # type: ignore[call-overload]
+        names = reversed(cast("dict[str, Any]", self._values))
         return (name for name in names if name not in self._taken)
 
     def __len__(self) -> int:

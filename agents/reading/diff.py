@@ -145,8 +145,8 @@ def _listed(
         line = kept_line(text, kept, room, regions, trailing=True)
         is_last = kept.item[1] == len(text)
         count = number + 1 if numbered else None
-        place = (count, None) if kind == "removed" else (None, count)
-        return DiffRow(kind, *place, line, no_newline=is_last and numbered)
+        old, new = (count, None) if kind == "removed" else (None, count)
+        return DiffRow(kind, old, new, line, no_newline=is_last and numbered)
 
     rows = [row(number, kept) for number, kept in enumerate(shown.head)]
     if shown.cut_lines:
@@ -274,12 +274,10 @@ class _Compared:
         return len(self._text(plan))
 
     def _row(self, plan: _Plan, characters: int) -> DiffRow:
-        numbers = (
-            plan.old + 1 if plan.old is not None and self._numbered else None,
-            plan.new + 1 if plan.new is not None and self._numbered else None,
-        )
+        old = plan.old + 1 if plan.old is not None and self._numbered else None
+        new = plan.new + 1 if plan.new is not None and self._numbered else None
         if plan.kind == "gap":
-            return DiffRow("gap", *numbers, folded=plan.folded)
+            return DiffRow("gap", old, new, folded=plan.folded)
         text = self._text(plan)
         content = text.removesuffix("\n")
         marked = self._marked.regions.get(plan.new, []) if plan.new is not None else []
@@ -290,7 +288,8 @@ class _Compared:
         line = kept_line(content, kept, self._room, regions, trailing=trailing)
         return DiffRow(
             plan.kind,
-            *numbers,
+            old,
+            new,
             line,
             no_newline=content == text and self._numbered,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from agents.reading.json_text import compact, text_of
 from agents.reading.parts import WHOLE_INPUT, Field, FieldsSection, Note, cut_notes, name_in
@@ -24,7 +24,7 @@ def fields_section(
     missing = max(len(fields) - FIELDS, 0)
     last = end_share(FIELDS) if missing else 0
     head = list(islice(fields, FIELDS - last))
-    tail = list(islice(reversed(fields), last))[::-1]  # type: ignore[call-overload]
+    tail = list(islice(reversed(cast("dict[str, Any]", fields)), last))[::-1]
     shown = fields_of([(name, fields[name]) for name in (*head, *tail)], room)
     if missing:
         words = f"⋯ {missing:,} more {'input is' if missing == 1 else 'inputs are'} not shown ⋯"

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.reading import Reading
 from agents.reading.diff import diff_section
+from agents.reading.json_text import compact, text_of
+from agents.reading.parts import DiffSection, Note
+from agents.reading.room import CHARACTERS, Room, end_share
 from agents.states import ApprovalStatus, Decision
 from memory.scanner import scan
+
+SECTIONS = 100
+"""Of more inputs that were changed the first and the last ones are shown."""
+_WHOLE = (
+    "To see the whole input, use `vel approvals show ID --json` or `GET /api/v1/approvals/ID`: "
+    "it is `edited_input` once it is decided."
+)
 
 
 def edited_reading(request: ApprovalRequest) -> Reading | None:
@@ -25,19 +34,51 @@ def reading_of_edit(request: ApprovalRequest, given: dict[str, Any]) -> Reading:
     is_decided = request.status == ApprovalStatus.DECIDED
     if edit is not None:
         content = str(given.get("content", ""))
-        section = diff_section(edit.path, edit.proposed_content, content, findings=scan(content))
+        section = diff_section(
+            edit.path, edit.proposed_content, content, findings=scan(content), where=_WHOLE
+        )
         return Reading(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
     asked = request.input if isinstance(request.input, dict) else {}
     if request.kind == ApprovalKind.BUDGET:
         given = {**asked, **given}  # of which only the amount may differ
-    names = [*asked, *(name for name in given if name not in asked)]
-    pairs = [(name, _text(asked, name), _text(given, name)) for name in names]
-    sections = [diff_section(name, old, new) for name, old, new in pairs if old != new]
-    return Reading(f"What {'ran' if is_decided else 'would run'} instead", tuple(sections))
+    names = [name for name in asked if name not in given or not _same(asked[name], given[name])]
+    names += [name for name in given if name not in asked]
+    sections, notes = _sections(names, asked, given)
+    return Reading(f"What {'ran' if is_decided else 'would run'} instead", sections, notes)
 
 
-def _text(given: dict[str, Any], name: str) -> str | None:
-    if name not in given:
-        return None
-    value = given[name]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+def _sections(
+    names: list[str], asked: dict[str, Any], given: dict[str, Any]
+) -> tuple[tuple[DiffSection, ...], tuple[Note, ...]]:
+    """A diff for each name. They share the room of one section, and what comparing may cost."""
+    notes: tuple[Note, ...] = ()
+    if missing := len(names[SECTIONS:]):
+        last = end_share(SECTIONS)
+        names = [*names[: SECTIONS - last], *names[-last:]]
+        text = f"{missing:,} more inputs were changed, and are not shown. {_WHOLE}"
+        notes = (Note(text, "warning"),)
+    room = Room()
+    left = CHARACTERS
+    sections = []
+    for number, name in enumerate(names):
+        share = room.part(len(names) - number)
+        old, new = _text(asked, name, left), _text(given, name, left)
+        for values in (asked, given):
+            if not isinstance(values.get(name, ""), str):
+                left = max(left - max(len(old or ""), len(new or "")), 0)
+        sections.append(diff_section(name, old, new, room=share, where=_WHOLE))
+        room.give_back(share)
+    return tuple(sections), notes
+
+
+def _same(old: object, new: object) -> bool:
+    """Whether both are the same JSON: 1 and true are not, though they are equal in Python."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, str | int):
+        return old == new
+    return compact(old) == compact(new)
+
+
+def _text(given: dict[str, Any], name: str, limit: int) -> str | None:
+    return text_of(given[name], limit) if name in given else None

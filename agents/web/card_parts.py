@@ -13,6 +13,9 @@ from django.utils.timesince import timesince
 
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.models import ApprovalKind, ApprovalRequest
+from agents.reading.excerpts import is_editable, shown_text
+from agents.reading.json_text import compact, size_of, text_of
+from agents.reading.room import CHARACTERS
 from agents.services.budget_answers import editable_part
 from agents.states import ApprovalStatus, Decision
 
@@ -50,18 +53,23 @@ class Outcome:
 
 
 def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
+    """None for what is too long to be edited in a page."""
     if row.memory_edit is not None:
         text = row.memory_edit.proposed_content or ""
-        yield _content_editor("The file as it should be", text)
+        if is_editable(text):
+            yield _content_editor("The file as it should be", text)
         return
     if row.kind == ApprovalKind.BUDGET:
         yield Editor("json", "How much more, as JSON", json.dumps(editable_part(row)))
         return
     content = row.input.get("content") if isinstance(row.input, dict) else None
-    if row.tool == "write_file" and isinstance(content, str):
+    if row.tool == "write_file" and isinstance(content, str) and is_editable(content):
         yield _content_editor("The content of the file", content)
-    whole = json.dumps(row.input, ensure_ascii=False, indent=2)
-    yield Editor("json", "What should run instead, as JSON", escaped_json(whole))
+    if size_of(row.input, CHARACTERS) > CHARACTERS:
+        return
+    whole = text_of(row.input) if isinstance(row.input, dict) else compact(row.input)
+    if is_editable(whole):
+        yield Editor("json", "What should run instead, as JSON", escaped_json(whole))
 
 
 def _content_editor(label: str, text: str) -> Editor:
@@ -109,8 +117,8 @@ def _edited(row: ApprovalRequest) -> str:
     if row.edited_input is None:
         return ""
     if row.kind == ApprovalKind.MEMORY and isinstance(row.edited_input.get("content"), str):
-        return visible(row.edited_input["content"])
-    return visible(json.dumps(row.edited_input, ensure_ascii=False, indent=2))
+        return shown_text(row.edited_input["content"])
+    return shown_text(row.edited_input)
 
 
 def source_of(entry: dict[str, Any]) -> Source:

@@ -19,6 +19,8 @@ from django.utils.timesince import timesince
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
 from agents.reading import Reading
+from agents.reading.excerpts import TOO_LONG_TO_EDIT
+from agents.reading.json_text import size_of
 from agents.selectors.queue import SOON, paths_of_runs
 from agents.services.approval_rights import check_right, is_of_window
 from agents.services.errors import ServiceError
@@ -105,12 +107,13 @@ def cards_of(
     cards: list[Card] = []
     for row in rows:
         card = _closed_card(row, paths[row.run_id], rights)
+        card = replace(card, stamp=_stamp(card))
         size = _size(row)
         fits = card.is_pending and size <= min(OPEN_BYTES, left)
         if opened or (opened is None and fits):
             left -= size
             card = _opened(card, row)
-        cards.append(replace(card, stamp=_stamp(card)))
+        cards.append(card)
     return cards
 
 
@@ -201,9 +204,16 @@ def _opened(card: Card, row: ApprovalRequest) -> Card:
     card = replace(card, reading=reading_of_request(row))
     if not card.is_pending:
         return card
+    editors = tuple(editors_of(row)) if Decision.EDIT in card.blocked else ()
+    if not editors and card.blocked.get(Decision.EDIT) == "":
+        card = replace(
+            card,
+            blocked={**card.blocked, Decision.EDIT: TOO_LONG_TO_EDIT},
+            refusal=card.refusal or TOO_LONG_TO_EDIT,
+        )
     return replace(
         card,
-        editors=tuple(editors_of(row)) if Decision.EDIT in card.blocked else (),
+        editors=editors,
         grants=tuple(grant_options(row)) if card.may_approve else (),
     )
 
@@ -211,7 +221,7 @@ def _opened(card: Card, row: ApprovalRequest) -> Card:
 def _size(row: ApprovalRequest) -> int:
     edit = row.memory_edit
     texts = [edit.previous_content, edit.proposed_content] if edit else []
-    return len(json.dumps(row.input)) + sum(len(text or "") for text in texts)
+    return size_of(row.input, OPEN_BYTES_TOGETHER) + sum(len(text or "") for text in texts)
 
 
 def _stamp(card: Card) -> str:

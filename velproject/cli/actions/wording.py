@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from agents.reading.json_text import one_line_of
 from velproject.cli.actions.result_text import result_text
 from velproject.cli.terminal import one_line, visible
 
 RESULT_LINES = 6
 LINE_WIDTH = 160
 OTHERS_WIDTH = 40
+_LOOKED_AT = 8 * LINE_WIDTH
 
 
 def short_input(given: Any) -> str:
     """A tool's input as one short line: the first value, then the others by their names."""
     if not isinstance(given, dict) or not given:
-        return one_line(json.dumps(given, ensure_ascii=False)) if given else ""
+        return one_line(one_line_of(given, _LOOKED_AT)) if given else ""
+    # More names than the line has characters are not looked at.
     first, *others = (
-        (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        for name, value in given.items()
+        (name, value if isinstance(value, str) else one_line_of(value, _LOOKED_AT))
+        for name, value in islice(given.items(), LINE_WIDTH)
     )
     named = [f"{name}={one_line(value, OTHERS_WIDTH)}" for name, value in others]
     return one_line("  ".join([one_line(first[1]), *named]), LINE_WIDTH)
