@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sandbox.errors import InvalidRequest
 
+_ADVISED = 200_000
+"""Characters of a text that is compared without its white space: all its words are in memory."""
 _NUMBERED = re.compile(r"^ {0,6}\d{1,9} \| ", re.MULTILINE)
 
 
@@ -60,6 +62,8 @@ def _uses_crlf_only(text: str) -> bool:
 
 def _matching_line_breaks(text: str, old: str, new: str) -> tuple[str, str]:
     """`old` and `new` with the file's own line breaks, where they fit better."""
+    if len(old) > 2 * len(text):
+        return old, new  # with any line breaks it is longer than the file
     crlf_old = _with_crlf(old)
     if _uses_crlf_only(text) or crlf_old in text:
         return crlf_old, _with_crlf(new)
@@ -74,12 +78,12 @@ def _with_crlf(text: str) -> str:
 
 
 def _line_count(text: str) -> int:
-    return len(text.rstrip("\n").split("\n"))
+    return text.rstrip("\n").count("\n") + 1
 
 
 def _advice(text: str, old: str) -> str:
     if _NUMBERED.search(old):
         return "It seems to hold line numbers of read_file: leave them out."
-    if " ".join(old.split()) in " ".join(text.split()):
+    if len(old) <= _ADVISED and " ".join(old.split()) in " ".join(text.split()):
         return "It differs from the file in white space only: copy the indentation exactly."
     return "Read the file again and copy the text exactly."

@@ -45,6 +45,9 @@ READINGS: dict[str, Reading] = {
         [Found(8, 24, "danger", f"an order {HOSTILE}"), Found(20, 30, "note", "words")],
         [HOSTILE],
     ),
+    "long command": call_reading("execute", {"command": f"{HOSTILE}\n" * 6_000}),
+    "long line": call_reading("execute", {"command": f"a{'x' * 200_000}{HOSTILE}"}),
+    "long file": call_reading("write_file", {"path": "a", "content": f"{HOSTILE}\n" * 6_000}, None),
     "deleted": memory_edit_reading("knowledge/a.md", "delete", "one\ntwo", None),
 }
 

@@ -54,6 +54,35 @@ def test_a_call_is_read_and_its_raw_input_is_there():
     assert "<dt>old_text" in text
 
 
+def test_what_is_too_long_has_both_ends_and_no_editor():
+    command = "echo first\n" + "\n" * 600_000 + "echo last"
+    request = rows.asked(rows.run(rows.user()), "execute", {"command": command})
+    client = client_of(rows.superuser())
+
+    text = text_of(client.get(page_url(request)))
+
+    assert "echo first" in text
+    assert "echo last" in text
+    assert "Too long to be shown in full" in text
+    assert "Approve with changes: This is too long to be edited here." in text
+    assert 'id="edit-input"' not in text
+    assert len(text) < 1_000_000
+
+
+def test_what_is_too_long_is_not_decided_beside_others():
+    olga = rows.user()
+    short = rows.asked(rows.run(olga), "execute", {"command": "echo short"})
+    long = rows.asked(rows.run(olga), "execute", {"command": "x" * 600_000})
+    client = client_of(rows.superuser())
+
+    listed = client.get(list_url(ApprovalRequest))
+    page = act(client, "approve_selected", short, long)
+
+    assert len(listed.content) < 100_000
+    assert f"{long.pk}: It is too long to be shown beside the others." in text_of(page)
+    assert "echo short" in text_of(page)
+
+
 def test_a_memory_edit_is_a_diff_with_findings_reason_and_sources():
     run = rows.run(rows.user())
     agent_id = run.agent_version.agent_id

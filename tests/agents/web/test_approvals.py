@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agents.api.approvals import show_approval
 from agents.models import Agent, ApprovalRequest, Run
 from agents.selectors.queue import waiting_for
 from agents.services.agents import current_version
@@ -20,6 +21,7 @@ from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
+from velproject.cli.actions.approvals import in_full
 
 
 def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in: SignIn) -> None:
@@ -223,6 +225,25 @@ def many(run: str) -> int:
         )
     ApprovalRequest.objects.bulk_create(rows)
     return 500
+
+
+def test_what_is_too_long_to_be_shown_has_no_editor_and_is_given_whole_elsewhere(
+    run: str, sign_in: SignIn
+) -> None:
+    command = "echo first\n" + "\n" * 600_000 + "echo last"
+    request = ask(run, "execute", command=command)
+    olga = sign_in("olga")
+    page = html(olga, f"/approvals/{request.pk}/")
+    assert "echo first" in page
+    assert "echo last" in page
+    assert "Too long to be shown in full" in page
+    assert "This is too long to be edited here." in page
+    assert '<textarea class="code"' not in page
+    assert 'button type="button" disabled>Edit…' in page
+    assert len(page) < 1_000_000
+    assert show_approval(request.run.owner, request.pk)["input"] == {"command": command}
+    found = ApprovalRequest.objects.get(pk=request.pk)
+    assert in_full(found)["input"] == {"command": command}
 
 
 def test_a_page_of_500_costs_a_handful_of_queries(many: int, sign_in: SignIn) -> None:
