@@ -16,8 +16,27 @@ def data_dir() -> Path:
 
     `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not walk into
     /root), else `vel` in the user's data directory. Raises `ImproperlyConfigured` if there is none,
-    or if Python does not use UTF-8 for file names.
+    if its path is not UTF-8, or if Python does not use UTF-8 for file names.
     """
+    found = _data_dir()
+    if not is_utf8(found):
+        raise ImproperlyConfigured(
+            f"The path of the data directory is not UTF-8: {str(found)!a}. Set VEL_DATA_DIR to "
+            "another directory."
+        )
+    return found
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether the path can be stored and shown as text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _data_dir() -> Path:
     encoding = sys.getfilesystemencoding()
     if encoding != "utf-8":
         raise ImproperlyConfigured(

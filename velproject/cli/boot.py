@@ -21,12 +21,16 @@ _persist: list[Path] = []
 def use_database_file(path: Path) -> None:
     """Let the settings read the SQLite file at `path` instead of DATABASE_URL."""
     place = path.expanduser().absolute()
+    try:
+        quoted = quote(str(place))
+    except UnicodeEncodeError:
+        raise CliError(f"--persist {str(path)!a} is not UTF-8: use another path.") from None
     if place.is_dir():
         raise CliError(f"--persist {path} is a directory: name a file in it.")
     if not place.parent.is_dir():
         raise CliError(f"--persist {path}: there is no directory {place.parent}; make it first.")
     _persist[:] = [path]
-    os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(place))}"
+    os.environ["DATABASE_URL"] = f"sqlite:///{quoted}"
 
 
 def again(command: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.velproject.command import Vel, say
@@ -40,3 +42,17 @@ def test_file_names_without_utf8_are_refused(vel: Vel) -> None:
     assert done.returncode != 0
     assert done.stderr.startswith("vel: Vel needs UTF-8 for file names, and Python uses ascii: set")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("door", ["VEL_DATA_DIR", "--persist"])
+def test_a_path_that_is_not_utf8_is_refused(vel: Vel, door: str) -> None:
+    place = os.fsdecode(b"/var/tmp/vel-\xff")
+    if door == "VEL_DATA_DIR":
+        done = vel.fresh("runs", "list", VEL_DATA_DIR=place)
+    else:
+        done = vel.fresh("runs", "list", "--persist", place)
+    assert done.returncode != 0
+    (line,) = done.stderr.splitlines()
+    assert "not UTF-8" in line
+    assert "vel-\\udcff" in line
+    assert "internal error" not in line
