@@ -13,12 +13,14 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from django.db import connection
 
@@ -28,6 +30,8 @@ from agents.services.processes import try_to_leave_counts
 from velproject.cli.terminal import visible
 from velproject.lives import KEPT, new_life
 from velproject.stalled import Due, StallWatch, read_due_work
+
+T = TypeVar("T")
 
 LOOK_SECONDS = 5.0
 """How often the supervisor looks for due work that nobody takes."""
@@ -169,7 +173,7 @@ class Child:
     async def _settle(self, on_death: Callable[[str], int], life: str) -> None:
         """End the leases of a dead life, so that nothing waits until the next life has started."""
         try:
-            count = await asyncio.to_thread(on_death, life)
+            count = await in_own_thread(on_death, life)
         except Exception as error:  # noqa: BLE001  # the next life tries again
             say(f"cannot end the leases of dead {self.name}: {error}")
         else:
@@ -201,6 +205,32 @@ class Child:
         finally:
             kill_session(process.pid)
             await process.wait()
+
+
+async def in_own_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call it in a thread that the end of this process does not wait for.
+
+    The threads of `asyncio.to_thread` would delay the end while a database does not answer.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(outcome: Callable[[], object]) -> None:
+        try:
+            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+        except RuntimeError:
+            pass  # the loop is closed: the supervisor has ended
+
+    def work() -> None:
+        try:
+            result = function(*arguments)
+        except BaseException as error:  # noqa: BLE001  # goes to the caller
+            tell(partial(done.set_exception, error))
+        else:
+            tell(partial(done.set_result, result))
+
+    threading.Thread(target=work, name="vel-supervisor", daemon=True).start()
+    return await done
 
 
 def kill_session(leader: int) -> None:
@@ -282,7 +312,7 @@ class Supervisor:
         while self._on_stall is not None:
             await asyncio.sleep(self._look_seconds)
             try:
-                due = await asyncio.to_thread(self._read_due)
+                due = await in_own_thread(self._read_due)
             except Exception as error:  # noqa: BLE001  # the database is away: looked at again
                 say(f"cannot look for due work: {error}")
                 continue

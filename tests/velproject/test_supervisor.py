@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import signal
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,28 @@ def test_lines_of_children_cannot_write_to_the_terminal(
     supervise(one, lambda: until(has_said_it))
     assert "test    | a\\x1b[2Jb\n" in "".join(said)
     assert "\x1b" not in "".join(said)
+
+
+def test_a_database_that_never_answers_does_not_delay_the_end() -> None:
+    """Nobody can cancel what waits in a thread."""
+    answer = threading.Event()
+    asked: list[str] = []
+
+    def never(life: str = "") -> Any:
+        asked.append(life)
+        answer.wait()
+
+    one = Child("test", ["-c", "raise SystemExit(3)"], keep_fds=(), on_death=never)
+    try:
+        supervise(
+            one,
+            lambda: until(lambda: "" in asked and len(asked) > 1),
+            read_due=never,
+            restart_on_stall=one,
+            look_seconds=0.01,
+        )
+    finally:
+        answer.set()
 
 
 def test_a_taken_port_is_an_error_of_its_own() -> None:
