@@ -47,7 +47,8 @@ class ToolboxRequest:
     """`requirements` and the lines of `files` are what pip is asked for.
 
     `allow_source` lets pip build packages from source, which runs their code with the rights of
-    this process; else wheels only. `index_url` takes the place of pip's own index.
+    this process; else wheels only. `index_url` takes the place of pip's own index. With `impatient`
+    pip soon gives up where no index can be reached, unless the environment says otherwise.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ToolboxRequest:
     files: tuple[Path, ...] = ()
     index_url: str = ""
     allow_source: bool = False
+    impatient: bool = False
 
 
 def create_toolbox(
@@ -83,7 +85,11 @@ def create_toolbox(
                 file = staged / "requirements.txt"
                 file.write_text("".join(f"{line}\n" for line in listed))
             environment.install(
-                wanted, file, index_url=request.index_url, allow_source=request.allow_source
+                wanted,
+                file,
+                index_url=request.index_url,
+                allow_source=request.allow_source,
+                impatient=request.impatient,
             )
             environment.complete()
             _try_and_describe(staged, environment, request.name, [*wanted, *listed], facts, note)

@@ -13,6 +13,7 @@ from sandbox.namespace import PYTHON
 from sandbox.toolbox import TARGET, ToolboxError
 from sandbox.toolbox_python import PythonFacts
 
+_IMPATIENT = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "10"}
 _NOT_FOR_PIP = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_EDITABLE")
 """Of the operator's pip settings, those that would install somewhere else."""
 _QUIETLY = (
@@ -51,9 +52,17 @@ class Environment:
             )
 
     def install(
-        self, wanted: Sequence[str], listed: Path | None, *, index_url: str, allow_source: bool
+        self,
+        wanted: Sequence[str],
+        listed: Path | None,
+        *,
+        index_url: str,
+        allow_source: bool,
+        impatient: bool,
     ) -> None:
         """Let pip install requirements that were checked, and those of the file `listed`.
+
+        With `impatient` it gives up soon, unless the environment says how long it tries.
 
         Raises `PipFailed`.
         """
@@ -63,7 +72,9 @@ class Environment:
         # In the environment and not among the arguments, which every account can list.
         index = {"PIP_INDEX_URL": index_url} if index_url else {}
         arguments = (*self._pip, "install", *_QUIETLY, *options, "--", *wanted)
-        pip = self._run(self._python, *arguments, **index)
+        patience = _IMPATIENT if impatient else {}
+        unset = {name: value for name, value in patience.items() if name not in os.environ}
+        pip = self._run(self._python, *arguments, **index, **unset)
         if pip.returncode != 0:
             lines = [line[:300] for line in pip.stdout.splitlines() if line.strip()]
             raise PipFailed(

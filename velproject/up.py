@@ -29,6 +29,7 @@ from agents.services.dead_workers import settle_dead
 from agents.services.processes import try_to_leave_counts
 from velproject.cli.terminal import visible
 from velproject.lives import KEPT, new_life
+from velproject.signals import handling
 from velproject.stalled import Due, StallWatch, read_due_work
 
 T = TypeVar("T")
@@ -269,9 +270,11 @@ class Supervisor:
 
     async def run(self) -> None:
         """Start the children and stay until SIGTERM or SIGINT; a second one does not wait."""
+        with handling((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), self._signalled):
+            await self._run()
+
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._signalled)
         keepers = [loop.create_task(self._keep(child)) for child in self._children]
         watcher = loop.create_task(self._watch_for_stalls())
         stopping = loop.create_task(self._stopping.wait())
@@ -286,7 +289,7 @@ class Supervisor:
             if isinstance(result, Exception):
                 raise result
 
-    def _signalled(self) -> None:
+    def _signalled(self, number: int) -> None:
         if self._stopping.is_set():
             self._hurry.set()
         else:

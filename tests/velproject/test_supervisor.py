@@ -231,6 +231,17 @@ def test_lines_of_children_cannot_write_to_the_terminal(
     assert "\x1b" not in "".join(said)
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_it_restores_the_handlers_of_signals(number: int) -> None:
+    one = child(ASLEEP)
+    earlier = signal.signal(number, signal.SIG_IGN)  # as nohup and shells do
+    try:
+        supervise(one, lambda: until(lambda: one.process is not None))
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, earlier)
+
+
 def test_a_database_that_never_answers_does_not_delay_the_end() -> None:
     """Nobody can cancel what waits in a thread."""
     answer = threading.Event()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,10 @@ def test_where_no_packages_can_be_had_it_says_so_in_one_line_and_goes_on(
     play_at_once(monkeypatch)
     for name, value in NO_INDEX.items():
         monkeypatch.setenv(name, value)
+    before = dict(os.environ)
     with reachable_directory() as data, override_settings(VEL={"DATA_DIR": data}):
         assert demo(output=tmp_path, build_toolbox=True) == OK
+    assert dict(os.environ) == before
     said = [line for line in capsys.readouterr().err.splitlines() if "No toolbox" in line]
     assert len(said) == 1
     assert "standard library" in said[0]

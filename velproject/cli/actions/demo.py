@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from agents.conf import vel_settings
@@ -43,10 +42,8 @@ def approve(request: ApprovalRequest) -> DecisionRequest:
 
 def ensure_toolbox(display: Display) -> None:
     """Build the demo's toolbox unless it is there. Without an index the demo goes on without."""
-    # A machine without a network should not be kept waiting; what the operator set counts more.
-    os.environ.setdefault("PIP_RETRIES", "1")
-    os.environ.setdefault("PIP_TIMEOUT", "10")
-    request = ToolboxRequest(TOOLBOX, TOOLBOX_PACKAGES)
+    # A machine without a network should not be kept waiting.
+    request = ToolboxRequest(TOOLBOX, TOOLBOX_PACKAGES, impatient=True)
     try:
         create_toolbox(vel_settings().toolboxes, request, IfPresent.KEEP, display.note)
     except (SandboxError, OSError) as error:

@@ -17,6 +17,7 @@ from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
 from velproject.cli.errors import INTERRUPTED, TERMINATED
+from velproject.signals import handling
 
 PATIENCE = 2.0
 """Seconds that a run gets to end after Ctrl-C, and the host to stop."""
@@ -77,10 +78,16 @@ class Watch:
         loop = asyncio.get_running_loop()
         wish: asyncio.Future[int] = loop.create_future()
         self._wish = wish
-        codes = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: 129}
-        for number, code in codes.items():
-            loop.add_signal_handler(number, _wish, wish, code)
-        following = loop.create_task(self._follow())
+        codes: dict[int, int] = {
+            signal.SIGINT: INTERRUPTED,
+            signal.SIGTERM: TERMINATED,
+            signal.SIGHUP: 129,
+        }
+        with handling(codes, lambda number: _wish(wish, codes[number])):
+            return await self._until_pause(wish)
+
+    async def _until_pause(self, wish: asyncio.Future[int]) -> int | None:
+        following = asyncio.get_running_loop().create_task(self._follow())
         try:
             waiting: set[asyncio.Future[Any]] = {following, wish}
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -96,8 +103,6 @@ class Watch:
             return wish.result()
         finally:
             self._wish = None
-            for number in codes:
-                loop.remove_signal_handler(number)
 
     async def _follow(self) -> None:
         """A subagent that was told to end may do so after its parent: it has a moment for it."""
