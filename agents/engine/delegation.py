@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agents.engine.error_text import error_text
 from agents.engine.errors import FenceLost
 from agents.engine.finish import add_active
 from agents.engine.journal import check_fence
@@ -58,10 +59,18 @@ class CallSubagents:
         return await self._session.database.run(_start, self._session, self._call, orders)
 
     async def report(self, run_ids: Sequence[str]) -> list[SubagentReport]:
-        return await self._session.database.run(_reports, self._session.writer.run_id, run_ids)
+        writer = self._session.writer
+        reports = await self._session.database.run(_reports, writer.run_id, run_ids)
+        return [self._for_model(report) for report in reports]
 
     async def cancel(self, run_id: str) -> SubagentReport:
-        return await self._session.database.run(_cancel, self._session.writer, run_id)
+        return self._for_model(
+            await self._session.database.run(_cancel, self._session.writer, run_id)
+        )
+
+    def _for_model(self, report: SubagentReport) -> SubagentReport:
+        """The report without directories of the host, which the error of a model can name."""
+        return replace(report, error=error_text(report.error, self._session.files.location))
 
 
 def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[str]:

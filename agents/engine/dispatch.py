@@ -191,7 +191,7 @@ async def _attempt(session: Session, item: Ready) -> ToolResult | None:
 
 def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
     """The error as the model may read it. What is left out goes to the log."""
-    content = error_content(result.content, session.files.location)
+    content = error_content(result.content, session.files.location, blocks=result.blocks)
     if content == result.content:
         return result
     logger.warning(

@@ -30,12 +30,18 @@ def error_text(text: str, location: WorkspaceLocation) -> str:
     return _without_directories(_without_tracebacks(text), _directories(location))
 
 
-def error_content(content: Any, location: WorkspaceLocation) -> Any:
-    """Do the same with the content of a result: a text, or blocks some of which have texts."""
+def error_content(content: Any, location: WorkspaceLocation, *, blocks: bool = False) -> Any:
+    """Do the same with the content of a result: a text, JSON, or blocks some of which have texts.
+
+    In blocks, other strings can be the data of pictures: they stay as they are.
+    """
     if isinstance(content, str):
         return error_text(content, location)
     if isinstance(content, list):
-        return [_block(block, location) for block in content]
+        clean = _block if blocks else error_content
+        return [clean(item, location) for item in content]
+    if isinstance(content, dict):
+        return {key: error_content(value, location) for key, value in content.items()}
     return content
 
 

@@ -12,7 +12,7 @@ import pytest
 import agents
 from agents.conf import vel_settings
 from agents.custom.tool_spec import tool
-from agents.engine.error_text import error_text
+from agents.engine.error_text import error_content, error_text
 from agents.models import ToolCall
 from agents.services.workspaces import WorkspaceLocation
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
@@ -60,6 +60,20 @@ def test_errors_name_no_directory_of_the_host(text: str, expected: str) -> None:
     own = Path("/srv/shop")
     places = {"data": str(vel_settings().DATA_DIR), "own": str(own)}
     assert error_text(text.format(**places), location(own)) == expected.format(**places)
+
+
+def test_errors_in_json_and_in_blocks() -> None:
+    data = str(vel_settings().DATA_DIR)
+    told = {"error": f"{data}/x", "more": [{"text": data, "count": 1, "last": None}]}
+    clean = {
+        "error": "<data directory>/x",
+        "more": [{"text": "<data directory>", "count": 1, "last": None}],
+    }
+    assert error_content(told, location()) == clean
+    picture = {"type": "image", "source": {"data": data}}
+    blocks = [{"type": "text", "text": data}, picture]
+    cleaned = error_content(blocks, location(), blocks=True)
+    assert cleaned == [{"type": "text", "text": "<data directory>"}, picture]
 
 
 def test_an_account_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
