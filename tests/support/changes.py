@@ -10,6 +10,7 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection
+from django.db.models import Model
 
 from agents.conf import vel_settings
 
@@ -36,6 +37,8 @@ BY_OTHERS = frozenset(
     }
 )
 """Decisions, the queue, and what processes and ended runs count: no tool writes them."""
+COLUMNS_BY_OTHERS = {"agents.Run": {"uncounted_from"}}
+"""Workers count the usage of ended runs now and then."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,13 @@ class State:
 
 def current_state(**outside: Any) -> State:
     """Everything that a tool can change. `outside` are other things, compared by their `repr`."""
-    tables = {
-        model._meta.label: model._meta.db_table
+    models = [
+        model
         for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy and model._meta.label not in BY_OTHERS
-    }
+    ]
     with connection.cursor() as cursor:
-        rows = {label: _rows(cursor, table) for label, table in tables.items()}
+        rows = {model._meta.label: _rows(cursor, model) for model in models}
     files = _files(vel_settings().workspaces)
     return State(rows, files, {name: repr(value) for name, value in outside.items()})
 
@@ -76,8 +79,12 @@ def changes(before: State, after: State, *, run_id: str, thread_id: str) -> set[
     return found
 
 
-def _rows(cursor: Any, table: str) -> Counter[tuple[str, ...]]:
-    cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+def _rows(cursor: Any, model: type[Model]) -> Counter[tuple[str, ...]]:
+    left_out = COLUMNS_BY_OTHERS.get(model._meta.label, set())
+    names = [field.column or field.name for field in model._meta.local_concrete_fields]
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(name) for name in names if name not in left_out)
+    cursor.execute(f"SELECT {columns} FROM {quote(model._meta.db_table)}")
     return Counter(
         tuple(repr(bytes(v) if isinstance(v, memoryview) else v) for v in row)
         for row in cursor.fetchall()

@@ -52,12 +52,13 @@ def test_commands_start_in_the_root(backend: LocalExecutionBackend) -> None:
 
 def test_a_late_command_ends_with_124_and_keeps_its_output(place: Path) -> None:
     backend = LocalExecutionBackend(place / "root", timeout=0.3)
-    done = backend.execute("echo begun; exec sleep 600.124")
+    seconds = f"600.{os.getpid()}"
+    done = backend.execute(f"echo begun; exec sleep {seconds}")
     assert done.exit_code == 124
     assert done.output.startswith("begun\n")
     assert "time limit of 0.3 s" in done.output
     assert backend.execute("sleep 0.5", timeout=5).exit_code == 0
-    assert not processes_with("600.124")
+    assert not processes_with(seconds)
 
 
 def test_output_is_cut_to_the_characters_asked_for(place: Path) -> None:
