@@ -138,7 +138,7 @@ def open_store(base: Path, on_wait: Callable[[], None] = lambda: None) -> Iterat
     """
     base = base.resolve()
     if not base.is_dir():
-        base.mkdir(parents=True)
+        base.mkdir(parents=True, exist_ok=True)  # another build may make it at the same time
         base.chmod(0o755)  # whatever the umask is: sandbox accounts pass through
     _check_own(base, base.name)
     if os.geteuid() == 0:
