@@ -1,6 +1,6 @@
-"""What the admin shows of one request: nothing of what is decided is folded away.
+"""One approval request in the admin: the call is never folded away.
 
-What is too long to be shown is counted, with its beginning and its end.
+A long input is shown with its beginning, its end and the size of the rest.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def edited(asked: ApprovalRequest) -> dict[str, Any] | None:
 def text_to_edit(asked: ApprovalRequest) -> str | None:
     """What stands in the field for changes: the whole file of the memory, or the input as JSON.
 
-    None where that is too long to be edited in a page. What cannot be seen stands as
-    escapes in both, so that the person sees what would be kept.
+    None if that is too long to be edited on a page. Invisible characters are escaped in both, so
+    that the person sees what would be kept.
     """
     edit = asked.memory_edit
     if asked.kind == ApprovalKind.BUDGET:

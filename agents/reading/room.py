@@ -1,7 +1,8 @@
 """How much of a long text a reading shows: its beginning and its end, in bounded time and memory.
 
-An agent chooses how long its inputs are. Padding before a command cannot hide the command, because
-the end is always shown. Large texts are searched with `find` and `rfind` and are never split.
+An agent chooses how long its inputs are. Padding before or after a command does not hide it,
+because the beginning and the end are shown. Padding on both sides does: then a row and a warning
+say how much is not shown. Large texts are searched with `find` and `rfind` and are never split.
 """
 
 from __future__ import annotations
