@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, get_args
 
+from django.core.signals import setting_changed
+
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool
 from agents.middleware.builder import BuilderMiddleware
 from agents.middleware.calendar import CalendarMiddleware
@@ -216,3 +218,11 @@ def built_in_tools() -> Mapping[str, str]:
 def known_tool_names() -> frozenset[str]:
     """The names of `known_tools`, for checking what people write into an agent."""
     return frozenset(known_tools())
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "VEL":
+        _toolset.cache_clear()  # it may have tools of `VEL["TOOLS"]`
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.middleware.registry")
