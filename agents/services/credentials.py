@@ -21,15 +21,17 @@ _SLACK_TOKEN = re.compile(r"xoxb-[0-9A-Za-z-]{10,250}")
 
 
 class CredentialRejected(ServiceError):
-    """The service does not accept the token. HTTP 401."""
+    """The service does not accept the token."""
 
     code = "credential_rejected"
+    http_status = 401
 
 
 class ServiceUnreachable(ServiceError):
-    """The service that would have to check it cannot be asked now. HTTP 503."""
+    """The service that would have to check it cannot be asked now."""
 
     code = "service_unreachable"
+    http_status = 503
 
 
 def may_share(user: Person) -> bool:

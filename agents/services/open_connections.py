@@ -23,21 +23,23 @@ _most = 0
 
 
 class TooManyConnections(ServiceError):
-    """A person or a token has as many lasting connections as allowed. HTTP 429."""
+    """A person or a token has as many lasting connections as allowed."""
 
     code = "too_many_connections"
+    http_status = 429
 
 
 class TooManyStreams(TooManyConnections):
-    """A person has as many event streams as allowed. HTTP 429."""
+    """A person has as many event streams as allowed."""
 
     code = "too_many_streams"
 
 
 class NoRoom(ServiceError):
-    """All persons together have as many lasting connections as allowed. HTTP 503."""
+    """All persons together have as many lasting connections as allowed."""
 
     code = "no_room"
+    http_status = 503
 
 
 class Place:

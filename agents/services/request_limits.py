@@ -16,9 +16,10 @@ from agents.services.request_rates import network_of, wait_for
 
 
 class TooManyRequests(ServiceError):
-    """HTTP 429. `wait` is in seconds."""
+    """A person, a token or an address sent too many requests. `wait` is in seconds."""
 
     code = "throttled"
+    http_status = 429
 
     def __init__(self, message: str, wait: int) -> None:
         super().__init__(f"{message} Wait {wait} s and try again.")

@@ -23,7 +23,6 @@ from agents.services.google_credentials import save_google_key
 from agents.slack.client import SCOPES
 from agents.web.google_consent import begin_consent
 from agents.web.pages import PersonRequest, page
-from agents.web.skills import status_of
 
 SLACK = CredentialProvider.SLACK
 GOOGLE = CredentialProvider.GOOGLE
@@ -67,7 +66,7 @@ def connections(request: PersonRequest) -> HttpResponse:
         name = "google_problem" if at_google else "problem"
         problem = re.sub("^(token|key|subject|scopes|access): ", "", error.message)
         context = {**_context(request), name: problem}
-        return render(request, "web/connections.html", context, status=status_of(error))
+        return render(request, "web/connections.html", context, status=error.http_status)
     return redirect("web:connections")
 
 

@@ -29,7 +29,7 @@ from agents.selectors.memory_files import ShownFile, memory_file
 from agents.selectors.memory_requests import pending_memory_requests
 from agents.selectors.visible import agents_for, approvals_for
 from agents.services.approval_rights import may_change_memory
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
+from agents.services.errors import Conflict, InvalidRequest, ServiceError
 from agents.services.memory_changes import delete_file, restore_revision, write_file
 from agents.web.pages import PersonRequest, page
 from memory.errors import NoSuchFile
@@ -42,7 +42,6 @@ SOURCE = "web"
 REVISIONS_A_PAGE = 50
 REASON_CHARACTERS = 2_000
 SHOWN_REQUESTS = 50
-_STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409}
 
 
 @page
@@ -193,7 +192,7 @@ def _show_again(
         "problem": error.message,
         "is_stale": isinstance(error, Conflict),
     }
-    return render(request, "web/knowledge.html", context, status=_STATUS.get(type(error), 400))
+    return render(request, "web/knowledge.html", context, status=error.http_status)
 
 
 def _url(agent: Agent, path: str) -> str:
