@@ -15,7 +15,6 @@ from pydantic import (
 
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
-Integration = Literal["slack", "gmail", "calendar", "agents"]
 ALL_TOOLS = "*"
 """Among an agent's tools: all of its profile, beside those that are named."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
@@ -175,7 +174,7 @@ class AgentSpec(BaseModel):
     """What each of `databases` is, as postgresql; empty where that is not known."""
     writable_databases: tuple[str, ...] = ()
     """Those of `databases` to which it may ask to write."""
-    integrations: tuple[Integration, ...] = ()
+    integrations: tuple[str, ...] = ()
     """Other services that it acts in, by the credential of who runs it."""
     mcp_tools: tuple[McpToolSpec, ...] = ()
     """Of MCP servers. Whether it still has them is asked anew at each call."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agents.features import FEATURES
 from agents.page_templates import PAGE_TEMPLATES
 from velproject import env
 
@@ -33,6 +34,8 @@ INSTALLED_APPS = [
     "agents",
     "skills_app",
     "memory",
+    *FEATURES,
+    *env.items("VEL_APPS", []),
     "velproject",
 ]
 

@@ -18,6 +18,7 @@ from agents.admin.approval_fields import (
 from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import parse_json
 from agents.conf import vel_settings
+from agents.integrations import integrations
 from agents.models import Agent, DatabaseConnection
 from agents.providers.registry import PROVIDERS
 from agents.services.agent_rights import RESERVED_SLUGS
@@ -119,12 +120,7 @@ class AgentForm(forms.ModelForm):
     )
     integrations = forms.MultipleChoiceField(
         required=False,
-        choices=[
-            ("slack", "Slack"),
-            ("gmail", "Gmail"),
-            ("calendar", "Google Calendar"),
-            ("agents", "Vel: it builds agents, each approved first"),
-        ],
+        choices=lambda: [(each.name, each.label) for each in integrations()],
         widget=forms.CheckboxSelectMultiple,
         help_text=Agent._meta.get_field("integrations").help_text,
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticKnownError
 
 from agents.agent_files.reading import Path
+from agents.integrations import integrations
 from agents.spec import (
     MAX_FALLBACKS,
     FallbackModel,
-    Integration,
     InterruptRule,
     PolicyRule,
     RetryRule,
@@ -23,6 +24,27 @@ Cost = Annotated[float, Field(ge=0, lt=1_000_000, multiple_of=0.000001)]
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
 Tokens = Annotated[int, Field(ge=0, le=9_223_372_036_854_775_807)]
+
+
+def _installed(name: str) -> str:
+    names = [each.name for each in integrations()]
+    if name not in names:
+        raise PydanticKnownError("literal_error", {"expected": _one_of(names)})
+    return name
+
+
+def _one_of(names: list[str]) -> str:
+    *others, last = (repr(name) for name in names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _name_integrations(schema: dict[str, Any]) -> None:
+    schema["enum"] = [each.name for each in integrations()]
+
+
+IntegrationName = Annotated[
+    str, AfterValidator(_installed), Field(json_schema_extra=_name_integrations)
+]
 
 
 class _Part(BaseModel):
@@ -93,7 +115,7 @@ class AgentFile(_Part):
     toolbox: str = Field(default="", max_length=100)
     command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
     databases: list[Name] = []
-    integrations: list[Integration] = []
+    integrations: list[IntegrationName] = []
     mcp_servers: list[Name | McpServerFile] = []
     general_subagent: bool = True
     background_subagents: bool = False

@@ -21,6 +21,7 @@ from django.core.management import CommandError
 from django.db import connections
 
 from agents.environment import run_settings, skill_settings
+from agents.features import FEATURES
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
@@ -33,6 +34,7 @@ _APPS = (
     "agents",
     "skills_app",
     "memory",
+    *FEATURES,
 )
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 

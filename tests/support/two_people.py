@@ -77,7 +77,8 @@ def _triggers(made: Somebody, person: Any) -> None:
 
 
 def _agent(made: Somebody, person: Any) -> None:
-    from agents.models import Agent, Credential, CredentialProvider, DatabaseConnection
+    from agents.features.credentials.public import Credential
+    from agents.models import Agent, DatabaseConnection
     from agents.secret_text import SecretText
     from agents.services.agents import save_agent
     from agents.services.memory_changes import write_file
@@ -115,7 +116,7 @@ def _agent(made: Somebody, person: Any) -> None:
     database.url = SecretText.seal("sqlite:////nowhere/at/all.sqlite3")
     database.save()
     agent.databases.add(database)
-    for provider in CredentialProvider:
+    for provider in ("google", "slack"):
         Credential.objects.create(
             provider=provider,
             owner=person,

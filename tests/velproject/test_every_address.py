@@ -53,7 +53,7 @@ PASSWORDS_WITHOUT_LIMIT = {
     "admin:auth_user_password_change": "sets the password of somebody else and checks none",
     "web:connections": "stores a token and compares it with nothing",
     "web:webhooks": "stores a secret and compares it with nothing",
-    "admin:agents_credential_add": "stores a token and compares it with nothing",
+    "admin:vel_credentials_credential_add": "stores a token and compares it with nothing",
     "admin:agents_databaseconnection_add": "stores a password and compares it with nothing",
 }
 REQUIRED = {

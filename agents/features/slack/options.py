@@ -1,0 +1,3 @@
+from agents.integrations import Integration
+
+INTEGRATIONS = (Integration("slack", "Slack"),)
