@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django import forms
@@ -16,7 +15,8 @@ from agents.admin.approval_fields import (
     check_tool_name,
 )
 from agents.admin.guard_fields import GuardrailChoice
-from agents.admin.json_input import parse_json
+from agents.admin.json_input import JsonText
+from agents.admin.option_fields import option_values, take_options
 from agents.conf import vel_settings
 from agents.integrations import integrations
 from agents.models import Agent, DatabaseConnection
@@ -28,37 +28,6 @@ from agents.services.errors import InvalidRequest
 from agents.services.prompt_values import check_names
 from agents.services.script_files import check_script
 from sandbox.toolbox_find import toolbox_names
-
-
-class JsonText(forms.CharField):
-    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text."""
-
-    widget = forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "vel-json"})
-
-    def __init__(self, *, empty: Any, **kwargs: Any) -> None:
-        super().__init__(required=False, **kwargs)
-        self.empty = empty
-
-    def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return value  # what was typed, shown again with its error
-        # A new row's form has None here.
-        return (
-            "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)
-        )
-
-    def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        return parse_json(text) if text else self.empty
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        try:
-            return bool(self.to_python(data) != initial)
-        except ValidationError:
-            return True
-
-    def run_validators(self, value: Any) -> None:
-        """Those of a text do not apply to what it means."""
 
 
 class ToolboxChoice(forms.ChoiceField):
@@ -147,6 +116,7 @@ class AgentForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.initial = {**option_values(self.instance), **self.initial}
         if "toolbox" in self.fields:  # it is not, for people who may only look at it
             self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
         if "provider" in self.fields:
@@ -187,6 +157,11 @@ class AgentForm(forms.ModelForm):
         """Once the agent is put together, see whether a run could pin it."""
         super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
+            return
+        try:
+            take_options(self.instance, self.cleaned_data)
+        except ValidationError as error:
+            self.add_error(None, error)
             return
         try:
             build_spec(self.instance, subagents=())  # those have forms of their own

@@ -8,7 +8,10 @@ from django.apps import apps
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.agent_files.shape import AgentFile
 from agents.kernel.features import feature_modules, features
+from agents.kernel.options import option_fields
+from agents.spec import AgentSpec
 
 MODULES = ("options", "middleware", "connections", "api", "pages")
 """The modules in which features say what they add."""
@@ -30,6 +33,18 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         ]
     if found:
         return found  # its modules could not be imported without it
+    try:
+        taken = option_fields().keys() & {*AgentSpec.model_fields, *AgentFile.model_fields}
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="vel.E029")]
+    found += [
+        Error(
+            f"The option {name!r} of a feature has the name of a field that every agent has.",
+            hint="Rename the option.",
+            id="vel.E029",
+        )
+        for name in sorted(taken)
+    ]
     for name in MODULES:
         try:
             list(feature_modules(name))

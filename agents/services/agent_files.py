@@ -13,14 +13,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from agents.agent_files.reading import BadFile, FileProblem
-from agents.agent_files.shape import AgentFile
+from agents.agent_files.shape import default_of, file_fields
 from agents.agent_files.writing import write_document
 from agents.conf import vel_settings
 from agents.models import Agent
 from agents.services.agent_file_checks import at_its_line, check_names_in_file, read_agent_file
 from agents.services.agent_file_rows import (
     connections_named,
-    default_of,
     file_data,
     fill_columns,
     groups_named,
@@ -139,7 +138,7 @@ def _import(
         present = file_data(agent)
         changed = [
             name
-            for name in AgentFile.model_fields
+            for name in file_fields()
             if data.get(name, default_of(name)) != present.get(name, default_of(name))
         ]
         check_may_set(by, changed)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from agents.conf import vel_settings
 from agents.guards.registry import guardrails
 from agents.guards.usable import OF_PROGRAM
+from agents.kernel.options import checked_options, known_options
 from agents.models import Agent, AgentVersion, DatabaseConnection, Subagent
 from agents.providers import registry
 from agents.services.agent_rights import check_may_define
@@ -110,7 +111,9 @@ def build_spec(
             max_tokens=agent.max_tokens,
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
             max_seconds=agent.max_seconds,
+            **agent.options,
         )
+        checked_options(known_options(agent.options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
