@@ -9,10 +9,10 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.db.utils import load_backend
 
-from agents import ToolContext, tool
 from agents.middleware.custom import asking
 from agents.models import ToolCall
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
+from vel import ToolContext, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from agents import (
+from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow
+from agents.harness.config import MODEL_KEYS
+from agents.models import Agent
+from agents.services.agents import build_spec
+from tests.agents.harness.conftest import MakeAgent
+from vel import (
     DeepAgentConfig,
     SetupError,
     SubagentConfig,
@@ -18,11 +23,6 @@ from agents import (
     create_deep_agent,
     scripted_model,
 )
-from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow
-from agents.harness.config import MODEL_KEYS
-from agents.models import Agent
-from agents.services.agents import build_spec
-from tests.agents.harness.conftest import MakeAgent
 
 
 class Passes(Guardrail):

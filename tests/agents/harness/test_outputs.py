@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from agents import AgentFile, SetupError, StreamEvent, create_harness, scripted_model
 from agents.conf import vel_settings
 from agents.models import Run, Thread
 from tests.agents.harness.conftest import MakeAgent
 from tests.agents.harness.scripts import cache, place, run
 from tests.sandbox.own_directory.checkouts import contents, make_checkout
 from tests.sandbox.places import AS_ROOT, reachable_directory
+from vel import AgentFile, SetupError, StreamEvent, create_harness, scripted_model
 
 __all__ = ["cache", "place"]
 pytestmark = pytest.mark.bubblewrap
@@ -208,7 +208,7 @@ def test_a_file_is_not_a_directory_for_outputs(make_agent: MakeAgent, work: Path
 
 SCRIPT = """
 import asyncio
-from agents import create_deep_agent, scripted_model
+from vel import create_deep_agent, scripted_model
 call = ("write_file", {"path": "/sandbox/outputs/report.md", "content": "R"})
 async def main():
     model = scripted_model([{"tool_calls": [call]}, "Done."])

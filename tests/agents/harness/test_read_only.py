@@ -9,15 +9,6 @@ from typing import Any
 
 import pytest
 
-from agents import (
-    AgentConfig,
-    AgentRegistry,
-    RunInterrupted,
-    SubagentConfig,
-    SubagentSpawner,
-    SubagentStatus,
-    scripted_model,
-)
 from agents.conf import vel_settings
 from agents.harness.agent_registry import as_subagent
 from agents.models import Run, StateFile, ToolCall, WorkspaceSnapshot
@@ -27,6 +18,15 @@ from agents.subagent_types import EXPLORE_PROMPT, PLAN_PROMPT
 from tests.agents.harness.conftest import MakeAgent
 from tests.sandbox.own_directory.checkouts import contents, make_checkout
 from tests.sandbox.places import reachable_directory
+from vel import (
+    AgentConfig,
+    AgentRegistry,
+    RunInterrupted,
+    SubagentConfig,
+    SubagentSpawner,
+    SubagentStatus,
+    scripted_model,
+)
 
 Calls = list[tuple[str, dict[str, Any]]]
 COMMANDS = [

@@ -13,7 +13,7 @@ from tests.agents.harness.scripts import cache, environment, place, run
 __all__ = ["cache", "place"]
 
 OWN_CODE = """
-from agents import tool
+from vel import tool
 from agents.guards import Guardrail, Hooks, allow, block, replace
 
 class G(Guardrail):
@@ -44,7 +44,7 @@ def find_order(number: int) -> str:
 
 PROGRAM = """
 import asyncio
-from agents import (
+from vel import (
     SetupError, RunFailed, SubagentSpawner, create_deep_agent, create_harness, scripted_model,
     AgentConfig, AgentRegistry,
 )
