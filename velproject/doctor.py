@@ -62,6 +62,7 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         return
     # Imported here: models can be imported once Django is set up, which may fail above.
     from velproject import (  # noqa: PLC0415
+        doctor_features,
         doctor_mcp,
         doctor_running,
         doctor_skills,
@@ -75,6 +76,7 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     yield from check_toolboxes()
     yield from doctor_skills.check_skills()
     if database.level is Level.OK:
+        yield from doctor_features.check_features()
         yield from doctor_mcp.check_mcp_servers()
         yield doctor_running.check_workers()
         yield from doctor_watching.check_watching()

@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agents.environment import (
     boolean,
     directories,
+    installed_features,
     integer,
     items,
     run_settings,
@@ -25,6 +26,7 @@ __all__ = [
     "boolean",
     "data_dir",
     "directories",
+    "installed_features",
     "integer",
     "items",
     "make_private_directory",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.features import FEATURES
 from agents.page_templates import PAGE_TEMPLATES
 from velproject import env
 
@@ -34,8 +33,7 @@ INSTALLED_APPS = [
     "agents",
     "skills_app",
     "memory",
-    *FEATURES,
-    *env.items("VEL_APPS", []),
+    *env.installed_features(),
     "velproject",
 ]
 

@@ -20,8 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connections
 
-from agents.environment import run_settings, skill_settings
-from agents.features import FEATURES
+from agents.environment import installed_features, run_settings, skill_settings
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
@@ -34,7 +33,6 @@ _APPS = (
     "agents",
     "skills_app",
     "memory",
-    *FEATURES,
 )
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
@@ -122,7 +120,7 @@ def _configure(persistence_path: str | Path | None) -> None:
 def _settings(file: Path, directory: Path) -> dict[str, Any]:
     return {
         "SECRET_KEY": secret_key(directory),
-        "INSTALLED_APPS": list(_APPS),
+        "INSTALLED_APPS": [*_APPS, *installed_features()],
         "DATABASES": {"default": sqlite_database(file)},
         "DEFAULT_AUTO_FIELD": "django.db.models.BigAutoField",
         "AUTHENTICATION_BACKENDS": [

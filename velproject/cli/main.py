@@ -19,6 +19,7 @@ from velproject.cli.databases import databases
 from velproject.cli.demo import demo
 from velproject.cli.doctor import doctor
 from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
+from velproject.cli.features import features
 from velproject.cli.grants import grants
 from velproject.cli.hosts import hosts
 from velproject.cli.memory import memory
@@ -96,6 +97,7 @@ class TaskOrCommand(click.Group):
         toolbox,
         user,
         workspaces,
+        features,
         prune,
     ],
     context_settings={"help_option_names": ["-h", "--help"]},

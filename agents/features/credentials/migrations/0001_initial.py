@@ -14,11 +14,6 @@ def take_permissions(apps, schema_editor):
     types.filter(app_label="agents", model="credential").update(app_label="vel_credentials")
 
 
-def give_permissions_back(apps, schema_editor):
-    types = apps.get_model("contenttypes", "ContentType").objects
-    types.filter(app_label="vel_credentials", model="credential").update(app_label="agents")
-
-
 class Migration(migrations.Migration):
     initial = True
 
@@ -53,9 +48,13 @@ class Migration(migrations.Migration):
             database_operations=[
                 migrations.RunSQL(
                     "ALTER TABLE agents_credential RENAME TO vel_credentials_credential",
-                    "ALTER TABLE vel_credentials_credential RENAME TO agents_credential",
+                    # Without this app nothing deletes a credential, so none must be left.
+                    [
+                        "DELETE FROM vel_credentials_credential",
+                        "ALTER TABLE vel_credentials_credential RENAME TO agents_credential",
+                    ],
                 ),
             ],
         ),
-        migrations.RunPython(take_permissions, give_permissions_back),
+        migrations.RunPython(take_permissions, migrations.RunPython.noop),
     ]
