@@ -10,8 +10,6 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.features import enabled_features
-
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
 
@@ -50,15 +48,6 @@ def items(name: str, default: list[str]) -> list[str]:
     if raw is None:
         return default
     return [item.strip() for item in raw.split(",") if item.strip()]
-
-
-def installed_features() -> list[str]:
-    """Return the apps of features: Vel's without `VEL_DISABLED_FEATURES`, and `VEL_APPS`."""
-    try:
-        own = enabled_features(items("VEL_DISABLED_FEATURES", []))
-    except ValueError as error:
-        raise ImproperlyConfigured(f"VEL_DISABLED_FEATURES: {error}") from None
-    return [*own, *items("VEL_APPS", [])]
 
 
 def directories(name: str) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from django.core.exceptions import ImproperlyConfigured
 from agents.environment import (
     boolean,
     directories,
-    installed_features,
     integer,
     items,
     run_settings,
@@ -26,7 +25,6 @@ __all__ = [
     "boolean",
     "data_dir",
     "directories",
-    "installed_features",
     "integer",
     "items",
     "make_private_directory",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agents.features import installed_features
 from agents.page_templates import PAGE_TEMPLATES
 from velproject import env
 
@@ -33,7 +34,7 @@ INSTALLED_APPS = [
     "agents",
     "skills_app",
     "memory",
-    *env.installed_features(),
+    *installed_features(),
     "velproject",
 ]
 

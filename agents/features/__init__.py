@@ -1,11 +1,13 @@
 """The features that come with Vel. Each is one Django app, which can be removed.
 
-Needs no Django, so that settings can import it.
+Settings can import it: it needs no app.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.environment import items
 
 FEATURES = (
     "agents.features.credentials",
@@ -15,13 +17,18 @@ FEATURES = (
 """For INSTALLED_APPS, after `agents`."""
 
 
-def enabled_features(disabled: Collection[str]) -> list[str]:
-    """Return `FEATURES` without those in `disabled`, for example `slack`.
+def installed_features() -> list[str]:
+    """Return `FEATURES` without those of `VEL_DISABLED_FEATURES`, and the apps of `VEL_APPS`.
 
-    Raises `ValueError` for a name that is not the name of a feature.
+    Raises `ImproperlyConfigured` for a disabled feature that does not exist.
     """
+    disabled = items("VEL_DISABLED_FEATURES", [])
     names = {path.rpartition(".")[2]: path for path in FEATURES}
     for name in disabled:
         if name not in names:
-            raise ValueError(f"there is no feature {name!r}; there are: {', '.join(names)}.")
-    return [path for name, path in names.items() if name not in disabled]
+            raise ImproperlyConfigured(
+                f"VEL_DISABLED_FEATURES: there is no feature {name!r}; there are: "
+                f"{', '.join(names)}."
+            )
+    own = [path for name, path in names.items() if name not in disabled]
+    return [*own, *items("VEL_APPS", [])]
