@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from agents.engine.attachments import attached_texts
 from agents.engine.compaction_text import UserMessage
 from agents.engine.epoch import begin_epoch, head_of, next_turn
-from agents.engine.guarding import INPUT_REFUSED
 from agents.engine.history import (
     Place,
     Said,
@@ -20,6 +19,7 @@ from agents.engine.session import Session
 from agents.events.append import append_events
 from agents.models import Compaction, CompactionAuthor, Message, MessageRole
 from agents.providers.base import PromptHead, Role
+from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import read_todos, todos_as_markdown
 
 MESSAGES_SHOWN = 20

@@ -28,6 +28,7 @@ from agents.guards.usable import OF_PROGRAM
 from agents.middleware.base import Tool, ToolResult
 from agents.middleware.registry import ToolkitMissing
 from agents.models import Effect, Message, MessageRole, Run
+from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.run_toolkits import toolkit_of
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INPUT_REFUSED = "guardrail_input"
-"""`Run.error_code` of a run whose message was blocked: no later run of the thread is told it."""
 REFUSED = "guardrail"
 _RUN_CODE = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 _SEND = frozenset({"execute_sql"})

@@ -15,11 +15,11 @@ from django.db.models import Q
 
 from agents.conf import vel_settings
 from agents.engine.clipping import clip_blocks, clip_result
-from agents.engine.guarding import INPUT_REFUSED
 from agents.engine.journal_rows import Call
 from agents.events.append import dump
 from agents.models import Compaction, Epoch, Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role, Usage
+from agents.selectors.transcript import INPUT_REFUSED
 from agents.states import ToolCallStatus
 
 Place = tuple[int, int]
