@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
@@ -23,9 +24,6 @@ from agents.structured_output.reply import NoValue, value_in
 from agents.structured_output.schema import check_schema
 from agents.structured_output.validation import Problem, problems_in
 from agents.structured_output.wording import CUT_OFF, repair_text
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 INVALID = "output_invalid"
 """Error code of a run whose answers did not fit."""
@@ -83,13 +81,14 @@ def final_output(run: Run, spec: AgentSpec, *, in_prompt: bool) -> FinalOutput |
     return FinalOutput(check_schema(given), spec.output_repairs, invalid, again)
 
 
-async def judge_final(session: Session, reply: Reply) -> Verdict | None:
+async def judge_final(
+    output: FinalOutput | None, reply: Reply, threads: Executor
+) -> Verdict | None:
     """Whether `reply` may be the run's last. None: nothing is asked of it, or it is a refusal."""
-    output = session.output
     if output is None or reply.stop_reason in BAD_ENDINGS:
         return None
     loop = asyncio.get_running_loop()
-    value, problems = await loop.run_in_executor(session.threads, _check, reply, output.schema)
+    value, problems = await loop.run_in_executor(threads, _check, reply, output.schema)
     if not problems:
         return Verdict(value)
     attempt = output.invalid + 1
@@ -101,13 +100,6 @@ async def judge_final(session: Session, reply: Reply) -> Verdict | None:
         note=note_json(repair_text(problems, output.told_again)),
         events=[("output.invalid", {"attempt": attempt, "problems": found})],
     )
-
-
-def told_again(session: Session, verdict: Verdict) -> None:
-    """The model's next request has the note that was stored."""
-    assert session.output is not None
-    session.output.invalid = verdict.attempt
-    session.say("user", verdict.note)
 
 
 def _check(reply: Reply, schema: dict[str, Any]) -> tuple[Any, list[Problem]]:

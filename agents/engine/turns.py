@@ -27,7 +27,7 @@ from agents.engine.dispatch import run_open_calls
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
-from agents.engine.final_output import INVALID, Verdict, judge_final, told_again
+from agents.engine.final_output import INVALID, Verdict, judge_final
 from agents.engine.finish import complete_run, fail_run
 from agents.engine.history import BAD_ENDINGS, results_json
 from agents.engine.journal import write_reply
@@ -166,7 +166,9 @@ async def _step(session: Session) -> Reply | None:
     if review is not None:
         failure, note = review.failure, review.note
         drafts += review.drafts
-    verdict = await judge_final(session, reply) if ends and failure is None else None
+    verdict = None
+    if ends and failure is None:
+        verdict = await judge_final(session.output, reply, session.threads)
     if verdict is not None:
         drafts += verdict.events
         ends = not verdict.asks_again
@@ -214,7 +216,9 @@ async def _step(session: Session) -> Reply | None:
     session.meter.replied(usage, content)
     session.overflows = 0
     if verdict is not None:
-        told_again(session, verdict)
+        assert session.output is not None
+        session.output.invalid = verdict.attempt
+        session.say("user", verdict.note)
     if note:
         session.say("user", note)
     return reply
