@@ -123,7 +123,7 @@ async def _compact(session: Session, hardness: int) -> None:
         raise _hopeless(session, f"its prompt and tools alone have about {room.fixed:,} tokens")
     previous = material.previous
     told = estimate_tokens(previous.opening) if previous else 0
-    plan = await to_its_end(session, partial(make_plan, material.turns, room, told))
+    plan = await to_its_end(session.threads, partial(make_plan, material.turns, room, told))
     row = await _kept_row(session, material, plan)
     if plan.summarise or (previous and hardness):
         await _leave_out(session, material, plan, room, row)

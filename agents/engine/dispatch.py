@@ -165,7 +165,7 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
     if session.guards is not None:
         result = await passed_result(session, call, result)
     outcome = outcome_of(call, await within_bounds(session, call, result))
-    await add_changes(session, tool.effect, outcome)
+    await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
     note_skill_files(session, call, outcome)
     if session.hooks is not None:
         text = text_of(result)
@@ -211,7 +211,7 @@ async def _made(session: Session, item: Ready) -> ToolResult | None:
     context = session.context(call, limit)
     try:
         async with asyncio.timeout(limit + BACKSTOP_SECONDS):
-            await begin_changes(session, context, tool.effect)
+            await begin_changes(session.files.snapshots, context, tool.effect)
             return await _result(session, call, await tool.run(context, item.given))
     except TimeoutError:
         return ToolResult(

@@ -89,7 +89,7 @@ async def keep(session: Session, kind: str, place: str, text: str) -> Kept:
     if cut:
         data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
     write = partial(_write, session.files.backend, paths_for(kind, place), data)
-    path, problem = await to_its_end(session, write)
+    path, problem = await to_its_end(session.threads, write)
     return Kept(path, problem, len(data), cut)
 
 

@@ -19,7 +19,7 @@ async def report_drafts(session: Session) -> list[EventDraft]:
     location = session.files.location
     if location.own_directory is None or session.run.parent_id is not None:
         return []
-    found = await to_its_end(session, partial(outside_changes, location))
+    found = await to_its_end(session.threads, partial(outside_changes, location))
     return [(REPORTED, found.as_dict())] if found else []
 
 
@@ -35,7 +35,7 @@ async def reported(session: Session) -> None:
     """The report is stored."""
     if session.run.parent_id is None:
         try:
-            await to_its_end(session, partial(forget_state_before, session.files.location))
+            await to_its_end(session.threads, partial(forget_state_before, session.files.location))
         except OSError as error:
             # The next run reports these changes again.
             logger.warning("the state before the run stays: %s", error)
