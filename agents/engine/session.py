@@ -20,7 +20,6 @@ from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.skill_session import RunSkills
-from agents.engine.stuck import Progress
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
@@ -100,7 +99,6 @@ class Session:
     hooks: HookCalls | None = field(init=False)
     """What to call at which point: the operator's hooks, then those of the Python program. None
     for none."""
-    progress: Progress = field(default_factory=Progress)
     overflows: int = 0
     """How often in a row the model's server said that the prompt is too long."""
     budget: Scope | None = None

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from agents.conf import vel_settings
 from agents.engine.history import call_from_row
@@ -21,11 +20,9 @@ from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call
 from agents.engine.notes import note_json, write_note
 from agents.engine.result_files import without_paths
+from agents.engine.session import Session
 from agents.events.append import EventDraft
 from agents.models import Message, MessageRole, ToolCall
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 POLLING = frozenset({"read_todos", "wait_subagent"})
 """Tools whose same answer to the same question is no sign of anything."""

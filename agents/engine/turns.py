@@ -42,6 +42,7 @@ from agents.engine.renewal import renew_prompt
 from agents.engine.results import called_event
 from agents.engine.review import reply_stream, review_reply
 from agents.engine.session import Session
+from agents.engine.stuck import Progress
 from agents.events.append import EventDraft, dump
 from agents.models import Effect
 from agents.providers.base import ProviderError, Reply
@@ -52,6 +53,7 @@ from agents.states import ToolCallStatus
 
 async def run_turns(session: Session) -> None:
     """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
+    progress = Progress()
     while True:
         session.handle.check()
         if session.open_calls:
@@ -75,9 +77,9 @@ async def run_turns(session: Session) -> None:
             if session.late_note:
                 session.say("user", session.late_note)
                 session.late_note = ""
-            session.progress.add(session.open_calls)
+            progress.add(session.open_calls)
             session.open_calls = []
-        stuck = await session.progress.look(session)
+        stuck = await progress.look(session)
         if stuck is not None:
             await report(session)
             await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
