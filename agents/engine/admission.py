@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.guarding import Ruling, call_refusal
+from agents.engine.guarding import Ruling
 from agents.engine.journal import write_started
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.outcomes import store_outcomes
@@ -161,7 +161,7 @@ async def _is_blocked(session: Session, ready: Ready) -> bool:
     """Ask the guardrails, before anybody is asked about the call and again before it is made."""
     if session.guards is None:
         return False
-    ruling = await call_refusal(session, ready.call, ready.tool)
+    ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
     if ruling is not None:
         await _block(session, ready.call, ruling)
     return ruling is not None

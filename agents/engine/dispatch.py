@@ -22,7 +22,7 @@ from agents.engine.error_text import error_content
 from agents.engine.errors import FenceLost, StopReason
 from agents.engine.eviction import within_bounds
 from agents.engine.family_state import family_state
-from agents.engine.guarding import passed_result, text_of
+from agents.engine.guarding import text_of
 from agents.engine.history import INTERRUPTED
 from agents.engine.journal_rows import Call, Outcome
 from agents.engine.lifecycle import tell
@@ -163,7 +163,7 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
     if result is None:
         return None
     if session.guards is not None:
-        result = await passed_result(session, call, result)
+        result = await session.guards.passed_result(call, result)
     outcome = outcome_of(call, await within_bounds(session, call, result))
     await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
     note_skill_files(session, call, outcome)

@@ -94,8 +94,6 @@ class Session:
     """Calls that go on when other runs have ended."""
     guards: RunGuards | None = field(init=False)
     """None for a run without guardrails."""
-    cleared: set[tuple[int, int, str]] = field(default_factory=set)
-    """(turn, position, input) of calls that the guardrails have let pass."""
     hooks: HookCalls | None = field(init=False)
     """What to call at which point: the operator's hooks, then those of the Python program. None
     for none."""
@@ -120,7 +118,7 @@ class Session:
         names = chosen(self.spec.guardrails)
         toolkit = toolkit_of(self.run, self.spec.toolkit)
         own = toolkit.guardrails if toolkit is not None else {}
-        self.guards = RunGuards(names, own) if names else None
+        self.guards = RunGuards(self.run, names, own) if names else None
         self.hooks = joined(hook_calls(), toolkit.hooks if toolkit is not None else None)
 
     @property
