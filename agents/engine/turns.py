@@ -21,16 +21,18 @@ from agents.engine.compaction import (
     make_room,
     refuse_torn_reply,
 )
+from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import park_for_children
 from agents.engine.dispatch import run_open_calls
+from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
 from agents.engine.final_output import INVALID, Verdict, judge_final
 from agents.engine.finish import complete_run, fail_run
-from agents.engine.history import BAD_ENDINGS, results_json
-from agents.engine.journal import write_reply
+from agents.engine.history import BAD_ENDINGS, results_json, thread_history
+from agents.engine.journal import check_fence, write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
@@ -38,14 +40,14 @@ from agents.engine.model_call import call_model, part_id
 from agents.engine.notes import insert_note
 from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import asked_about, park_for_approval
-from agents.engine.renewal import renew_prompt
 from agents.engine.results import called_event
 from agents.engine.review import reply_stream, review_reply
 from agents.engine.session import Session
 from agents.engine.stuck import Progress
+from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
 from agents.models import Effect
-from agents.providers.base import ProviderError, Reply
+from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
@@ -85,7 +87,7 @@ async def run_turns(session: Session) -> None:
             await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
             return
         if session.skills.prompt_is_old and session.spec.skill_mode == "system_prompt":
-            await renew_prompt(session)
+            await _renew_prompt(session)
         if session.handle.draining:
             raise Stopped(StopReason.DRAIN)
         if is_used_up():
@@ -114,6 +116,26 @@ async def run_turns(session: Session) -> None:
             continue
         if reply is None:
             return
+
+
+async def _renew_prompt(session: Session) -> None:
+    """Begin an epoch with the skills as they are, and a conversation under it.
+
+    The whole conversation is sent anew, so that no cache of the model's helps: this is what
+    skills in the system prompt cost.
+    """
+    head, history = await session.database.run(_renewed, session)
+    session.conversation = await conversation_of(
+        session.database, session.provider, session.run, head, history
+    )
+    session.head = head
+    session.meter = measured(head, history, session.meter.scale)
+
+
+def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
+    check_fence(session.writer)
+    epoch = begin_epoch(session.run, session.spec, session.skills, session.window)
+    return head_of(epoch), list(thread_history(session.run))
 
 
 async def _after_failure(session: Session, error: ProviderError) -> None:
