@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from agents.engine.error_text import error_text
 from agents.engine.errors import FenceLost
 from agents.engine.finish import add_active
 from agents.engine.journal import check_fence
-from agents.engine.journal_rows import Call, Writer
+from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.lease import lock_and_release
+from agents.engine.session import Session
 from agents.events.append import append_events
 from agents.middleware.base import WaitForRuns
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
@@ -43,9 +43,6 @@ from skills_app.models import SkillVersion
 from skills_app.pinned import PinnedSkill, with_requirements
 from skills_app.requirements import UnmetRequirement
 from skills_app.services.sets import store_set
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 
 class CallSubagents:
@@ -161,14 +158,6 @@ def _cancel(writer: Writer, run_id: str) -> SubagentReport:
     _reports(writer.run_id, [run_id])  # it is a child of this run
     cancel_run(run_id, by="its parent")
     return _reports(writer.run_id, [run_id])[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A call that goes on when runs have ended, or at `until` (seconds since 1970)."""
-
-    run_ids: Sequence[str]
-    until: float | None
 
 
 async def still_waits(session: Session, call: Call, wait: WaitForRuns) -> Waiting | None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from django.db import InterfaceError, InternalError, OperationalError
 
 from agents.engine.admission import Ready, prepare_call, start_call
+from agents.engine.call_context import CallContext
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import CallSubagents, still_waits
 from agents.engine.error_text import error_content
@@ -208,7 +209,7 @@ async def _made(session: Session, item: Ready) -> ToolResult | None:
     if tool.has_timeout_field:
         asked = getattr(item.given, "timeout", None)
         limit = min(asked or session.spec.command_timeout or limit, MAX_TIMEOUT)
-    context = session.context(call, limit)
+    context = CallContext(session, call, limit)
     try:
         async with asyncio.timeout(limit + BACKSTOP_SECONDS):
             await begin_changes(session.files.snapshots, context, tool.effect)

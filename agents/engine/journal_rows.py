@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agents.events.append import EventDraft
@@ -38,6 +38,14 @@ class Outcome:
     code: str = ""
     events: list[EventDraft] = field(default_factory=list)
     commit: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call that continues when runs have ended, or at `until` (seconds since 1970)."""
+
+    run_ids: Sequence[str]
+    until: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
-from agents.databases.target import DatabaseTarget
 from agents.engine.database import Database
-from agents.engine.delegation import CallSubagents, Waiting
 from agents.engine.deltas import DeltaStream
 from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
-from agents.engine.journal_rows import Call, Writer
+from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.skill_session import RunSkills
 from agents.engine.token_count import Meter
@@ -31,17 +26,10 @@ from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
-from agents.selectors.databases import connections_of_run, targets_of
 from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
-from sandbox.backends.protocol import FileBackend
-from sandbox.base import BaseSandbox
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -143,70 +131,3 @@ class Session:
     def drafts(self) -> list[EventDraft]:
         """Streamed output that has not been written yet."""
         return self.stream.take()
-
-    def context(self, call: Call, deadline: float) -> CallContext:
-        return CallContext(self, call, deadline)
-
-
-def _log_late_failure(future: asyncio.Future[Any]) -> None:
-    """Nobody awaits a call that was given up, and what it raises, as when its run has ended."""
-    if not future.cancelled() and (error := future.exception()) is not None:
-        logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
-
-
-class CallContext:
-    """`agents.middleware.context.ToolContext` for one call."""
-
-    def __init__(self, session: Session, call: Call, deadline: float) -> None:
-        self._session = session
-        self._loop = asyncio.get_running_loop()
-        self.run_id = session.writer.run_id
-        self.thread_id = session.writer.thread_id
-        self.agent_id = session.agent_id
-        self.owner_id: int = session.run.owner_id
-        self.call_id = call.call_id
-        self.spec = session.spec
-        self.deadline = deadline
-        self.skills = session.skills
-        self.subagents = CallSubagents(session, call)
-        self.approved = session.approved.get((call.turn, call.position))
-        self.marker = run_marker(self.run_id)
-        self.mcp = session.mcp
-
-    def files(self) -> FileBackend:
-        return self._session.files.backend()
-
-    def sandbox(self, timeout: float) -> BaseSandbox:
-        return self._session.files.sandbox(timeout)
-
-    async def in_thread(
-        self,
-        function: Callable[..., T],
-        *arguments: object,
-        on_cancel: Callable[[], None] | None = None,
-    ) -> T:
-        future = self._loop.run_in_executor(self._session.threads, function, *arguments)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            future.add_done_callback(_log_late_failure)
-            if on_cancel is not None:
-                on_cancel()
-            await asyncio.wait([future])
-            raise
-
-    async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
-        return await self._session.database.run(function, *arguments)
-
-    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
-        names = self.spec.databases
-        if not names:
-            return {}
-        # Read anew at each call: what was taken away meanwhile is not used once more.
-        rows = await self.in_database(connections_of_run, self.agent_id, self.owner_id, names)
-        return await self.in_thread(targets_of, rows, names)
-
-    def progress(self, text: str) -> None:
-        self._loop.call_soon_threadsafe(
-            self._session.stream.add, "tool.progress", ("call_id", self.call_id), text
-        )

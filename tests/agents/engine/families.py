@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 
-from agents.engine.delegation import Waiting, park_for_children
-from agents.engine.journal_rows import Writer
+from agents.engine.delegation import park_for_children
+from agents.engine.journal_rows import Waiting, Writer
 from agents.models import Run, ToolCall
 from agents.services.delegation import ChildOrder, start_children
 from agents.services.wake import lock_run
