@@ -166,7 +166,7 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
         await _stopped(host, handle, writer, stop.reason, session, spent())
     finally:
         if session is not None:
-            await session.mcp.close()
+            await session.close()
 
 
 def _fail(

@@ -25,6 +25,7 @@ from agents.engine.history import (
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim
+from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.session import Session
 from agents.engine.skill_session import RunSkills, skills_of
@@ -33,6 +34,7 @@ from agents.engine.token_count import Meter, measured
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
+from agents.ids import run_marker
 from agents.middleware.registry import toolset_of
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, Role
@@ -162,6 +164,9 @@ async def open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writ
         output=loaded.output,
         budget=loaded.budget,
     )
+    servers = RunMcpServers(session, run_marker(run.pk))
+    session.mcp = servers
+    session.on_close.append(servers.close)
     session.open_calls, session.late_note = loaded.calls, loaded.late_note
     if loaded.last_step == "step.started":
         session.stream.put(

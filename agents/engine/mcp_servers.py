@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.db import DatabaseError
 
 from agents.conf import vel_settings
 from agents.engine.conversation import takes_images
+from agents.engine.session import Session
 from agents.mcp.connection import Connection
 from agents.mcp.definitions import digests
 from agents.mcp.errors import McpError
@@ -32,9 +33,6 @@ from agents.services.mcp_tools import note_listing
 from agents.spec import McpToolSpec
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -13,7 +13,6 @@ from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
-from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.skill_session import RunSkills
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
@@ -21,8 +20,7 @@ from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
-from agents.ids import run_marker
-from agents.middleware.context import Preview
+from agents.middleware.context import McpServers, Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
@@ -97,12 +95,13 @@ class Session:
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
     provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
     """This loop's client of another model API, for the agent's fallbacks."""
-    mcp: RunMcpServers = field(init=False)
+    mcp: McpServers = field(init=False)
+    on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """What the driver has to end before it lets go of the run."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
     def __post_init__(self) -> None:
-        self.mcp = RunMcpServers(self, run_marker(self.run.pk))
         names = chosen(self.spec.guardrails)
         toolkit = toolkit_of(self.run, self.spec.toolkit)
         own = toolkit.guardrails if toolkit is not None else {}
@@ -127,6 +126,11 @@ class Session:
         """Add to the conversation what is stored already. The model's replies are counted apart."""
         self.conversation.append(role, blocks_json)
         self.meter.append(blocks_json)
+
+    async def close(self) -> None:
+        """End what lives as long as this claim, such as connections to MCP servers."""
+        for close in self.on_close:
+            await close()
 
     def drafts(self) -> list[EventDraft]:
         """Streamed output that has not been written yet."""
