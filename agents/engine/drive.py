@@ -64,7 +64,7 @@ async def drive(host: Host, handle: RunHandle) -> None:
         handle.fence = claim.fence
         host.holds(handle, claim.asked_at)
         reached(CrashPoint.CLAIMED)
-        async with watched(host, claim):
+        async with watched(host.database, host.name, claim):
             logger.info("claimed", extra={"fence": claim.fence})
             await _drive_claimed(host, handle, claim)
     except FenceLost:

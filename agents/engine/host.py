@@ -256,7 +256,7 @@ class Host:
 
     async def _find_its_host(self) -> None:
         if self.executor == POOL and vel_settings().HOST:
-            self.membership = Membership(self, self.database)
+            self.membership = Membership(self.database, self.in_thread)
         elif not vel_settings().HOST and connection.vendor == "postgresql":
             try:
                 await self.database.run(refuse_nameless)

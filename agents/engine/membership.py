@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from django.db import DatabaseError
 
@@ -25,20 +25,17 @@ from agents.services.placement import Member
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 
-if TYPE_CHECKING:
-    from agents.engine.host import Host
-
 logger = logging.getLogger(__name__)
 
 
 class Membership:
     """To be used on the loop. `member` is None as long as this process may claim nothing."""
 
-    def __init__(self, host: Host, database: Database) -> None:
+    def __init__(self, database: Database, in_thread: Callable[..., Awaitable[Any]]) -> None:
         self.member: Member | None = None
         self.is_draining = False
-        self._host = host
         self._database = database
+        self._in_thread = in_thread
         self._loop = asyncio.get_running_loop()
         self._next = 0.0
         self._lives_since = time.monotonic()
@@ -101,7 +98,7 @@ class Membership:
                 if leaving is None:
                     return
                 after = leaving.first
-                if await self._host.in_thread(self._leave, leaving, self.member):
+                if await self._in_thread(self._leave, leaving, self.member):
                     logger.info("thread %s may go on elsewhere", after)
             except DatabaseError as error:
                 logger.warning("giving threads away failed: %s", error)
