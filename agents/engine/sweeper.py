@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from agents.engine.beat import Beat
+from agents.engine.database import Database
 from agents.engine.lease import orphaned_runs
 from agents.engine.lifecycle import EndTeller
 from agents.engine.watching import count_found
 from agents.ids import run_marker
-from agents.models import POOL
+from agents.models import POOL, ProcessKind
 from agents.services.approval_expiry import expire_approval
 from agents.services.budget_answers import wake_for_window
 from agents.services.dead_workers import (
@@ -24,6 +25,7 @@ from agents.services.dead_workers import (
     settle_inherited,
 )
 from agents.services.notifications import due_targets
+from agents.services.processes import BEAT_SECONDS, Reporter, leave_counts
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
@@ -181,3 +183,42 @@ class Sweeper:
     def _failed(self, what: str, error: DatabaseError) -> None:
         logger.warning("cannot look for %s, next try in %g s: %s", what, QUEUE_SWEEP_SECONDS, error)
         self._host.database_failed(error)
+
+
+class Beat:
+    """A worker's sign of life, from its loop, so that a loop which stands still gives none.
+
+    `driven` says how many runs the process drives at the moment.
+    """
+
+    def __init__(
+        self, database: Database, name: str, capacity: int, driven: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._reporter = Reporter(ProcessKind.WORKER, name, capacity)
+        self._driven = driven
+        self._next = 0.0
+
+    async def look(self) -> None:
+        """Write the row if that is due."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + BEAT_SECONDS
+        try:
+            await self._database.run(self._reporter.report, self._driven())
+        except DatabaseError as error:
+            logger.warning("a worker could not say that it lives: %s", error)
+
+    async def close(self) -> None:
+        """Say that it ends."""
+        try:
+            await self._database.run(self._reporter.retire)
+        except DatabaseError as error:
+            logger.warning("a worker could not say that it ends: %s", error)
+
+    async def leave_counts(self) -> None:
+        """Store what a process without a row has counted, at its end."""
+        try:
+            await self._database.run(leave_counts)
+        except DatabaseError as error:
+            logger.warning("cannot store what this process has counted: %s", error)
