@@ -73,8 +73,12 @@ def test_its_options_are_in_the_file_the_form_and_the_api(found: dict[str, Any])
 
 
 def test_its_endpoint_is_part_of_the_api(found: dict[str, Any]) -> None:
-    assert [term["word"] for term in found["endpoint"]] == ["spam"]
+    assert [term["word"] for term in found["endpoint"]] == ["ham", "spam"]
     assert found["operation"]
+
+
+def test_a_client_can_send_its_frames(found: dict[str, Any]) -> None:
+    assert "<dt>ham</dt>" in found["page"]
 
 
 def test_its_page_is_in_the_navigation(found: dict[str, Any]) -> None:

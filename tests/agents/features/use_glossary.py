@@ -16,6 +16,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
 
+from agents.consumers.parse import parse_frame  # noqa: E402
 from agents.middleware.registry import known_tool_names  # noqa: E402
 from agents.models import Agent, ToolCall  # noqa: E402
 from agents.services.agent_files import carry_out_import, export_agent  # noqa: E402
@@ -39,6 +40,8 @@ def main() -> None:
     run = drive_to_end(start_run(root, "What is spam?", agent="ada"))
     client = Client(headers={"host": "localhost"})
     client.force_login(root)
+    frame = parse_frame('{"type": "define", "word": "ham", "meaning": "Meat, and wanted mail."}')
+    frame.carry_out(run, root)
     print(json.dumps(_found(client, root, Agent.objects.get(pk=agent.pk), run)))
 
 
