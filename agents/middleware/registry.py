@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any
 
-from agents.integrations import integrations
 from agents.kernel.features import collect
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool
 from agents.middleware.builder import BuilderMiddleware
@@ -203,20 +202,8 @@ def known_tools() -> Mapping[str, str]:
 @lru_cache(maxsize=1)
 def built_in_tools() -> Mapping[str, str]:
     """Those that Vel brings along: no other may have the name of one of them."""
-    found: dict[str, str] = {}
-    for profile in ("full", "sandbox_only"):
-        spec = AgentSpec(
-            name="",
-            slug="",
-            provider="",
-            model="",
-            profile=profile,
-            databases=("any",),
-            integrations=tuple(integration.name for integration in integrations()),
-            background_subagents=True,
-        )
-        offered = build_toolset(spec, has_left_out=True).tools
-        found |= {name: tool.description for name, tool in offered.items()}
+    offered = (*installed_middleware(), TranscriptMiddleware())
+    found = {tool.name: tool.description for item in offered for tool in item.every_tool()}
     return found
 
 

@@ -34,26 +34,10 @@ class SlackMiddleware(Middleware):
     name = "slack"
 
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
-        if PROVIDER not in spec.integrations:
-            return []
-        return [
-            Tool(
-                "list_slack_channels",
-                "List Slack channels: id, name, is_private.",
-                ListSlackChannelsInput,
-                run_list_slack_channels,
-                Effect.READ,
-                time_limit=_SECONDS,
-            ),
-            Tool(
-                "send_slack_message",
-                "Send a message to a Slack channel. A person approves it first.",
-                SendSlackMessageInput,
-                run_send_slack_message,
-                Effect.EXTERNAL,
-                time_limit=_SECONDS,
-            ),
-        ]
+        return TOOLS if PROVIDER in spec.integrations else []
+
+    def every_tool(self) -> list[Tool[Any]]:
+        return TOOLS
 
 
 async def run_list_slack_channels(
@@ -90,5 +74,24 @@ def _secret(owner_id: int) -> SecretText | None:
     row = credential_for(owner_id, PROVIDER)
     return row.secret if row else None
 
+
+TOOLS: list[Tool[Any]] = [
+    Tool(
+        "list_slack_channels",
+        "List Slack channels: id, name, is_private.",
+        ListSlackChannelsInput,
+        run_list_slack_channels,
+        Effect.READ,
+        time_limit=_SECONDS,
+    ),
+    Tool(
+        "send_slack_message",
+        "Send a message to a Slack channel. A person approves it first.",
+        SendSlackMessageInput,
+        run_send_slack_message,
+        Effect.EXTERNAL,
+        time_limit=_SECONDS,
+    ),
+]
 
 MIDDLEWARE = (SlackMiddleware(),)

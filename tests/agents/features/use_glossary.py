@@ -34,7 +34,7 @@ def main() -> None:
     script = script_file(Path(sys.argv[1]), SCRIPT)
     file = (
         f"name: Ada\nslug: ada\nprovider: scripted\nmodel: {script}\nsandbox: false\n"
-        "glossary: true\nglossaryLength: 12\n"
+        "tools: [ls, look_up_word]\nglossary: true\nglossaryLength: 12\n"
     )
     agent, _ = carry_out_import(file, by=root, known_tools=known_tool_names())
     run = drive_to_end(start_run(root, "What is spam?", agent="ada"))

@@ -65,6 +65,9 @@ class CalendarMiddleware(Middleware):
             return []
         return READING if spec.read_only else [*READING, *CHANGING]
 
+    def every_tool(self) -> list[Tool[Any]]:
+        return [*READING, *CHANGING]
+
 
 async def _calendars(context: ToolContext, given: NoInput) -> ToolResult:
     return await with_google(context, lambda google: Calendars(google).every())

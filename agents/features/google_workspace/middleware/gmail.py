@@ -77,6 +77,9 @@ class GmailMiddleware(Middleware):
             return []
         return READING if spec.read_only else [*READING, *CHANGING]
 
+    def every_tool(self) -> list[Tool[Any]]:
+        return [*READING, *CHANGING]
+
 
 async def _list(context: ToolContext, given: ListMessagesInput) -> ToolResult:
     def ask(session: GoogleSession) -> Any:
