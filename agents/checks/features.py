@@ -13,7 +13,7 @@ from agents.kernel.features import feature_modules, features
 from agents.kernel.options import option_fields
 from agents.spec import AgentSpec
 
-MODULES = ("options", "middleware", "connections", "api", "frames", "pages")
+MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pages")
 """The modules in which features say what they add."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
@@ -15,6 +15,7 @@ from agents.engine.lease import orphaned_runs
 from agents.engine.lifecycle import EndTeller
 from agents.engine.watching import count_found
 from agents.ids import run_marker
+from agents.kernel.jobs import Job, feature_jobs
 from agents.models import POOL, ProcessKind
 from agents.services.approval_expiry import expire_approval
 from agents.services.budget_answers import wake_for_window
@@ -42,8 +43,15 @@ SWEEP_SHARE = 4
 """One look fills the fourth part of the room at most, so that several processes share what waits.
 Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
 
-COUNTED_PARTS = 4
-"""Transactions of one look that count what ended runs have used."""
+JOBS = (
+    Job("requests that have expired", expire_approval, workers_only=False),
+    Job("runs to wake", wake_due, workers_only=False),
+    Job("runs that wait for a budget", wake_for_window, workers_only=False),
+    Job("schedules", fire_due),
+)
+"""Done before runs are looked for."""
+COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
+"""Not until none is left: after an upgrade these are all the runs that ever were."""
 
 
 class Sweeper:
@@ -58,6 +66,8 @@ class Sweeper:
         self._is_of_pool = host.executor == POOL
         self._look_now = asyncio.Event()
         self._turned_away = False
+        self._jobs = feature_jobs()
+        self._due: dict[str, float] = {}
         self._ends = EndTeller(host.database)
         self._beat = Beat(host.database, host.name, host.capacity, lambda: host.running)
         self._task = asyncio.get_running_loop().create_task(self._sweep())
@@ -102,18 +112,14 @@ class Sweeper:
             await self._host.look_after_membership()
             if self._is_of_pool:
                 await self._beat.look()
-            await self._until_none(expire_approval, "requests that have expired")
-            await self._until_none(wake_due, "runs to wake")
-            await self._until_none(wake_for_window, "runs to wake")
+            await self._do(JOBS)
             if self._is_of_pool:
-                await self._until_none(fire_due, "schedules")
                 await self._send()
             self._ends.look()
             if self._is_of_pool:
                 self._host.pruner.look()
             await self._find_runs()
-            if self._is_of_pool:
-                await self._count_use()
+            await self._do((*self._jobs, COUNT_USE))
 
     async def _end_leases(self, dead: Collection[str]) -> bool:
         """End the leases of dead processes. Return False if it must be tried again."""
@@ -140,28 +146,28 @@ class Sweeper:
             logger.warning("runs of dead workers wait until their leases expire: %s", error)
         return True
 
-    async def _until_none(self, take_one: Callable[[], object], what: str) -> None:
-        """Do what is due one by one, each in a transaction of its own."""
-        try:
-            while await self._host.database.run(take_one):
-                pass
-        except DatabaseError as error:
-            self._failed(what, error)
+    async def _do(self, jobs: Iterable[Job]) -> None:
+        """Do what is due one by one. A job that fails does not keep others from their work."""
+        for job in jobs:
+            now = time.monotonic()
+            if (job.workers_only and not self._is_of_pool) or now < self._due.get(job.name, 0.0):
+                continue
+            if job.every > QUEUE_SWEEP_SECONDS:
+                self._due[job.name] = now + job.every
+            try:
+                for _ in range(job.parts):
+                    if not await self._host.database.run(job.run):
+                        break
+            except DatabaseError as error:
+                self._failed(job.name, error)
+            except Exception:
+                logger.exception("the periodic job for %s failed", job.name)
 
     async def _send(self) -> None:
         try:
             self._host.courier.send_to(await self._host.database.run(due_targets))
         except DatabaseError as error:
             self._failed("notifications", error)
-
-    async def _count_use(self) -> None:
-        """Not until none is left: after an upgrade these are all the runs that ever were."""
-        try:
-            for _ in range(COUNTED_PARTS):
-                if not await self._host.database.run(count_ended_runs):
-                    break
-        except DatabaseError as error:
-            self._failed("runs to count", error)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""
