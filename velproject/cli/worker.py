@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import SETTINGS, perform
+from velproject.cli.boot import perform
 from velproject.cli.options import persist_option
 
 
@@ -20,4 +20,4 @@ def worker(workers: int | None, persist: Path | None) -> int:
     """Start one cluster of workers and stay until SIGTERM; send that to this process alone."""
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)
-    return perform("worker:worker", persist=persist, log_level="INFO", settings=SETTINGS)
+    return perform("worker:worker", persist=persist, log_level="INFO")
