@@ -18,7 +18,7 @@ from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import JsonText
 from agents.admin.option_fields import option_values, take_options
 from agents.conf import vel_settings
-from agents.integrations import integrations
+from agents.kernel.integrations import integrations
 from agents.models import Agent, DatabaseConnection
 from agents.providers.registry import PROVIDERS
 from agents.services.agent_rights import RESERVED_SLUGS

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError
 
 from agents.agent_files.reading import Path
-from agents.integrations import integrations
+from agents.kernel.integrations import integrations
 from agents.kernel.options import (
     checked_options,
     option_classes,

@@ -8,10 +8,7 @@ from django.apps import apps
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.agent_files.shape import AgentFile
 from agents.kernel.features import feature_modules, features
-from agents.kernel.options import option_fields
-from agents.spec import AgentSpec
 
 MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pages")
 """The modules in which features say what they add."""
@@ -20,6 +17,11 @@ MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pag
 @register()
 def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each feature has the apps that it needs, and each of its modules can be imported."""
+    # Imported here: pydantic costs 0.2 s, and the supervisor and most commands check nothing.
+    from agents.agent_files.shape import AgentFile  # noqa: PLC0415
+    from agents.kernel.options import option_fields  # noqa: PLC0415
+    from agents.spec import AgentSpec  # noqa: PLC0415
+
     found: list[CheckMessage] = []
     for feature in features():
         found += [

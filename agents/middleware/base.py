@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, get_args
 from pydantic import BaseModel
 
 from agents.events.append import EventDraft
-from agents.integrations import AGENTS
+from agents.kernel.integrations import AGENTS
 from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec

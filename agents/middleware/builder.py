@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
-from agents.integrations import AGENTS, integrations
+from agents.kernel.integrations import AGENTS, integrations
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect

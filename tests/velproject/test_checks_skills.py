@@ -11,8 +11,8 @@ from pytest_django.fixtures import Settings
 
 from tests.support.skills import write_skill
 from velproject.checks_skills import store_problem
-from velproject.doctor import Level
-from velproject.doctor_skills import check_skills
+from velproject.doctor.findings import Level
+from velproject.doctor.skills import check_skills
 
 IDS = {"vel.E009", "vel.E010", "vel.W004", "vel.W005"}
 

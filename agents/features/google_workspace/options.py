@@ -1,3 +1,3 @@
-from agents.integrations import Integration
+from agents.kernel.integrations import Integration
 
 INTEGRATIONS = (Integration("gmail", "Gmail"), Integration("calendar", "Google Calendar"))

@@ -1,3 +1,3 @@
-from agents.integrations import Integration
+from agents.kernel.integrations import Integration
 
 INTEGRATIONS = (Integration("slack", "Slack"),)

@@ -10,7 +10,8 @@ from rich.text import Text
 from velproject.cli.actions.display import new_console
 from velproject.cli.errors import FAILED, OK
 from velproject.cli.terminal import visible
-from velproject.doctor import Finding, Level, examine
+from velproject.doctor.findings import Finding, Level
+from velproject.doctor.report import examine
 
 _MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("!", "yellow"), Level.BROKEN: ("✗", "bold red")}
 

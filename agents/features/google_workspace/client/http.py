@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,9 +105,6 @@ def _read(response: HTTPResponse, until: float) -> bytes:
 
 
 def _never_sent(error: BaseException) -> bool:
-    import socket  # noqa: PLC0415  # std; only on this path
-    import ssl  # noqa: PLC0415
-
     reason = getattr(error, "reason", error)
     kinds = (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError)
     return isinstance(reason, kinds) or isinstance(error, ValueError)

@@ -132,15 +132,8 @@ def _service_account(given: dict[str, Any], subject: str, scopes: tuple[str, ...
 
 @sensitive_variables()
 def _check_private_key(pem: str) -> None:
-    # Imported here: agents without Google should not wait for it.
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        load_pem_private_key,
-    )
+    # Imported here: see there.
+    from agents.features.google_workspace.client.signing import is_private_key  # noqa: PLC0415
 
-    try:
-        key = load_pem_private_key(pem.encode(), None)
-    except (ValueError, TypeError):
-        key = None
-    if not isinstance(key, RSAPrivateKey) or key.key_size < 2048:
+    if not is_private_key(pem):
         raise KeyProblem("key: Its private_key is no RSA key of 2048 bits or more.")

@@ -135,13 +135,8 @@ def _refused(answer: Answer) -> GoogleFailed:
 @sensitive_variables()
 def _assertion(key: GoogleKey) -> str:
     """A JWT signed with RS256 (RFC 7523), good for ten minutes."""
-    # Imported here: agents without Google should not wait for it.
-    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15  # noqa: PLC0415
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        load_pem_private_key,
-    )
+    # Imported here: see there.
+    from agents.features.google_workspace.client.signing import signature  # noqa: PLC0415
 
     now = int(time.time())
     claims = {
@@ -154,9 +149,7 @@ def _assertion(key: GoogleKey) -> str:
     }
     head = {"alg": "RS256", "typ": "JWT", "kid": key.key_id}
     signed = b".".join(_base64(json.dumps(part).encode()) for part in (head, claims))
-    private = load_pem_private_key(key.secret.encode(), None)
-    assert isinstance(private, RSAPrivateKey)
-    return (signed + b"." + _base64(private.sign(signed, PKCS1v15(), SHA256()))).decode()
+    return (signed + b"." + _base64(signature(key.secret, signed))).decode()
 
 
 def _base64(data: bytes) -> bytes:

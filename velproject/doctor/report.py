@@ -7,8 +7,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 import django
 from django.core.checks import ERROR, run_checks
@@ -21,6 +19,7 @@ from sandbox.probe import check_host
 from sandbox.toolbox_contents import verify_toolbox
 from sandbox.toolbox_find import find_toolbox, toolbox_names
 from velproject import env
+from velproject.doctor.findings import Finding, Level
 from velproject.schema import (
     is_development_database,
     missing_migrations,
@@ -34,22 +33,6 @@ FREE_BYTES = 1_000_000_000
 """Less room than this is worth a word."""
 
 
-class Level(StrEnum):
-    OK = "ok"
-    NOTE = "note"
-    BROKEN = "broken"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report. `mend` says what to do; empty where nothing is to be done."""
-
-    subject: str
-    level: Level
-    detail: str
-    mend: str = ""
-
-
 def examine(*, online: bool = False) -> Iterator[Finding]:
     """Findings as they are made. What needs Django is left out when Django cannot start."""
     yield check_python()
@@ -61,26 +44,20 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
         return
     # Imported here: models can be imported once Django is set up, which may fail above.
-    from velproject import (  # noqa: PLC0415
-        doctor_features,
-        doctor_mcp,
-        doctor_running,
-        doctor_skills,
-        doctor_watching,
-    )
+    from velproject.doctor import features, mcp, running, skills, watching  # noqa: PLC0415
 
     yield from check_settings()
     database = check_database()
     yield database
     yield from check_sandbox()
     yield from check_toolboxes()
-    yield from doctor_skills.check_skills()
+    yield from skills.check_skills()
     if database.level is Level.OK:
-        yield from doctor_features.check_features()
-        yield from doctor_mcp.check_mcp_servers()
-        yield doctor_running.check_workers()
-        yield from doctor_watching.check_watching()
-    yield doctor_running.check_model(online=online)
+        yield from features.check_features()
+        yield from mcp.check_mcp_servers()
+        yield running.check_workers()
+        yield from watching.check_watching()
+    yield running.check_model(online=online)
 
 
 def check_python() -> Finding:

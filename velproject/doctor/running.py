@@ -17,7 +17,7 @@ from agents.providers.registry import get_provider
 from agents.services.agents import default_model, default_provider
 from agents.services.model_servers import setting_names, settings_of
 from agents.services.placement import queue_of
-from velproject.doctor import Finding, Level
+from velproject.doctor.findings import Finding, Level
 
 ANSWER_SECONDS = 3.0
 """How long workers get to take a test task."""

@@ -10,7 +10,7 @@ from agents.hidden_text import visible
 from agents.models import Agent, McpServer
 from agents.selectors.mcp_servers import status_of
 from sandbox.toolbox_find import toolbox_names
-from velproject.doctor import Finding, Level
+from velproject.doctor.findings import Finding, Level
 
 
 def check_mcp_servers() -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents.services.feature_removal import PREFIX, leftovers
-from velproject.doctor import Finding, Level
+from velproject.doctor.findings import Finding, Level
 
 
 def check_features() -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from skills_app.conf import skill_settings, store_directory
 from skills_app.scopes import describe_scope
 from skills_app.services.sync import read_sources
-from velproject.doctor import Finding, Level
+from velproject.doctor.findings import Finding, Level
 
 PACKAGES_TOLD = 20
 
