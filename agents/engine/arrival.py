@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.conf import vel_settings
 from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.notes import add_note
+from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.arrival import Arrived, arrive, bring_uploads, is_current
@@ -25,9 +26,6 @@ from agents.services.upload_contents import add_contents, without_contents
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 MAX_TOLD = 20
 """Paths that the model and the event are told; both say how many there are."""
@@ -59,7 +57,7 @@ class _Plan:
     lacking: dict[str, str]
 
 
-async def settle_files(host: Host, handle: RunHandle, writer: Writer, run: Run) -> None:
+async def settle_files(host: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
     """Bring what the run's thread has on other hosts. Costs nothing where there is one machine.
 
     Raises `StorageFailed` (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
@@ -92,7 +90,7 @@ def _is_here(move: _Move) -> bool:
     return is_current(move.location.thread_id, move.placement)
 
 
-async def _in_thread(host: Host, handle: RunHandle, function: Callable[[], Any]) -> Any:
+async def _in_thread(host: Resources, handle: RunHandle, function: Callable[[], Any]) -> Any:
     """Even if the driver is stopped: what is half written is told by its missing mark."""
     with handle.interruptible():
         future = asyncio.ensure_future(host.in_thread(function))
@@ -134,7 +132,7 @@ def _own_thread(run: Run) -> Thread:
 
 
 def _call(
-    host: Host, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any
+    host: Resources, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any
 ) -> Any:
     """From a tool thread through the loop's one door to the database."""
     job = host.database.run(function, *arguments)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Count, Sum
 
@@ -25,6 +25,7 @@ from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.model_choice import provider_of
+from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
 from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
@@ -36,9 +37,6 @@ from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation
 from sandbox.errors import FileError, SandboxError
 from sandbox.workspace import own_directory_account
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 T = TypeVar("T")
 
@@ -74,7 +72,7 @@ class _Begun:
     picture_bytes: int
 
 
-async def look_at_uploads(host: Host, handle: RunHandle, writer: Writer, run: Run) -> None:
+async def look_at_uploads(host: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
     """Read what came with the run's message, once. Raises `Stopped`, `FenceLost`."""
     if not run.has_uploads or run.attachments:
         return
@@ -101,7 +99,7 @@ class _Desk:
     """The files of one message, one after the other."""
 
     def __init__(
-        self, host: Host, writer: Writer, run: Run, spec: AgentSpec, begun: _Begun, shows: bool
+        self, host: Resources, writer: Writer, run: Run, spec: AgentSpec, begun: _Begun, shows: bool
     ) -> None:
         self.looks: list[Look] = []
         self._host, self._writer, self._run, self._spec = host, writer, run, spec
@@ -194,7 +192,9 @@ class _Desk:
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
 
-async def _in_thread(host: Host, function: Callable[[], T], on_cancel: Callable[[], None]) -> T:
+async def _in_thread(
+    host: Resources, function: Callable[[], T], on_cancel: Callable[[], None]
+) -> T:
     """Run it in a tool thread; when the driver is stopped, end it and wait for its end."""
     future = asyncio.ensure_future(host.in_thread(function))
     try:

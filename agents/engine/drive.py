@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
 
@@ -27,6 +26,7 @@ from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
 from agents.engine.outside import report
+from agents.engine.resources import Resources
 from agents.engine.session import Session
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
@@ -35,9 +35,6 @@ from agents.middleware.registry import ToolkitMissing
 from agents.providers.base import ProviderError
 from agents.services.stored_snapshots import StorageFailed
 from sandbox.reaper import kill_marked
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ ROOM_SECONDS = 1.0
 """How often a driver looks whether there is room again."""
 
 
-async def drive(host: Host, handle: RunHandle) -> None:
+async def drive(host: Resources, handle: RunHandle) -> None:
     """Drive a run until it ends, parks, or is this process's no more. Never raises.
 
     Whatever goes wrong that is not the run's own fault leaves the rows as they are: the lease
@@ -91,7 +88,7 @@ async def drive(host: Host, handle: RunHandle) -> None:
         await host.try_hand_back(handle)
 
 
-async def _failed(host: Host, handle: RunHandle) -> None:
+async def _failed(host: Resources, handle: RunHandle) -> None:
     """A fault of this program. Were the run left queued it would come back at once, for ever."""
     logger.exception("driving a run failed", extra={"run_id": handle.run_id})
     await host.try_fail(handle)
@@ -111,7 +108,7 @@ async def _pause(handle: RunHandle, earlier: int) -> None:
         return
 
 
-async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
+async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> None:
     run = claim.run
     writer = Writer(run.id, run.thread_id, claim.fence, run.parent_id)
     started = time.monotonic()
@@ -181,7 +178,7 @@ def _fail(
 
 
 async def _stopped(
-    host: Host,
+    host: Resources,
     handle: RunHandle,
     writer: Writer,
     reason: StopReason,

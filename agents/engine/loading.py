@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
@@ -27,6 +26,7 @@ from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
+from agents.engine.resources import Resources
 from agents.engine.session import Session
 from agents.engine.skill_session import RunSkills, skills_of
 from agents.engine.skill_sync import synced_sources
@@ -43,9 +43,6 @@ from agents.services.skill_pins import pin_skills
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
 from skills_app.services.sync import SourceRead
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +111,14 @@ def load_run(
 
 
 async def _load(
-    host: Host, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
+    host: Resources, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
 ) -> Loaded:
     sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
     output_format = await output_format_of(provider, spec)
     return await host.database.run(load_run, writer, run, spec, sources, output_format, window)
 
 
-async def open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
+async def open_session(host: Resources, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
     """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
     run, clock = claim.run, claim.clock
     spec = AgentSpec.model_validate(run.spec)

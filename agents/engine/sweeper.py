@@ -6,13 +6,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
 from agents.engine.database import Database
 from agents.engine.lease import orphaned_runs
 from agents.engine.lifecycle import EndTeller
+from agents.engine.resources import Resources
 from agents.engine.watching import count_found
 from agents.ids import run_marker
 from agents.kernel.jobs import Job, feature_jobs
@@ -32,9 +32,6 @@ from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
 from sandbox.errors import SandboxError
 from sandbox.reaper import kill_marked
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -61,8 +58,10 @@ class Sweeper:
     the rest to workers: it ends with its run.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Resources, take: Callable[[str], None]) -> None:
+        """`take` drives a run that was found."""
         self._host = host
+        self._take = take
         self._is_of_pool = host.executor == POOL
         self._look_now = asyncio.Event()
         self._turned_away = False
@@ -184,7 +183,7 @@ class Sweeper:
         self._turned_away = self._turned_away and len(found) == share
         count_found(len(found))
         for run_id in found:
-            host.take(run_id)
+            self._take(run_id)
 
     def _failed(self, what: str, error: DatabaseError) -> None:
         logger.warning("cannot look for %s, next try in %g s: %s", what, QUEUE_SWEEP_SECONDS, error)
