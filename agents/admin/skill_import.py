@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin.journal import person
+from agents.admin.journal import JournalAdmin, person
 from agents.admin.skill_page import findings_by_severity, head_facts, tools_left
 from agents.admin.skill_views import page_response
 from agents.admin.text import shown
@@ -35,9 +35,6 @@ from skills_app.problems import Problem
 from skills_app.scan import findings_json, has_danger, scan_package
 from skills_app.scopes import LIBRARY, agent_scope
 from skills_app.sources.archive import archive_package
-
-if TYPE_CHECKING:
-    from agents.admin.skills import SkillAdmin
 
 SOURCE = "admin"
 CARRIED_BYTES = 1_500_000
@@ -80,7 +77,7 @@ def own_agents(request: HttpRequest) -> list[Agent]:
     return [agent for agent in found if may_change_skills(user, agent)]
 
 
-def import_page(page: SkillAdmin, request: HttpRequest) -> HttpResponse:
+def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
     """Choose a file; look at it; import it."""
     user = person(request)
     agents = {agent.pk: agent for agent in own_agents(request)}
@@ -140,7 +137,7 @@ def _upload_of(data: dict[str, Any]) -> Upload | None:
 
 
 def _store(
-    page: SkillAdmin,
+    page: JournalAdmin,
     request: HttpRequest,
     package: Package,
     agent: Agent | None,
