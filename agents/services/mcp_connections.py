@@ -14,10 +14,10 @@ from agents.conf import vel_settings
 from agents.mcp.connection import Connection
 from agents.mcp.definitions import Definition, Listing
 from agents.mcp.errors import McpError
-from agents.mcp.http import HttpTarget, HttpTransport
+from agents.mcp.http import HttpTransport
 from agents.mcp.limits import SERVER_SECONDS
 from agents.mcp.stdio import StdioTransport
-from agents.mcp.transport import Transport
+from agents.mcp.transport import HttpTarget, Transport
 from agents.models import McpServer, McpTransport
 from agents.secret_text import SecretUnreadable
 from agents.selectors.visible import Person
