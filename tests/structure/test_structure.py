@@ -138,32 +138,9 @@ def test_no_package_gets_more_branches_on_the_database() -> None:
     )
 
 
-def test_no_module_joins_an_import_circle(graph: grimp.ImportGraph) -> None:
-    found = circles(graph)
-    known = [set(circle) for circle in baseline("import_circles")]
-    for circle in found:
-        if not any(circle <= other for other in known):
-            pytest.fail(
-                "A new import circle, or a known one has grown. Move the definition that both "
-                "modules need into the lower one, or into a module of its own:\n"
-                + "\n".join(imports_between(graph, circle))
-            )
-    assert sorted(map(sorted, known)) == sorted(map(sorted, found)), (
-        f"An import circle is smaller now, or gone: change import_circles in {BASELINES}."
-    )
-
-
-def test_every_import_that_the_contract_about_circles_ignores_is_part_of_a_circle(
-    graph: grimp.ImportGraph,
-) -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    ignored = [
-        tuple(line.split(" -> "))
-        for contract in contracts["contracts"]
-        if contract["type"] == "acyclic_siblings"
-        for line in contract.get("ignore_imports", ())
-    ]
-    for importer, imported in ignored:
-        assert graph.find_shortest_chain(importer=imported, imported=importer), (
-            f"No circle any more: remove {importer} -> {imported} from pyproject.toml."
+def test_no_modules_import_each_other(graph: grimp.ImportGraph) -> None:
+    for circle in circles(graph):
+        pytest.fail(
+            "An import circle. Move the definition that both modules need into the lower one, or "
+            "into a module of its own:\n" + "\n".join(imports_between(graph, circle))
         )
