@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agents.providers.base import PartDelta, PartStarted, ProviderError, Reply
 
-MOST_CHARACTERS = 10_000_000
+MOST_CHARACTERS = 4_000_000
 """Of one reply, its thoughts and inputs of tools included. The longest have about a million."""
 MOST_PARTS = 1_000
 """Texts, thoughts and calls."""
