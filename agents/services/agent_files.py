@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from agents.agent_files.shape import default_of, file_fields
 from agents.agent_files.writing import write_document
 from agents.conf import vel_settings
 from agents.models import Agent
+from agents.reading.matching import LINE_STEPS, Steps
+from agents.reading.unified import unified_lines
 from agents.services.agent_file_checks import at_its_line, check_names_in_file, read_agent_file
 from agents.services.agent_file_rows import (
     connections_named,
@@ -66,15 +67,12 @@ class ImportPlan:
     @property
     def diff(self) -> list[str]:
         """Lines of a unified diff; their texts are somebody's, not to be shown as they are."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(),
-            self.after.splitlines(),
-            fromfile=f"{self.slug} as it is" if not self.is_new else "nothing",
-            tofile=f"{self.slug} as imported",
-            lineterm="",
-            n=CONTEXT_LINES,
-        )
-        return list(lines)
+        old, new = self.before.splitlines(), self.after.splitlines()
+        hunks = list(unified_lines(old, new, Steps(LINE_STEPS), CONTEXT_LINES))
+        if not hunks:
+            return []
+        named = "nothing" if self.is_new else f"{self.slug} as it is"
+        return [f"--- {named}", f"+++ {self.slug} as imported", *hunks]
 
 
 def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
