@@ -28,6 +28,10 @@ class UploadContents(UploadFiles):
         here = not is_elsewhere(thread) and is_current(thread.pk, thread.placement)
         self._directory = directory_uploads(workspace_location(thread)) if here else None
 
+    @property
+    def most_bytes(self) -> int | None:
+        return None
+
     def shown(self, name: str) -> str:
         return f"{UPLOADS}/{name}"
 

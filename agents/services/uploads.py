@@ -193,6 +193,13 @@ def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
             f"{settings.UPLOAD_FILES} with {settings.UPLOAD_BYTES:,}.",
             code="upload_too_large",
         )
+    longest = max((file.size or 0 for file in files), default=0)
+    if there.most_bytes is not None and longest > there.most_bytes:
+        raise InvalidRequest(
+            f"A file has {longest:,} bytes; an agent without a sandbox takes {there.most_bytes:,} "
+            "a file: divide it, or use an agent with a sandbox.",
+            code="upload_too_large",
+        )
     return {same_name(name) for name in (*made, *(e.name for e in found if e.type != "link"))}
 
 
