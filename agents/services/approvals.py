@@ -15,6 +15,7 @@ from agents.events.append import EventDraft, append_events, dump
 from agents.events.preview import preview
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
+from agents.reading.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
 from agents.services.audit import Change, record
@@ -40,6 +41,9 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+
+EDIT_CHARACTERS = 4_000_000
+"""Of an edited input. A whole reply has no more."""
 
 InputCheck = Callable[[AgentSpec, str, dict[str, Any]], str | None]
 """(agent, tool, input) → what is wrong with the input, None when it fits."""
@@ -187,6 +191,10 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise InvalidRequest("`input` goes with the decision `edit` only.")
     if answer.decision == Decision.EDIT and not isinstance(answer.input, dict):
         raise InvalidRequest("An edit needs `input`: the whole input that should run instead.")
+    if size_of(answer.input, EDIT_CHARACTERS) > EDIT_CHARACTERS:
+        raise InvalidRequest(
+            f"The edited input has more than {EDIT_CHARACTERS:,} characters: shorten it."
+        )
     if answer.decision == Decision.RESPOND and not answer.reason.strip():
         raise InvalidRequest("An answer needs `reason`: the text that the tool's result will be.")
     if answer.always is not None and answer.decision != Decision.APPROVE:
