@@ -53,7 +53,7 @@ def _begin(stream: UiStream, after: int) -> list[Chunk]:
     try:
         if not after:
             return []
-        for event in outcome_events([stream.run_id], upto=after)[stream.run_id]:
+        for event in outcome_events([stream.run_id], upto=after):
             stream.feed(event)
         stream.finish_response()
         return stream.begin_response()
@@ -73,7 +73,7 @@ async def _chunks(
                 continue
             for chunk in stream.feed(event):
                 yield chunk
-            if not stream.awaits_answer or event.type != "run.suspended":
+            if event.type != "run.suspended" or not stream.awaits_answer:
                 continue
             # In a log that is read again it may have been decided long ago.
             if await database_sync_to_async(_is_parked)(stream.run_id):

@@ -48,6 +48,8 @@ class UiStream:
     _typed: dict[str, str] = field(default_factory=dict)
     """Names of tools whose input is on its way, by call."""
     _approvals: dict[str, Approval] = field(default_factory=dict)
+    _of_calls: dict[str, list[Approval]] = field(default_factory=dict)
+    """Those about calls of the message, by call, in their order."""
 
     @property
     def awaits_answer(self) -> bool:
@@ -141,11 +143,7 @@ class UiStream:
     def _denied(self, data: dict[str, Any]) -> list[Chunk]:
         if self.open_calls.pop(data["call_id"], None) is None:
             return []
-        asked = [
-            each
-            for each in self._approvals.values()
-            if each.of_message and each.call_id == data["call_id"]
-        ]
+        asked = self._of_calls.get(data["call_id"])
         return self.dialect.call_denied(
             data["call_id"], data["reason"] or "The call was denied.", asked[-1] if asked else None
         )
@@ -153,12 +151,12 @@ class UiStream:
     def _requested(self, data: dict[str, Any]) -> list[Chunk]:
         approval = Approval(self.run_id, data, of_message=data["call_id"] in self.open_calls)
         self._approvals[approval.id] = approval
-        for earlier in self._approvals.values():
-            # Asked anew: the earlier one takes no answer any more.
-            again = earlier.of_message and approval.of_message
-            if again and earlier is not approval and earlier.call_id == approval.call_id:
-                earlier.decision = earlier.decision or "superseded"
         if approval.of_message:
+            asked = self._of_calls.setdefault(approval.call_id, [])
+            if asked:
+                # Asked anew: the earlier one takes no answer any more.
+                asked[-1].decision = asked[-1].decision or "superseded"
+            asked.append(approval)
             return self.dialect.approval_requested(approval)
         return [approval_data(approval)]
 
