@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -18,7 +19,7 @@ from velproject.cli.budgets import budgets
 from velproject.cli.databases import databases
 from velproject.cli.demo import demo
 from velproject.cli.doctor import doctor
-from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
+from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
 from velproject.cli.features import features
 from velproject.cli.grants import grants
 from velproject.cli.hosts import hosts
@@ -41,6 +42,9 @@ from velproject.cli.usage import usage
 from velproject.cli.user import user
 from velproject.cli.worker import worker
 from velproject.cli.workspaces import workspaces
+
+_NOBODY_READS = (errno.EPIPE, errno.EIO)
+"""What writing fails with when a pipe's reader or the terminal has gone."""
 
 
 def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -125,10 +129,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # `perform` turns it on again.
     gc.disable()
     code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_stdout()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            if error.errno not in _NOBODY_READS:
+                raise
+            _forget(stream)
     sys.exit(code)
 
 
@@ -147,8 +154,10 @@ def run_command_line(arguments: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except Signalled as signal:
+        return signal.exit_code
     except BrokenPipeError:
-        _forget_stdout()
+        _forget(sys.stdout)
         return FAILED
     except Exception as error:  # noqa: BLE001  # the last door: a person sees a line, not a stack
         if debug:
@@ -184,6 +193,6 @@ def _say(message: str) -> None:
     print(f"vel: {visible(message)}", file=sys.stderr)
 
 
-def _forget_stdout() -> None:
+def _forget(stream: TextIO) -> None:
     """The reader has gone (`vel runs list | head`): nothing is left to tell it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -14,6 +14,7 @@ import click
 
 from velproject.cli.boot import perform
 from velproject.cli.options import persist_option
+from velproject.cli.prompting import interruptible
 
 PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 TASK_BYTES = 10_000_000
@@ -217,7 +218,8 @@ def run(
     if session is not None and not 0 < len(session) <= 200:
         raise click.UsageError("--session: the key must have 1 to 200 characters.")
     if task == "-":
-        task = sys.stdin.read(TASK_BYTES)
+        with interruptible():
+            task = sys.stdin.read(TASK_BYTES)
     if task is not None and not task.strip():
         raise click.UsageError("The task is empty: say what the agent should do.")
     for directory in skills:

@@ -9,6 +9,7 @@ import click
 
 from velproject.cli.boot import perform
 from velproject.cli.options import persist_option
+from velproject.cli.prompting import interruptible
 
 
 @click.group(short_help="Create accounts for the pages.")
@@ -33,9 +34,11 @@ def create(
 ) -> int:
     """Make an account, or give the account of that name a password."""
     if password_stdin:
-        password = sys.stdin.readline().rstrip("\r\n")
+        with interruptible():
+            password = sys.stdin.readline().rstrip("\r\n")
     elif sys.stdin.isatty():
-        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+        with interruptible():
+            password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     else:
         raise click.UsageError("Standard input is no terminal: use --password-stdin.")
     return perform(

@@ -54,6 +54,75 @@ def test_ctrl_c_at_an_approval_cancels_the_run(vel: Vel) -> None:
     assert [request["status"] for request in vel.requests()] == ["cancelled"]
 
 
+def start_question(vel: Vel) -> Terminal:
+    script = vel.script(say("", ("ls", {"path": "."})), say("Done."))
+    terminal = Terminal(vel, *script, "--approve", "ls", "look")
+    terminal.expect("Run it?")
+    return terminal
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_approval_notices_a_signal_that_interrupts_no_system_call(
+    vel: Vel, number: signal.Signals, code: int
+) -> None:
+    terminal = start_question(vel)
+    terminal.signal_unnoticed(number)
+    terminal.expect("Cancelled")
+    assert terminal.finish() == code
+    assert vel.runs()[0]["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_session_notices_a_signal_that_interrupts_no_system_call(
+    vel: Vel, number: signal.Signals, code: int
+) -> None:
+    terminal = Terminal(vel, *vel.script(say("Done.")))
+    terminal.expect("> ")
+    terminal.signal_unnoticed(number)
+    assert terminal.finish() == code
+
+
+@pytest.mark.parametrize("question", ["Password: ", "Repeat for confirmation: "])
+def test_a_password_prompt_notices_a_signal_that_interrupts_no_system_call(
+    vel: Vel, question: str
+) -> None:
+    terminal = Terminal(vel, "user", "create", "joan")
+    terminal.expect("Password: ")
+    if question != "Password: ":
+        terminal.type("hunter-green-7\n")
+        terminal.expect(question)
+    terminal.signal_unnoticed(signal.SIGINT)
+    assert terminal.finish() == 130
+    assert vel.count("auth_user") == 0
+
+
+def test_ctrl_c_after_the_question_was_answered_cancels_the_run(vel: Vel) -> None:
+    script = vel.script(
+        say("", ("ls", {"path": "."})), say("Thinking very hard about it.", delay=600.0)
+    )
+    terminal = Terminal(vel, *script, "--approve", "ls", "look")
+    terminal.expect("Run it?")
+    terminal.type("y\n")
+    terminal.expect("thinking")
+    terminal.signal_unnoticed(signal.SIGINT)
+    terminal.expect("Cancelled")
+    assert terminal.finish() == 130
+
+
+def test_closing_the_terminal_at_an_approval_cancels_the_run(vel: Vel) -> None:
+    terminal = start_question(vel)
+    terminal.hang_up()
+    assert terminal.finish() == 129
+    assert vel.runs()[0]["status"] == "cancelled"
+
+
+def test_closing_the_terminal_at_work_cancels_the_run(vel: Vel) -> None:
+    terminal = start_slow_run(vel)
+    terminal.hang_up()
+    assert terminal.finish() == 129
+    assert vel.runs()[0]["status"] == "cancelled"
+
+
 def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -> None:
     script = vel.script(say("Thinking very hard.", delay=600.0))
     terminal = Terminal(vel, *script)

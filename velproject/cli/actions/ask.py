@@ -18,6 +18,7 @@ from agents.states import Decision
 from velproject.cli.actions.edit_input import edited_in_editor, has_editor, parsed_input
 from velproject.cli.actions.shown_request import show_reading, show_request
 from velproject.cli.errors import CliError
+from velproject.cli.prompting import interruptible
 
 _KEYS = {
     "y": Decision.APPROVE,
@@ -145,10 +146,11 @@ def _edit(request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
 
 
 def read(question: str, console: Console) -> str:
-    """A line that the person types. Raises `EOFError` at the end of input."""
-    console.print(Text(question, style="bold"), end="")
-    console.file.flush()
-    line = sys.stdin.readline()
+    """A line that the person types. Raises `EOFError` at the end of input, and `Signalled`."""
+    with interruptible():
+        console.print(Text(question, style="bold"), end="")
+        console.file.flush()
+        line = sys.stdin.readline()
     if not line:
         raise EOFError
     return line.rstrip("\n")

@@ -33,11 +33,13 @@ from velproject.cli.actions.tree_display import TreeDisplay
 from velproject.cli.boot import again
 from velproject.cli.errors import (
     FAILED,
+    HUNG_UP,
     INTERRUPTED,
     LIMIT,
     OK,
     WAITING,
     CliError,
+    Signalled,
     explain,
 )
 
@@ -92,21 +94,26 @@ class Driver:
             self.owner.username,
             lambda: self._has_question(family) or family.is_stuck(),
         )
+        try:
+            return self._drive(run, family, watch, adopt)
+        except KeyboardInterrupt:
+            return self._cancel(run, INTERRUPTED)
+        except Signalled as signal:
+            return self._cancel(run, signal.exit_code)
+
+    def _drive(self, run: Run, family: Family, watch: Watch, adopt: bool) -> int:
         while True:
             run.refresh_from_db()
-            try:
-                if not self._decide(family):
-                    # One that has ended says so before its parent does.
-                    watch.catch_up([member.pk for member in reversed(family.members())])
-                    self._say_what_runs_outside(run)
-                    return self._leave_waiting(family)
-            except KeyboardInterrupt:
-                cancel_run(run.id, by=self.owner.username, reason=STOPPED)
-                self.display.note("\nCancelled", "yellow")
+            if not self._decide(family):
+                # One that has ended says so before its parent does.
+                watch.catch_up([member.pk for member in reversed(family.members())])
                 self._say_what_runs_outside(run)
-                return INTERRUPTED
+                return self._leave_waiting(family)
             if adopt:
-                take_over(run, self.host.executor)
+                try:
+                    take_over(run, self.host.executor)
+                except KeyboardInterrupt:  # the run is not this process's yet
+                    return INTERRUPTED
                 adopt = False
             self.host.submit(run.id)
             try:
@@ -134,6 +141,16 @@ class Driver:
             if run.has_ended:
                 self._say_where_files_are(run)
                 return exit_code(run)
+
+    def _cancel(self, run: Run, code: int) -> int:
+        """End the run on a signal that came while it was not followed."""
+        run = cancel_run(run.id, by=self.owner.username, reason=STOPPED)
+        if code == HUNG_UP:
+            return code  # nobody reads what would be said
+        if run.status == RunStatus.CANCELLED or not run.has_ended:
+            self.display.note("\nCancelled", "yellow")
+        self._say_what_runs_outside(run)
+        return code
 
     def watch(self, run: Run) -> int:
         """Show a run that others drive until it ends or waits. Ctrl-C stops watching only."""

@@ -16,7 +16,7 @@ from django.db import DatabaseError, connection
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
-from velproject.cli.errors import INTERRUPTED, TERMINATED
+from velproject.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
 from velproject.signals import handling
 
 PATIENCE = 2.0
@@ -81,10 +81,16 @@ class Watch:
         codes: dict[int, int] = {
             signal.SIGINT: INTERRUPTED,
             signal.SIGTERM: TERMINATED,
-            signal.SIGHUP: 129,
+            signal.SIGHUP: HUNG_UP,
         }
-        with handling(codes, lambda number: _wish(wish, codes[number])):
-            return await self._until_pause(wish)
+        async with handling(codes, lambda number: _wish(wish, codes[number])):
+            code = await self._until_pause(wish)
+        if code is None and wish.done() and wish.exception() is None:
+            # It came when the run had just stopped.
+            if self._by is not None:
+                await asyncio.to_thread(_cancel, self._run_id, self._by)
+            return wish.result()
+        return code
 
     async def _until_pause(self, wish: asyncio.Future[int]) -> int | None:
         following = asyncio.get_running_loop().create_task(self._follow())

@@ -37,6 +37,7 @@ from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.uploads import opened_uploads
 from velproject.cli.boot import again
 from velproject.cli.errors import FAILED, OK, WAITING, CliError
+from velproject.cli.prompting import interruptible
 from velproject.cli.terminal import one_line
 
 GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
@@ -150,9 +151,10 @@ class Conversation:
 
     def _read(self) -> str | None:
         try:
-            if self._driver.interactive:
-                return input("\n> ")
-            return sys.stdin.readline() or None
+            with interruptible():
+                if self._driver.interactive:
+                    return input("\n> ")
+                return sys.stdin.readline() or None
         except (EOFError, KeyboardInterrupt):
             return None
 
