@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any
 
+from django.core.signals import setting_changed
+
 from agents.kernel.features import collect
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool
 from agents.middleware.builder import BuilderMiddleware
@@ -210,3 +212,14 @@ def built_in_tools() -> Mapping[str, str]:
 def known_tool_names() -> frozenset[str]:
     """The names of `known_tools`, for checking what people write into an agent."""
     return frozenset(known_tools())
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "INSTALLED_APPS":
+        installed_middleware.cache_clear()
+        built_in_tools.cache_clear()
+    if setting in ("INSTALLED_APPS", "VEL"):
+        _toolset.cache_clear()  # it may have tools of features, and of `VEL["TOOLS"]`
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.middleware.registry")

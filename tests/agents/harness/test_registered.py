@@ -27,10 +27,8 @@ NAMES = ("colleagues", "outside", "careful")
 
 
 @pytest.fixture(autouse=True)
-def _registered(settings: Any) -> Any:
+def _registered(settings: Any) -> None:
     settings.VEL = {**settings.VEL, "TOOLS": [HERE + name for name in NAMES]}
-    yield
-    toolset_for.__globals__["_toolset"].cache_clear()
 
 
 def spec(**fields: Any) -> AgentSpec:
@@ -42,6 +40,13 @@ def test_an_agent_has_those_that_it_names() -> None:
     assert list(build_toolset(spec(tools=("ls", "outside"))).tools) == ["ls", "outside"]
     everything = build_toolset(spec(tools=("*", "outside"))).tools
     assert set(everything) == {*build_toolset(spec()).tools, "outside"}
+
+
+def test_tools_follow_the_settings(settings: Any) -> None:
+    agent = spec(tools=("ls", "outside"))
+    assert list(toolset_for(agent).tools) == ["ls", "outside"]
+    settings.VEL = {**settings.VEL, "TOOLS": []}
+    assert list(toolset_for(agent).tools) == ["ls"]
 
 
 def test_subagents_have_no_more_than_their_agent() -> None:
