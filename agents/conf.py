@@ -160,6 +160,8 @@ class VelSettings:
     """Who sends it as `Authorization: Bearer` may scrape `/metrics`. Empty: nobody, none are."""
     STUCK_REPEATS: int = 3
     """A run that repeats itself so often is told so. 0: never."""
+    CHECK_EVENTS: bool = False
+    """Checks the values of each event against the event catalogue before it is written."""
     ALLOW_UNSANDBOXED: bool = False
     """Allows a bare shell in the command line tool. Never as root, never in workers."""
 

@@ -155,6 +155,7 @@ STORAGES = env.storages(env.text("VEL_STORAGE_URL"))
 
 VEL = {
     **env.run_settings(),
+    "CHECK_EVENTS": DEBUG,
     "DATA_DIR": DATA_DIR,
     "HOST": HOST,
     "SHARED_WORKSPACES": env.boolean("VEL_SHARED_WORKSPACES"),

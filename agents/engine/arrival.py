@@ -15,6 +15,8 @@ from agents.engine.journal_rows import Writer
 from agents.engine.notes import add_note
 from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
+from agents.events.catalogue.files import WorkspaceMoved
+from agents.events.event import OMITTED
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.arrival import Arrived, arrive, bring_uploads, is_current
 from agents.services.file_changes import shown_path
@@ -162,19 +164,19 @@ def _tell(writer: Writer, run: Run, move: _Move, arrived: Arrived) -> None:
         return  # it had none
     state = move.state
     missing = _shown(arrived.missing)
-    event = {
-        "host": host_name(),
-        "lost_host": move.lost_host,
-        "run": state.run_id if state else None,
-        "turn": state.turn if state else None,
-        "snapshot": state.pk if state else None,
-        "is_last_kept": move.is_last,
-        "missing": missing[:MAX_TOLD],
-        "missing_count": len(missing),
-    }
-    if move.programs is not None:
-        event["mcp_state"] = "lost" if arrived.lost_programs else "kept"
-    append_events(run.pk, [("workspace.moved", event)])
+    mcp_state = "lost" if arrived.lost_programs else "kept"
+    event = WorkspaceMoved(
+        host=host_name(),
+        lost_host=move.lost_host,
+        run=state.run_id if state else None,
+        turn=state.turn if state else None,
+        snapshot=state.pk if state else None,
+        is_last_kept=move.is_last,
+        missing=missing[:MAX_TOLD],
+        missing_count=len(missing),
+        mcp_state=mcp_state if move.programs is not None else OMITTED,
+    )
+    append_events(run.pk, [event])
     if text := _note(move, missing, arrived):
         add_note(run, writer, text)
 

@@ -27,6 +27,7 @@ from agents.engine.journal_rows import Writer
 from agents.engine.model_choice import provider_of
 from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
+from agents.events.catalogue.files import UploadedFile, UploadsReady
 from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
 from agents.providers.base import Block
@@ -236,8 +237,8 @@ def _store(writer: Writer, run: Run, looks: list[Look]) -> str:
             )
     attachments = dump(_blocks(looks))
     Run.objects.filter(pk=run.pk).update(attachments=attachments)
-    event = {"files": [_told(look) for look in looks[:MAX_TOLD]], "count": len(looks)}
-    append_events(run.pk, [("uploads.ready", event)])
+    event = UploadsReady(files=[_told(look) for look in looks[:MAX_TOLD]], count=len(looks))
+    append_events(run.pk, [event])
     return attachments
 
 
@@ -252,9 +253,9 @@ def _blocks(looks: list[Look]) -> list[Block]:
     return blocks
 
 
-def _told(look: Look) -> dict[str, Any]:
+def _told(look: Look) -> UploadedFile:
     upload = look.upload
-    told: dict[str, Any] = {
+    told: UploadedFile = {
         "path": upload.path,
         "bytes": upload.size,
         "type": upload.media_type,

@@ -16,6 +16,8 @@ from agents.engine.journal_rows import Writer
 from agents.engine.lease import release_lease
 from agents.engine.session import Prompt, Session
 from agents.events.append import append_events
+from agents.events.catalogue.runs import RunSuspended
+from agents.events.event import OMITTED
 from agents.models import Allowance, Run, RunClock
 from agents.providers.base import Usage
 from agents.providers.prices import worst_cost_microusd
@@ -184,7 +186,9 @@ def _park(
         run.wake_at = window_end(allowance.budget.period, scope.time_zone).timestamp()
     run.save(update_fields=["status", "wait_reason", "wake_at"])
     RunClock.objects.filter(run=run).update(waits_for=allowance)
-    suspended = {"reason": "budget", "approval_ids": [request.pk]}
-    if asked.pk != run.pk:
-        suspended["asked_in"] = asked.pk
-    append_events(run.pk, [("run.suspended", suspended)])
+    suspended = RunSuspended(
+        reason="budget",
+        approval_ids=[request.pk],
+        asked_in=asked.pk if asked.pk != run.pk else OMITTED,
+    )
+    append_events(run.pk, [suspended])

@@ -39,6 +39,7 @@ from agents.engine.snapshots import to_its_end
 from agents.engine.summary import Summary, summarise
 from agents.engine.token_count import estimate_tokens, head_tokens, measured
 from agents.engine.window import BYTES_PER_TOKEN, note_overflow, window_of
+from agents.events.catalogue.messages import StepReset
 from agents.middleware.registry import toolset_of
 from agents.models import Compaction, CompactionAuthor
 from agents.providers.base import ProviderError, Reply
@@ -94,9 +95,7 @@ async def after_overflow(session: Session, error: ProviderError) -> None:
         raise _hopeless(session, error.message) from error
     note_overflow(session.provider, session.spec.model, error)
     session.window = await window_of(session.provider, session.spec)
-    session.stream.put(
-        ("step.reset", {"step": session.turn + 1, "reason": "the conversation is made shorter"})
-    )
+    session.stream.put(StepReset(step=session.turn + 1, reason="the conversation is made shorter"))
     logger.warning(
         "the conversation does not fit: %s", error.message, extra={"run_id": session.run.id}
     )

@@ -14,6 +14,7 @@ from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.lease import lock_and_release
 from agents.engine.session import Session
 from agents.events.append import append_events
+from agents.events.catalogue.runs import RunSuspended
 from agents.middleware.base import WaitForRuns
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
 from agents.middleware.registry import known_tool_names
@@ -205,5 +206,5 @@ def park_for_children(writer: Writer, waits: Sequence[Waiting], active_ms: int) 
     run.wait_reason = WaitReason.CHILDREN
     run.wake_at = min((wait.until for wait in waits if wait.until is not None), default=None)
     run.save(update_fields=["status", "wait_reason", "wake_at"])
-    append_events(run.id, [("run.suspended", {"reason": "children", "child_run_ids": run_ids})])
+    append_events(run.id, [RunSuspended(reason="children", child_run_ids=run_ids)])
     return True

@@ -17,6 +17,8 @@ from typing import Any
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.runs import RunFailed
+from agents.events.catalogue.structured_output import Mismatch, OutputInvalid
 from agents.models import Run, RunEvent
 from agents.providers.base import Reply
 from agents.spec import AgentSpec
@@ -74,8 +76,9 @@ def final_output(run: Run, spec: AgentSpec, *, in_prompt: bool) -> FinalOutput |
     if given is None:
         return None
     events = RunEvent.objects.filter(run=run)
-    failed = events.filter(type="run.failed").order_by("-seq").values_list("seq", flat=True).first()
-    invalid = events.filter(type="output.invalid", seq__gt=failed or 0).count()
+    failures = events.filter(type=RunFailed.type).order_by("-seq")
+    failed = failures.values_list("seq", flat=True).first()
+    invalid = events.filter(type=OutputInvalid.type, seq__gt=failed or 0).count()
     is_told = in_prompt and run.output_schema is None
     again = "" if is_told else dump(given)
     return FinalOutput(check_schema(given), spec.output_repairs, invalid, again)
@@ -92,13 +95,15 @@ async def judge_final(
     if not problems:
         return Verdict(value)
     attempt = output.invalid + 1
-    found = [{"path": problem.path, "message": problem.message} for problem in problems]
+    found: list[Mismatch] = [
+        {"path": problem.path, "message": problem.message} for problem in problems
+    ]
     return Verdict(
         problems=problems,
         attempt=attempt,
         asks_again=attempt <= output.repairs,
         note=note_json(repair_text(problems, output.told_again)),
-        events=[("output.invalid", {"attempt": attempt, "problems": found})],
+        events=[OutputInvalid(attempt=attempt, problems=found)],
     )
 
 

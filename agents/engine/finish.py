@@ -5,7 +5,7 @@ The run's row is locked before its clock, as everywhere.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db import connection
 from django.utils import timezone
@@ -15,6 +15,8 @@ from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back, lock_and_release
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events
+from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
+from agents.events.event import OMITTED
 from agents.models import RunClock
 from agents.services.delegation import child_ended
 from agents.services.run_control import (
@@ -40,7 +42,12 @@ def add_active(run_id: str, active_ms: int) -> None:
         )
 
 
-def _totals(run_id: str, active_ms: int) -> dict[str, Any]:
+class _Totals(TypedDict):
+    usage: RunUsage
+    cost: str | None
+
+
+def _totals(run_id: str, active_ms: int) -> _Totals:
     """Add the last of its active time, and read what it has used, in one statement."""
     (clock,) = RunClock.objects.raw(
         f'UPDATE "{CLOCK}" SET active_ms = active_ms + %s WHERE run_id = %s RETURNING *',
@@ -69,13 +76,14 @@ def complete_run(
     run.status = RunStatus.COMPLETED
     run.finish_reason = finish_reason
     run.ended_at = timezone.now()
-    told: dict[str, Any] = {"finish_reason": finish_reason}
+    value: Any = OMITTED
     fields = ["status", "finish_reason", "ended_at"]
     if answer is not None:
-        run.structured_output = told["structured_output"] = answer.value
+        run.structured_output = value = answer.value
         fields.append("structured_output")
     run.save(update_fields=fields)
-    append_events(run.id, [("run.completed", {**told, **totals})])
+    completed = RunCompleted(finish_reason=finish_reason, structured_output=value, **totals)
+    append_events(run.id, [completed])
     child_ended(run)
     note_end(run)
     start_next_pending(run)
@@ -95,8 +103,8 @@ def fail_run(
     run.error_message = message
     run.ended_at = timezone.now()
     run.save(update_fields=["status", "finish_reason", "error_code", "error_message", "ended_at"])
-    failure = {"code": code, "message": message, "retryable": retryable, **totals}
-    append_events(run.id, [("run.failed", failure)])
+    failed = RunFailed(code=code, message=message, retryable=retryable, **totals)
+    append_events(run.id, [failed])
     child_ended(run)
     note_end(run)
     start_next_pending(run)

@@ -21,6 +21,9 @@ from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.results import clean_text
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.guardrails import GuardBlocked, GuardReplaced
+from agents.events.catalogue.messages import ReasoningDelta, TextDelta
+from agents.events.event import OMITTED, Omitted, Piece
 from agents.guards.guardrail import STAGES, Decision, GuardContext, Guardrail, makes
 from agents.guards.registry import chosen, guardrails
 from agents.guards.runner import GUARDRAILS
@@ -51,11 +54,12 @@ class Ruling:
     guardrail: str = ""
     is_broken: bool = False
 
-    def event(self, stage: str, **more: str) -> EventDraft:
-        data: dict[str, Any] = {"stage": stage, "guardrail": self.guardrail, **more}
+    def event(self, stage: str, *, call_id: str | Omitted = OMITTED) -> EventDraft:
         if self.action == "replace":
-            return ("guard.replaced", data)
-        return ("guard.blocked", {**data, "reason": self.reason})
+            return GuardReplaced(stage=stage, guardrail=self.guardrail, call_id=call_id)
+        return GuardBlocked(
+            stage=stage, guardrail=self.guardrail, call_id=call_id, reason=self.reason
+        )
 
 
 class UnknownGuardrail(Exception):
@@ -244,9 +248,9 @@ class HeldBack:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    def add(self, kind: str, key: tuple[str, object], text: str) -> None:
-        if kind not in ("text.delta", "reasoning.delta"):
-            self._stream.add(kind, key, text)
+    def add(self, kind: type[Piece], part: str, text: str) -> None:
+        if kind not in (TextDelta, ReasoningDelta):
+            self._stream.add(kind, part, text)
 
     def put(self, draft: EventDraft) -> None:
         self._stream.put(draft)

@@ -27,7 +27,7 @@ from agents.engine.sql import (
     insert_rows,
     timestamp,
 )
-from agents.events.append import EventDraft, dump
+from agents.events.append import EventDraft, encode
 from agents.events.notify import notify_watchers
 from agents.models import Effect, MessageRole
 from agents.models.database_clock import now_sql
@@ -126,8 +126,8 @@ def _insert_events(writer: Writer, last: int, drafts: Sequence[EventDraft], now:
         EVENT,
         EVENT_COLUMNS,
         [
-            (writer.run_id, first + number, kind, dump(data), 1, now)
-            for number, (kind, data) in enumerate(drafts)
+            (writer.run_id, first + number, *encode(draft), 1, now)
+            for number, draft in enumerate(drafts)
         ],
     )
     notify_watchers(writer.run_id)

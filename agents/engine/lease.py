@@ -19,6 +19,8 @@ from agents.engine.errors import FenceLost
 from agents.engine.journal_rows import Writer
 from agents.engine.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
+from agents.events.catalogue.runs import RunResumed, RunStarted
+from agents.events.event import OMITTED
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
 from agents.selectors.starters import started_by
@@ -82,9 +84,9 @@ def claim_run(
     drafts: list[EventDraft] = []
     if run.started_at is None:
         run.started_at = timezone.now()
-        drafts.append(("run.started", _started(run, fence)))
+        drafts.append(_started(run, fence))
     elif recovered:
-        drafts.append(("run.resumed", {"reason": "its worker was lost", "attempt": fence}))
+        drafts.append(RunResumed(reason="its worker was lost", attempt=fence))
     if not recovered:
         check_transition(RUN_TRANSITIONS, run.status, RunStatus.RUNNING)
         run.status = RunStatus.RUNNING
@@ -105,25 +107,20 @@ def _is_cancelled(run: Run) -> bool:
     return RunClock.objects.filter(run=run, cancel_requested=True).exists()
 
 
-def _started(run: Run, attempt: int) -> dict[str, object]:
+def _started(run: Run, attempt: int) -> RunStarted:
     spec = run.spec
     message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).only("id").first()
-    return {
-        "thread_id": run.thread_id,
-        "message_id": message.pk if message else None,
-        "agent": spec["slug"],
-        "provider": spec["provider"],
-        "model": spec["model"],
-        "attempt": attempt,
-        **_starter(run),
-    }
-
-
-def _starter(run: Run) -> dict[str, object]:
-    """The door that a person's or program's run came through; or what began it by itself."""
-    if run.schedule_id is None and run.hook_id is None:
-        return {"source": run.source}
-    return {"source": run.source, "started_by": started_by(run)}
+    by_person = run.schedule_id is None and run.hook_id is None
+    return RunStarted(
+        thread_id=run.thread_id,
+        message_id=message.pk if message else None,
+        agent=spec["slug"],
+        provider=spec["provider"],
+        model=spec["model"],
+        attempt=attempt,
+        source=run.source,
+        started_by=OMITTED if by_person else started_by(run),
+    )
 
 
 def writer_of(run_id: str, fence: int) -> Writer:

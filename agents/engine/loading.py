@@ -34,6 +34,7 @@ from agents.engine.token_count import Meter, measured
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
+from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
 from agents.ids import run_marker
 from agents.middleware.registry import toolset_of
 from agents.models import Run, RunEvent
@@ -87,7 +88,7 @@ def load_run(
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
-        RunEvent.objects.filter(run=run, type__in=("step.started", "step.completed"))
+        RunEvent.objects.filter(run=run, type__in=(StepStarted.type, StepCompleted.type))
         .order_by("-seq")
         .values_list("type", flat=True)
         .first()
@@ -165,11 +166,6 @@ async def open_session(host: Resources, handle: RunHandle, claim: Claim, writer:
     session.mcp = servers
     session.on_close.append(servers.close)
     session.open_calls, session.late_note = loaded.calls, loaded.late_note
-    if loaded.last_step == "step.started":
-        session.stream.put(
-            (
-                "step.reset",
-                {"step": session.turn + 1, "reason": "the model call is made again"},
-            )
-        )
+    if loaded.last_step == StepStarted.type:
+        session.stream.put(StepReset(step=session.turn + 1, reason="the model call is made again"))
     return session

@@ -9,7 +9,7 @@ from agents.engine.journal import write_events
 from agents.engine.session import Session
 from agents.engine.snapshots import to_its_end
 from agents.events.append import EventDraft
-from agents.services.outside_changes import REPORTED, forget_state_before, outside_changes
+from agents.services.outside_changes import forget_state_before, outside_changes
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ async def report_drafts(session: Session) -> list[EventDraft]:
     if location.own_directory is None or session.run.parent_id is not None:
         return []
     found = await to_its_end(session.threads, partial(outside_changes, location))
-    return [(REPORTED, found.as_dict())] if found else []
+    return [found.event()] if found else []
 
 
 async def report(session: Session) -> None:

@@ -17,6 +17,8 @@ from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import lock_and_release
 from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.runs import RunSuspended
+from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
@@ -96,7 +98,7 @@ def park_for_approval(
         check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
         run.status = RunStatus.WAITING
         run.wait_reason = WaitReason.APPROVAL
-        drafts.append(("run.suspended", {"reason": "approval", "approval_ids": asked}))
+        drafts.append(RunSuspended(reason="approval", approval_ids=asked))
     else:
         # The memory changed a moment ago, and no question is left.
         check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
@@ -137,8 +139,7 @@ def _refuse(row: ToolCall, message: str) -> EventDraft:
     row.result = dump(message)
     row.finished_at = timezone.now()
     row.save()
-    data = {"call_id": row.call_id, "message": preview(message), "code": row.code}
-    return ("tool.failed", data)
+    return ToolFailed(call_id=row.call_id, message=preview(message), code=row.code)
 
 
 def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:

@@ -22,6 +22,7 @@ from agents.engine.notes import note_json, write_note
 from agents.engine.result_files import without_paths
 from agents.engine.session import Session
 from agents.events.append import EventDraft
+from agents.events.catalogue.guardrails import GuardStuck
 from agents.models import Message, MessageRole, ToolCall
 
 POLLING = frozenset({"read_todos", "wait_subagent"})
@@ -191,7 +192,7 @@ async def _act(session: Session, found: Stuck) -> tuple[str, str] | None:
 
 
 def stuck_event(kind: str, count: int, action: str) -> EventDraft:
-    return ("guard.stuck", {"kind": kind, "count": count, "action": action})
+    return GuardStuck(kind=kind, count=count, action=action)
 
 
 def _what(found: Stuck) -> str:

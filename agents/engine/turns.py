@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from functools import partial
 
@@ -46,6 +45,14 @@ from agents.engine.session import Session
 from agents.engine.stuck import Progress
 from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.messages import (
+    ReasoningCompleted,
+    StepCompleted,
+    StepStarted,
+    TextCompleted,
+)
+from agents.events.catalogue.runs import Usage
+from agents.events.catalogue.tool_calls import ToolStarted
 from agents.models import Effect
 from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
@@ -157,7 +164,7 @@ async def _after_failure(session: Session, error: ProviderError) -> None:
 async def _step(session: Session) -> Reply | None:
     """One model call with what follows from it at once. None when the run has ended."""
     turn = session.turn + 1
-    session.stream.put(("step.started", {"step": turn}))
+    session.stream.put(StepStarted(step=turn))
     if session.hooks is not None:
         await tell(session, "before_model_call")
     reply = await call_model(
@@ -312,35 +319,21 @@ def _reply_events(turn: int, reply: Reply, calls: list[Call]) -> list[EventDraft
     drafts: list[EventDraft] = []
     for index, block in enumerate(reply.blocks):
         if block["type"] == "text":
-            part = {"part_id": part_id(turn, index), "text": block["text"]}
-            drafts.append(("text.completed", part))
+            drafts.append(TextCompleted(part_id=part_id(turn, index), text=block["text"]))
         elif block["type"] == "thinking":
-            part = {"part_id": part_id(turn, index), "text": block.get("thinking", "")}
-            drafts.append(("reasoning.completed", part))
-    usage = reply.usage
-    drafts.append(
-        (
-            "step.completed",
-            {
-                "step": turn,
-                "finish_reason": reply.stop_reason,
-                "usage": {
-                    "input_tokens": usage.input,
-                    "output_tokens": usage.output,
-                    "cache_read_tokens": usage.cache_read,
-                    "cache_write_tokens": usage.cache_write,
-                    **({"reasoning_tokens": usage.reasoning} if usage.reasoning else {}),
-                },
-            },
-        )
-    )
+            text = block.get("thinking", "")
+            drafts.append(ReasoningCompleted(part_id=part_id(turn, index), text=text))
+    usage: Usage = {
+        "input_tokens": reply.usage.input,
+        "output_tokens": reply.usage.output,
+        "cache_read_tokens": reply.usage.cache_read,
+        "cache_write_tokens": reply.usage.cache_write,
+    }
+    if reply.usage.reasoning:
+        usage["reasoning_tokens"] = reply.usage.reasoning
+    drafts.append(StepCompleted(step=turn, finish_reason=reply.stop_reason, usage=usage))
     for call in calls:
-        if call.status == ToolCallStatus.INVALID:
-            _, data = called_event(call)
-            data |= {"code": call.code, "message": json.loads(call.result)}
-            drafts.append(("tool.rejected", data))
-            continue
         drafts.append(called_event(call))
         if call.status == ToolCallStatus.STARTED:
-            drafts.append(("tool.started", {"call_id": call.call_id, "attempt": 1}))
+            drafts.append(ToolStarted(call_id=call.call_id, attempt=1))
     return drafts

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field
 
 from agents.events.append import EventDraft
+from agents.events.catalogue.skills import SkillDeactivated, SkillLoaded
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.middleware.execution import COMMAND_TOOLS
@@ -99,14 +100,11 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
 
 
 def _loaded_event(skill: PinnedSkill) -> EventDraft:
-    return (
-        "skill.loaded",
-        {
-            "name": skill.name,
-            "version": skill.head.version,
-            "trust": skill.trust,
-            "content_hash": skill.content_hash,
-        },
+    return SkillLoaded(
+        name=skill.name,
+        version=skill.head.version,
+        trust=skill.trust,
+        content_hash=skill.content_hash,
     )
 
 
@@ -123,7 +121,7 @@ async def deactivate_skill(context: ToolContext, given: SkillInput) -> ToolResul
 
     return ToolResult(
         f"The skill {skill.name} is not active any more.",
-        events=[("skill.deactivated", {"name": skill.name})],
+        events=[SkillDeactivated(name=skill.name)],
         commit=commit,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
+from agents.events.catalogue.runs import Starter
 from agents.models import Run
 
 STARTERS = ("person", "schedule", "hook", "agent")
@@ -16,7 +17,7 @@ def kind_of_starter(run: Run) -> str:
     return run.source if run.source in ("schedule", "hook") else "person"
 
 
-def started_by(run: Run) -> dict[str, str | None]:
+def started_by(run: Run) -> Starter:
     """`{kind, id, name}`; the id and name of a schedule or webhook that is still there."""
     trigger = run.schedule or run.hook
     return {

@@ -12,6 +12,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
+from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
+from agents.events.event import OMITTED
 from agents.events.preview import preview
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
@@ -224,8 +227,8 @@ def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRe
     request.first_approver_id = by.pk
     request.first_approved_at = timezone.now()
     request.save(update_fields=["first_approver", "first_approved_at"])
-    data = {"approval_id": request.id, "by": by.get_username(), "still_needed": 1}
-    append_events(request.run_id, [("approval.seconded", data)])
+    seconded = ApprovalSeconded(approval_id=request.id, by=by.get_username(), still_needed=1)
+    append_events(request.run_id, [seconded])
     record("approval.first_approved", request, name=request.tool, by=by)
     return request
 
@@ -254,19 +257,17 @@ def _record(
     record("approval.decided", request, name=request.tool, by=by, changes=told, note=answer.reason)
     grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
     call, edit = request.tool_call, request.memory_edit
-    decided: dict[str, Any] = {
-        "approval_id": request.id,
-        "call_id": call.call_id if call else None,
-        "kind": request.kind,
-        "decision": answer.decision,
-        "reason": preview(answer.reason),
-        "by": by.get_username(),
-    }
-    if edit is not None:
-        decided["path"] = edit.path
-    if grant is not None:
-        decided["grant_id"] = grant.id
-    drafts: list[EventDraft] = [("approval.decided", decided)]
+    decided = ApprovalDecided(
+        approval_id=request.id,
+        call_id=call.call_id if call else None,
+        kind=request.kind,
+        decision=answer.decision,
+        reason=preview(answer.reason),
+        by=by.get_username(),
+        path=edit.path if edit is not None else OMITTED,
+        grant_id=grant.id if grant is not None else OMITTED,
+    )
+    drafts: list[EventDraft] = [decided]
     if (
         call is not None
         and edit is not None
@@ -313,7 +314,7 @@ def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
     call.result = dump(answer.reason)
     call.finished_at = timezone.now()
     call.save()
-    return [("tool.completed", {"call_id": call.call_id, "output": preview(answer.reason)})]
+    return [ToolCompleted(call_id=call.call_id, output=preview(answer.reason))]
 
 
 def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
@@ -325,4 +326,4 @@ def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[Ev
     call.result = dump(text)
     call.finished_at = timezone.now()
     call.save()
-    return [("tool.denied", {"call_id": call.call_id, "reason": preview(reason)})]
+    return [ToolDenied(call_id=call.call_id, reason=preview(reason))]

@@ -14,6 +14,7 @@ from typing import Any
 from django.utils.text import Truncator
 
 from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.preview import preview
 from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
 from agents.selectors.skill_text import skill_text
@@ -35,7 +36,6 @@ MAX_CHILDREN = 500
 """Subagents that one run may start in all: an agent in a loop would fill the database."""
 MAX_FAMILY = 2_000
 """Subagents below one thread, whoever started them."""
-FINISHED = "subagent.finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,12 @@ def _instructions(loaded: Sequence[PinnedSkill]) -> str:
 
 
 def _started(child: Run, call_id: str) -> EventDraft:
-    data = {"child_run_id": child.id, "name": child.subagent, "call_id": call_id}
-    return (
-        "subagent.started",
-        {**data, "status": child.status, "task": preview(child.thread.title)},
+    return SubagentStarted(
+        child_run_id=child.id,
+        name=child.subagent,
+        call_id=call_id,
+        status=child.status,
+        task=preview(child.thread.title),
     )
 
 
@@ -164,8 +166,9 @@ def child_ended(child: Run, *, wake: bool = True) -> None:
 
 def _finished(child: Run) -> EventDraft:
     call_id = child.parent_call.call_id if child.parent_call else ""
-    data = {"child_run_id": child.id, "name": child.subagent, "call_id": call_id}
-    return FINISHED, {**data, "status": child.status}
+    return SubagentFinished(
+        child_run_id=child.id, name=child.subagent, call_id=call_id, status=child.status
+    )
 
 
 def report_ended_children(parent: Run) -> None:
@@ -173,7 +176,7 @@ def report_ended_children(parent: Run) -> None:
 
     The caller holds the lock of the parent's row.
     """
-    events = parent.events.filter(type=FINISHED).values_list("data", flat=True)
+    events = parent.events.filter(type=SubagentFinished.type).values_list("data", flat=True)
     reported = {json.loads(data)["child_run_id"] for data in events}
     ended = parent.children.filter(status__in=ENDED_RUNS).exclude(pk__in=reported)
     children = ended.select_related("parent_call").order_by("ended_at", "pk")

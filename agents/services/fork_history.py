@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from agents.conf import vel_settings
 from agents.events.append import append_events, dump
+from agents.events.catalogue.planning import TodosUpdated
 from agents.ids import new_id
 from agents.models import (
     Compaction,
@@ -167,10 +168,13 @@ def _copy_todos(source: Run, turn: int, thread: Thread, last: Run) -> None:
     todos = todos_after(source, turn)
     if not todos:
         return
-    fields = ("content", "status", "active_form", "note")
-    store_todos(thread.pk, [TodoDraft(**{name: todo[name] for name in fields}) for todo in todos])
+    drafts = [
+        TodoDraft(todo["content"], todo["status"], todo["active_form"], todo["note"])
+        for todo in todos
+    ]
+    store_todos(thread.pk, drafts)
     # So that a fork of the fork finds them as well.
-    append_events(last.pk, [("todos.updated", {"todos": todos})])
+    append_events(last.pk, [TodosUpdated(todos=todos)])
 
 
 def _copy_skills(source: Run, turn: int, thread: Thread) -> None:

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import append_events
+from agents.events.catalogue.runs import RunCancelled, RunResumed
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
@@ -139,7 +140,7 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at"])
     # A driver that was lost has left its lease behind.
     RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
-    append_events(run.id, [("run.cancelled", {"by": by, "reason": reason})])
+    append_events(run.id, [RunCancelled(by=by, reason=reason)])
     child_ended(run, wake=wake)
     note_end(run)
     start_next_pending(run)
@@ -218,7 +219,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         count_again(run)
         # Whoever cancelled it meant what it did before it failed.
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
-        append_events(run.id, [("run.resumed", {"reason": "resumed by a person"})])
+        append_events(run.id, [RunResumed(reason="resumed by a person")])
         report_ended_children(run)
     elif run.status == RunStatus.RUNNING and is_driven(run):
         raise Conflict("The run is being driven: it needs no resuming.", code="driven")

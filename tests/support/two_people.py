@@ -12,6 +12,9 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agents.events.catalogue.messages import TextCompleted
+from tests.support.raw_events import append_raw
+
 if TYPE_CHECKING:
     from tests.support.site import Site
 
@@ -178,8 +181,8 @@ def _runs(made: Somebody, person: Any) -> None:
         result=dump([{"type": "text", "text": made.mark}]),
     )
     with transaction.atomic():
-        append_events(ended.pk, [("text.completed", {"part_id": "1:0", "text": made.mark})])
-        append_events(ended.pk, [("run.completed", {"finish_reason": "end_turn"})])
+        append_events(ended.pk, [TextCompleted(part_id="1:0", text=made.mark)])
+        append_raw(ended.pk, [("run.completed", {"finish_reason": "end_turn"})])
     Run.objects.filter(pk=ended.pk).update(
         status=RunStatus.COMPLETED, finish_reason="end_turn", ended_at=timezone.now()
     )

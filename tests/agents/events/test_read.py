@@ -64,14 +64,14 @@ def test_a_watcher_holds_few_long_events(followed: Followed) -> None:
 
 
 def test_an_event_has_a_seq_a_type_a_time_and_its_data(run: str) -> None:
-    site_writer.append(run, [("tool.completed", {"output": "é\u202e\x00", "n": [1, None]})])
+    site_writer.append(run, [("tool.completed", {"call_id": None, "output": "é\u202e\x00"})])
     (event,) = read_events(run)
     moment = datetime.fromisoformat(event.pop("ts"))
     assert abs(datetime.now(UTC) - moment) < timedelta(minutes=5)
     assert event == {
         "seq": 1,
         "type": "tool.completed",
-        "data": {"output": "é\u202e\x00", "n": [1, None]},
+        "data": {"call_id": None, "output": "é\u202e\x00"},
     }
 
 

@@ -38,7 +38,7 @@ def made_call(run: str, tool: str, given: dict[str, str], result: str) -> None:
 
 def test_texts_come_by_their_numbers_and_no_other_events(run: str, sign_in: SignIn) -> None:
     texts = [("text.completed", {"part_id": "1", "text": text}) for text in ("**a**", "b" * 70_000)]
-    last = site_writer.append(run, [*texts, ("run.failed", {"text": "**secret**"})])
+    last = site_writer.append(run, [*texts, ("reasoning.completed", {"text": "**secret**"})])
     olga = sign_in("olga")
     found = olga.get(f"/runs/{run}/said/?seq={last - 2},{last - 1},{last},x,-1,,99999").json()
     assert found == {

@@ -21,7 +21,7 @@ from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound, ServiceError
 from agents.services.open_answers import open_answers
-from agents.services.outside_changes import REPORTED, unreported_changes
+from agents.services.outside_changes import unreported_changes
 from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory
@@ -184,7 +184,8 @@ class Driver:
             return
         found = unreported_changes(run)
         if found:
-            self.display.event({"type": REPORTED, "data": found.as_dict()})
+            event = found.event()
+            self.display.event({"type": event.type, "data": event.data()})
 
     def _say_where_files_are(self, run: Run) -> None:
         if self.as_json:
