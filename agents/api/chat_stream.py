@@ -9,6 +9,7 @@ from channels.db import database_sync_to_async
 
 from agents.api.streaming import Access, RightEnded, free_connection, lasting
 from agents.events.append import dump
+from agents.events.catalogue.runs import RunSuspended
 from agents.events.projections.ui import DIALECTS
 from agents.events.projections.ui_dialect import Chunk
 from agents.events.projections.ui_stream import DONE, UiStream
@@ -73,7 +74,7 @@ async def _chunks(
                 continue
             for chunk in stream.feed(event):
                 yield chunk
-            if event.type != "run.suspended" or not stream.awaits_answer:
+            if not stream.awaits_answer or event.type != RunSuspended.type:
                 continue
             # In a log that is read again it may have been decided long ago.
             if await database_sync_to_async(_is_parked)(stream.run_id):

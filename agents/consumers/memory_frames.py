@@ -19,6 +19,8 @@ from pydantic import Field, model_validator
 
 from agents.consumers.frames import Frame, Text
 from agents.events.append import dump
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
+from agents.events.catalogue.runs import RunCancelled, RunFailed
 from agents.events.read import StoredEvent
 from agents.middleware.decisions import decide
 from agents.models import ApprovalKind, ApprovalRequest, Run, TokenScope
@@ -28,9 +30,9 @@ from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound
 from agents.states import ApprovalStatus, Decision
 
-_ENDS_ONE = frozenset({"approval.decided", "approval.expired"})
-_ENDS_RUN = frozenset({"run.cancelled", "run.failed"})
-_BEGINS = "approval.requested"
+_ENDS_ONE = frozenset({ApprovalDecided.type, ApprovalExpired.type})
+_ENDS_RUN = frozenset({RunCancelled.type, RunFailed.type})
+_BEGINS = ApprovalRequested.type
 
 
 class MemoryDecisionFrame(Frame):

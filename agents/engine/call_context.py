@@ -11,6 +11,7 @@ from agents.databases.target import DatabaseTarget
 from agents.engine.delegation import CallSubagents
 from agents.engine.journal_rows import Call
 from agents.engine.session import Session
+from agents.events.catalogue.tool_calls import ToolProgress
 from agents.ids import run_marker
 from agents.selectors.databases import connections_of_run, targets_of
 from sandbox.backends.protocol import FileBackend
@@ -80,6 +81,4 @@ class CallContext:
         return await self.in_thread(targets_of, rows, names)
 
     def progress(self, text: str) -> None:
-        self._loop.call_soon_threadsafe(
-            self._session.stream.add, "tool.progress", ("call_id", self.call_id), text
-        )
+        self._loop.call_soon_threadsafe(self._session.stream.add, ToolProgress, self.call_id, text)

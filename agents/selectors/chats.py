@@ -8,14 +8,17 @@ from collections.abc import Collection, Iterator, Sequence
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
+from agents.events.catalogue.messages import ReasoningDelta, StepReset, StepStarted, TextDelta
+from agents.events.catalogue.runs import RunSuspended
+from agents.events.catalogue.tool_calls import ToolInputDelta
 from agents.events.read import ROWS_AT_ONCE, StoredEvent, stored_events
 from agents.models import Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus
 
-_DELTAS = ("text.delta", "reasoning.delta", "tool.input.delta")
+_DELTAS = (TextDelta.type, ReasoningDelta.type, ToolInputDelta.type)
 """Pieces of a part. The event that completes the part repeats the whole text."""
-_STEP_BEGINS = ("step.started", "step.reset")
+_STEP_BEGINS = (StepStarted.type, StepReset.type)
 
 MAX_EVENTS = 10_000
 """The limit of one page of history: an event may have a few KB."""
@@ -115,7 +118,7 @@ def asked_at(run: Run, approval_ids: Collection[str]) -> int:
 
     If the requests have been replaced since, it is the last event that parked the run for approval.
     """
-    parked = RunEvent.objects.filter(run=run, type="run.suspended").order_by("seq")
+    parked = RunEvent.objects.filter(run=run, type=RunSuspended.type).order_by("seq")
     last = fitting = 0
     for seq, text in parked.values_list("seq", "data"):
         data = json.loads(text)

@@ -9,6 +9,7 @@ from django.http import Http404, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from agents.events.catalogue.messages import TextCompleted
 from agents.hidden_text import visible
 from agents.models import Run, RunEvent, ToolCall
 from agents.reading import as_json, call_reading
@@ -36,7 +37,7 @@ def said(request: PersonRequest, run_id: str) -> JsonResponse:
         for word in request.GET.get("seq", "").split(",")[:TEXTS_AT_ONCE]
         if word.isdecimal() and len(word) < 16
     ]
-    rows = RunEvent.objects.filter(run=run, seq__in=asked, type="text.completed")
+    rows = RunEvent.objects.filter(run=run, seq__in=asked, type=TextCompleted.type)
     files = OwnFiles(run)
     may_read = runs_for(request.user).filter(pk=run.pk).exists()
     found: dict[int, Any] = {}

@@ -8,12 +8,47 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
+from agents.events.catalogue.budgets import BudgetWarning
+from agents.events.catalogue.compaction import ContextCompacted
+from agents.events.catalogue.fallbacks import ModelFallback
+from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
+from agents.events.catalogue.guardrails import (
+    GuardBlocked,
+    GuardReplaced,
+    GuardStuck,
+    HookFailed,
+    ToolRetried,
+)
+from agents.events.catalogue.messages import StepReset, StepStarted, TextCompleted, TextDelta
+from agents.events.catalogue.planning import TodosUpdated
+from agents.events.catalogue.runs import (
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+    RunSuspended,
+)
+from agents.events.catalogue.sandbox import SandboxConnection
+from agents.events.catalogue.skills import SkillLoaded, SkillsSkipped
+from agents.events.catalogue.structured_output import OutputInvalid
+from agents.events.catalogue.tool_calls import (
+    ToolCalled,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolProgress,
+    ToolRejected,
+    ToolStarted,
+)
 from agents.hidden_text import escaped_json
 from velproject.cli.actions.wording import short_input, short_output, totals
 from velproject.cli.terminal import one_line, visible
@@ -49,9 +84,9 @@ class Display:
 
     def event(self, event: dict[str, Any]) -> None:
         """Show one event; types that say nothing to a person are passed over."""
-        show = getattr(self, "_on_" + event["type"].replace(".", "_"), None)
+        show = _SHOWN.get(event["type"])
         if show is not None:
-            show(event["data"])
+            show(self, event["data"])
 
     def note(self, text: str, style: str = "dim") -> None:
         """A line of Vel's own among the rest."""
@@ -141,7 +176,7 @@ class Display:
 
     def _on_tool_progress(self, data: dict[str, Any]) -> None:
         name = self._tools.get(data["call_id"], "working")
-        last = (data.get("text") or data.get("output") or "").rstrip().rpartition("\n")[2]
+        last = data["text"].rstrip().rpartition("\n")[2]
         self._busy(f"{name}: {one_line(last, 60)}" if last else name)
 
     def _on_tool_completed(self, data: dict[str, Any]) -> None:
@@ -202,9 +237,6 @@ class Display:
             mark = _TODO_MARKS.get(todo["status"], "?")
             style = "bold" if todo["status"] == "in_progress" else "dim"
             self.note(f"  {mark} {one_line(todo['content'])}", style)
-
-    def _on_artifact_created(self, data: dict[str, Any]) -> None:
-        self.note(f"  file: {one_line(str(data.get('name') or data.get('url')))}", "green")
 
     def _on_budget_warning(self, data: dict[str, Any]) -> None:
         used, limit = (
@@ -298,3 +330,41 @@ class Display:
             self._words.write("\n")
             self._words.flush()
             self._mid_line = False
+
+
+_SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
+    RunStarted.type: Display._on_run_started,
+    StepStarted.type: Display._on_step_started,
+    StepReset.type: Display._on_step_reset,
+    ModelFallback.type: Display._on_model_fallback,
+    TextDelta.type: Display._on_text_delta,
+    TextCompleted.type: Display._on_text_completed,
+    OutputInvalid.type: Display._on_output_invalid,
+    ToolCalled.type: Display._on_tool_called,
+    ToolRejected.type: Display._on_tool_rejected,
+    ToolStarted.type: Display._on_tool_started,
+    ToolProgress.type: Display._on_tool_progress,
+    ToolCompleted.type: Display._on_tool_completed,
+    ToolFailed.type: Display._on_tool_failed,
+    ToolDenied.type: Display._on_tool_denied,
+    SandboxConnection.type: Display._on_sandbox_connection,
+    ContextCompacted.type: Display._on_context_compacted,
+    SkillsSkipped.type: Display._on_skills_skipped,
+    UploadsReady.type: Display._on_uploads_ready,
+    WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
+    SkillLoaded.type: Display._on_skill_loaded,
+    TodosUpdated.type: Display._on_todos_updated,
+    BudgetWarning.type: Display._on_budget_warning,
+    ApprovalRequested.type: Display._on_approval_requested,
+    ApprovalDecided.type: Display._on_approval_decided,
+    RunSuspended.type: Display._on_run_suspended,
+    RunResumed.type: Display._on_run_resumed,
+    GuardStuck.type: Display._on_guard_stuck,
+    GuardBlocked.type: Display._on_guard_blocked,
+    GuardReplaced.type: Display._on_guard_replaced,
+    HookFailed.type: Display._on_hook_failed,
+    ToolRetried.type: Display._on_tool_retried,
+    RunCompleted.type: Display._on_run_completed,
+    RunFailed.type: Display._on_run_failed,
+    RunCancelled.type: Display._on_run_cancelled,
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.read import read_events
 from agents.harness.family import Family
 
@@ -21,11 +22,11 @@ def replay(run_id: str) -> Iterator[dict[str, Any]]:
     while events := read_events(run_id, after=after, limit=PAGE):
         for event in events:
             child = event["data"].get("child_run_id", "")
-            if event["type"] == "subagent.finished" and child not in told:
+            if event["type"] == SubagentFinished.type and child not in told:
                 told.add(child)
                 yield from replay(child)
             yield {"run_id": run_id, **event}
-            if event["type"] == "subagent.started":
+            if event["type"] == SubagentStarted.type:
                 begun.append(child)
         after = events[-1]["seq"]
     for child in begun:

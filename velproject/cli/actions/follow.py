@@ -13,6 +13,9 @@ from typing import Any, NoReturn
 
 from django.db import DatabaseError, connection
 
+from agents.events.catalogue.messages import StepCompleted
+from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
+from agents.events.catalogue.tool_calls import ToolCompleted, ToolFailed
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
@@ -24,9 +27,8 @@ PATIENCE = 2.0
 DATABASE_PATIENCE = 8.0
 """Seconds that a database may fail before the command ends; a restart takes less."""
 STOPPED = "stopped at the terminal"
-_PROGRESS = ("step.completed", "tool.completed", "tool.failed")
-_FINAL = ("run.completed", "run.failed", "run.cancelled")
-_STOPS = ("run.suspended", *_FINAL)
+_PROGRESS = (StepCompleted.type, ToolCompleted.type, ToolFailed.type)
+_STOPS = (RunSuspended.type, *RUN_ENDS)
 _WAITS_FOR_PERSON = ("approval", "budget")
 
 Show = Callable[[dict[str, Any]], None]
@@ -127,7 +129,7 @@ class Watch:
                     self._failing_since = None
                 self._show(event)
                 is_own = stored.run_id == self._run_id
-                if is_own and stored.type in _FINAL:
+                if is_own and stored.type in RUN_ENDS:
                     limit.reschedule(asyncio.get_running_loop().time() + PATIENCE)
                 elif await self._ends_here(event, is_own):
                     return
@@ -145,7 +147,7 @@ class Watch:
 
 
 def _waits_for_person(event: dict[str, Any]) -> bool:
-    return event["type"] == "run.suspended" and event["data"]["reason"] in _WAITS_FOR_PERSON
+    return event["type"] == RunSuspended.type and event["data"]["reason"] in _WAITS_FOR_PERSON
 
 
 def _wish(wish: asyncio.Future[int], code: int) -> None:

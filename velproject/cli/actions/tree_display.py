@@ -6,6 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
+from agents.events.catalogue.budgets import BudgetWarning
+from agents.events.catalogue.messages import TextCompleted
+from agents.events.catalogue.runs import RunFailed
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
+from agents.events.catalogue.tool_calls import ToolCalled, ToolDenied, ToolFailed, ToolRejected
 from agents.models import Run
 from velproject.cli.actions.display import Display
 from velproject.cli.actions.wording import LINE_WIDTH, short_input
@@ -40,9 +46,9 @@ class TreeDisplay:
     def event(self, event: dict[str, Any]) -> None:
         """Show an event of any run of the tree; each with its `run_id`."""
         run_id, kind, data = event["run_id"], event["type"], event["data"]
-        if kind == "subagent.started":
+        if kind == SubagentStarted.type:
             self._started(run_id, data)
-        elif kind == "subagent.finished":
+        elif kind == SubagentFinished.type:
             self._finished(run_id, data)
         elif run_id == self._root:
             self._display.event(event)
@@ -129,13 +135,13 @@ def _budget(data: dict[str, Any]) -> Lines:
 
 
 _LINES: dict[str, Callable[[dict[str, Any]], Lines]] = {
-    "text.completed": _said,
-    "tool.called": _called,
-    "tool.rejected": lambda data: [*_called(data), *_wrong(data)],
-    "tool.failed": _wrong,
-    "tool.denied": _wrong,
-    "approval.requested": _asks,
-    "approval.decided": _decided,
-    "budget.warning": _budget,
-    "run.failed": _wrong,
+    TextCompleted.type: _said,
+    ToolCalled.type: _called,
+    ToolRejected.type: lambda data: [*_called(data), *_wrong(data)],
+    ToolFailed.type: _wrong,
+    ToolDenied.type: _wrong,
+    ApprovalRequested.type: _asks,
+    ApprovalDecided.type: _decided,
+    BudgetWarning.type: _budget,
+    RunFailed.type: _wrong,
 }
