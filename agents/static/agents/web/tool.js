@@ -1,5 +1,6 @@
 // One tool call, folded: its name, a line of its input, and how it went.
 
+import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
 import { readingElement } from "./reading.js";
 import { element, plain, visible } from "./text.js";
@@ -56,33 +57,33 @@ export class ToolCard {
 
   apply(type, data) {
     switch (type) {
-      case "tool.input.delta":
+      case types.TOOL_INPUT_DELTA:
         this.streamInput(data.text);
         break;
-      case "tool.called":
+      case types.TOOL_CALLED:
         this.setInput(data.input);
         this.setStatus("called");
         break;
-      case "tool.rejected":
+      case types.TOOL_REJECTED:
         this.setInput(data.input);
         this.setOutput(data.message);
         this.setStatus("invalid");
         break;
-      case "tool.started":
+      case types.TOOL_STARTED:
         this.setStatus("running");
         break;
-      case "tool.progress":
-        this.setOutput(data.output);
+      case types.TOOL_PROGRESS:
+        this.streamOutput(plain(data.text));
         break;
-      case "tool.completed":
+      case types.TOOL_COMPLETED:
         this.setOutput(data.output);
         this.setStatus("done");
         break;
-      case "tool.failed":
+      case types.TOOL_FAILED:
         this.setOutput(data.message);
         this.setStatus("failed");
         break;
-      case "tool.denied":
+      case types.TOOL_DENIED:
         this.setOutput(data.reason);
         this.setStatus("denied");
         break;
@@ -123,6 +124,12 @@ export class ToolCard {
     const times = count > 1 ? `${count} times, ` : "";
     const how = allowed ? `${times}${sent} bytes sent, ${received} received` : `${times}refused: ${reason}`;
     this.network.append(element("div", { class: allowed ? "event" : "event bad" }, visible(`${where}: ${how}`)));
+  }
+
+  /** Output as it comes, in pieces. */
+  streamOutput(text) {
+    this.outputLabel.hidden = this.output.hidden = false;
+    this.outputText.append(text);
   }
 
   setOutput(output) {
