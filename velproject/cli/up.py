@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from velproject.cli.boot import SETTINGS, perform
+from velproject.cli import SETTINGS
+from velproject.cli.boot import perform
 from velproject.cli.options import persist_option
 
 

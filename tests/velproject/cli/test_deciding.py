@@ -16,9 +16,9 @@ from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.models import MemoryFile
 from tests.agents.admin import rows
 from velproject.cli.actions import approvals, deciding
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.approvals import approvals as command
 from velproject.cli.errors import CliError
+from velproject.cli.local_user import local_user
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from agents.models import Agent
 from tests.support.memory import remembered
 from tests.support.runs import make_agent, make_user
 from tests.velproject.command import Terminal, Vel
-from velproject.cli.actions.local_user import local_user
+from velproject.cli.local_user import local_user
 from velproject.cli.main import run_command_line
 
 NOTES = "knowledge/notes.md"

@@ -19,7 +19,7 @@ from skills_app.models import Skill, SkillVersion, Trust
 from tests.support.runs import make_agent, make_user
 from tests.support.skills import package, write_skill
 from tests.velproject.command import Terminal, Vel
-from velproject.cli.actions.local_user import local_user
+from velproject.cli.local_user import local_user
 from velproject.cli.main import run_command_line
 
 Here = Callable[..., tuple[int, str, str]]

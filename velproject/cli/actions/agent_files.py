@@ -20,9 +20,9 @@ from agents.services.agent_files import (
     plan_import,
 )
 from agents.services.errors import NotAllowed
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.errors import FAILED, OK, CliError
+from velproject.cli.find import by_id
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line, visible
 
 

@@ -20,12 +20,12 @@ from agents.services.open_answers import open_answers
 from agents.services.request_reading import reading_of_request
 from agents.states import ApprovalStatus
 from velproject.cli.actions.ask import show_refused
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.shown_request import expiry, length, show_outcome, show_request
-from velproject.cli.actions.wording import print_table, short_input, table_of
+from velproject.cli.console import new_console, print_table, table_of
+from velproject.cli.find import by_id
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
+from velproject.cli.wording import short_input
 
 _HEADS = ("REQUEST", "AGENT", "RUN", "STATUS", "AGE", "EXPIRES", "TOOL", "INPUT")
 
@@ -56,7 +56,7 @@ def list_approvals(*, as_json: bool, wanted: dict[str, Any]) -> None:
     if not rows:
         print("Nothing waits for you.", file=sys.stderr)
         return
-    print_table(new_console(), _HEADS, map(columns, rows))
+    print_table(_HEADS, map(columns, rows))
 
 
 def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:

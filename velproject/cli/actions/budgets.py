@@ -13,9 +13,8 @@ from agents.models import Allowance, Budget
 from agents.selectors.visible import budgets_for
 from agents.services.budget_scope import microusd, window_name
 from agents.services.reservations import dollars
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 
@@ -31,7 +30,6 @@ def list_budgets(*, as_json: bool) -> None:
         print("There is no budget that you may read.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("WINDOW", "TOKENS", "COST", "OF"),
         (
             (

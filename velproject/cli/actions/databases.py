@@ -14,9 +14,9 @@ from agents.secret_text import SecretText
 from agents.selectors.databases import own_connections, shown_address
 from agents.services.databases import remove_connection, seal_url
 from agents.services.errors import InvalidRequest
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.local_user import local_user
+from velproject.cli.console import new_console
 from velproject.cli.errors import CliError
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 

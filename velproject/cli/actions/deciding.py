@@ -17,14 +17,14 @@ from agents.services.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision, RunStatus
 from velproject.cli.actions.approvals import requests_with_rows
 from velproject.cli.actions.ask import confirm
-from velproject.cli.actions.display import new_console
 from velproject.cli.actions.edit_input import content_of, edited_in_editor, parsed_input
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.orphans import is_orphan
 from velproject.cli.actions.shown_request import show_reading, show_request
 from velproject.cli.boot import again
+from velproject.cli.console import new_console
 from velproject.cli.errors import OK, USAGE, CliError
+from velproject.cli.find import by_id
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 

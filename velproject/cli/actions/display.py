@@ -50,8 +50,8 @@ from agents.events.catalogue.tool_calls import (
     ToolStarted,
 )
 from agents.hidden_text import escaped_json
-from velproject.cli.actions.wording import short_input, short_output, totals
 from velproject.cli.terminal import one_line, visible
+from velproject.cli.wording import short_input, short_output, totals
 
 TODOS = "write_todos"
 SKIPPED_SHOWN = 10

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from velproject.cli.actions.display import new_console
+from velproject.cli.console import new_console
 from velproject.cli.errors import FAILED, OK
 from velproject.cli.terminal import visible
 from velproject.doctor.findings import Finding, Level

@@ -11,10 +11,9 @@ from rich.text import Text
 from agents.models import ApprovalGrant
 from agents.selectors.visible import grants_for
 from agents.services.grants import good_grants, grant_state, revoke_grant
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
+from velproject.cli.find import by_id
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 
@@ -32,7 +31,6 @@ def list_grants(*, as_json: bool, ended_too: bool) -> None:
         print("There are no grants.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("GRANT", "AGENT", "STATE", "USES", "FOR", "BY", "CALLS"),
         (
             (

@@ -14,8 +14,7 @@ from agents.services.hosts import (
     host_states,
     set_draining,
 )
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
 
 LOOK_SECONDS = 1.0
@@ -32,7 +31,6 @@ def list_hosts(*, as_json: bool) -> None:
         print("There is one machine: no process was started with VEL_HOST.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("HOST", "STATE", "LAST SEEN", "THREADS"),
         ((row.name, row.state, f"{row.silent_for:.0f} s ago", str(row.threads)) for row in rows),
     )

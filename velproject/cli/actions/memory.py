@@ -20,12 +20,11 @@ from agents.services.memory_bundle import ImportPlan, carry_out_import, export_m
 from memory.errors import NoSuchFile
 from memory.limits import size_of
 from memory.paths import InvalidPath
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import agent_named
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.suspicions import show_suspicions
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
+from velproject.cli.suspicions import show_suspicions
 from velproject.cli.terminal import one_line, visible
 
 DOOR = "cli"
@@ -42,7 +41,6 @@ def list_files(*, agent: str, directory: str, as_json: bool) -> None:
         print("No files there.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("BYTES", "CHANGED", "FILE"),
         ((f"{e.size_bytes:,}", f"{e.updated_at:%Y-%m-%d %H:%M}", e.path) for e in entries),
     )
@@ -109,7 +107,6 @@ def history(*, agent: str, path: str, as_json: bool) -> None:
     if not revisions:
         raise CliError(f"{one_line(path)} has no revisions.")
     print_table(
-        new_console(),
         ("REVISION", "OPERATION", "BYTES", "WHEN", "BY", "THROUGH", "REASON"),
         (
             (

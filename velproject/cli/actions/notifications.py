@@ -12,11 +12,10 @@ from agents.models import Agent, NotificationStatus, NotificationTarget, TargetK
 from agents.services.notification_delivery import send_test
 from agents.services.notification_targets import remove_target, save_target
 from agents.services.webhook import DeliveryFailed
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.wording import print_table
 from velproject.cli.boot import again
+from velproject.cli.console import print_table
 from velproject.cli.errors import FAILED, CliError
+from velproject.cli.find import by_id
 from velproject.cli.terminal import one_line
 
 
@@ -52,7 +51,6 @@ def list_targets(*, as_json: bool) -> None:
         )
         return
     print_table(
-        new_console(),
         ("TARGET", "KIND", "ADDRESS", "AGENT", "WAITING", "GIVEN UP"),
         (
             (

@@ -13,13 +13,13 @@ from agents.states import RunStatus, WaitReason
 from velproject.cli.actions.display import Display
 from velproject.cli.actions.drive import Driver
 from velproject.cli.actions.family import replay
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.orphans import cancel_wherever, take_over
 from velproject.cli.actions.runs import status_words
 from velproject.cli.actions.tree_display import TreeDisplay
 from velproject.cli.boot import again
 from velproject.cli.errors import CliError
+from velproject.cli.find import by_id
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line, visible
 
 

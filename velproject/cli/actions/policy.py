@@ -14,8 +14,7 @@ from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
 from agents.models import Agent
 from agents.services.agents import build_spec
 from agents.spec import AgentSpec, CallCondition, InterruptRule
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 
@@ -50,7 +49,6 @@ def show(*, slug: str, as_json: bool) -> None:
     rest = [("effect", "*", "ask", "what reaches outside; the rest is allowed")]
     memory = [("memory", "write_memory", "ask", "always, unless a rule denies it")]
     print_table(
-        new_console(),
         ("BY", "TOOL", "ACTION", "WHEN"),
         [*rules, *memory, *asked, *rest],
     )
@@ -64,9 +62,7 @@ def rehearse_policy(*, slug: str, as_json: bool, rules: Path, days: int) -> None
     if as_json:
         print(json.dumps(dataclasses.asdict(found)))
         return
-    console = new_console()
     print_table(
-        console,
         ("TOOL", "ALLOWED", "ASKED", "DENIED", "CHANGED"),
         (
             (
@@ -81,9 +77,8 @@ def rehearse_policy(*, slug: str, as_json: bool, rules: Path, days: int) -> None
         ),
     )
     if found.examples:
-        console.print()
+        print()
         print_table(
-            console,
             ("RUN", "TOOL", "WAS", "BEFORE", "AFTER", "BY", "INPUT"),
             (
                 (

@@ -12,10 +12,10 @@ from agents.services.prompt_import import (
     store_prompt,
 )
 from memory.limits import size_of
-from velproject.cli.actions.find import agent_named
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.suspicions import show_suspicions
 from velproject.cli.errors import CliError
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
+from velproject.cli.suspicions import show_suspicions
 from velproject.cli.terminal import one_line
 
 

@@ -14,10 +14,9 @@ from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
 from agents.selectors.visible import runs_for
 from agents.states import RunStatus
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 
@@ -43,7 +42,6 @@ def list_runs(
         print('No runs yet: vel "write a haiku into haiku.txt" makes one.', file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("RUN", *(["THREAD"] if threads else []), "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),
         (
             (

@@ -12,10 +12,9 @@ from agents.models import Schedule
 from agents.selectors.visible import schedules_for
 from agents.services.schedule_firing import fire_now
 from agents.services.schedules import enable_schedule
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import by_id
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
+from velproject.cli.find import by_id
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 
@@ -30,7 +29,6 @@ def list_schedules(*, as_json: bool) -> None:
         print("There are no schedules.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("SCHEDULE", "NAME", "AGENT", "WHEN", "NEXT"),
         (
             (

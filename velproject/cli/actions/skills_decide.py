@@ -18,14 +18,14 @@ from agents.services.skill_library import (
 from agents.services.skill_rights import check_may_review
 from skills_app.models import Skill, SkillVersion, Trust
 from velproject.cli.actions.ask import confirm
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import agent_named
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.shown_request import show_reading
 from velproject.cli.actions.skills_find import skill_named, version_named
 from velproject.cli.actions.skills_look import print_findings
 from velproject.cli.boot import again
+from velproject.cli.console import new_console
 from velproject.cli.errors import OK, USAGE, CliError
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 DOOR = "cli"

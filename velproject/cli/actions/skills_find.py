@@ -12,9 +12,9 @@ from skills_app.models import Skill, SkillVersion
 from skills_app.normalise import normalise_name
 from skills_app.scopes import BUILT_IN, LIBRARY, directory_of
 from skills_app.selectors.available import scopes_of
-from velproject.cli.actions.find import agent_named
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.errors import CliError
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 

@@ -12,12 +12,11 @@ from agents.selectors.skill_packages import as_text, package_entries, package_fi
 from agents.selectors.skills import AgentSkillRow, agent_skills, skill_usage
 from agents.services.skill_library import sync_shared_skills
 from skills_app.models import Skill, SkillVersion, Trust
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import agent_named
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.skills_find import place_of, skill_named, skills_of, version_named
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line, visible
 
 SEVERITIES = ("danger", "warning", "note")
@@ -42,9 +41,7 @@ def list_skills(*, agent: str | None, as_json: bool) -> None:
         print("No skills.", file=sys.stderr)
         return
     heads = ["NAME", "FROM", "VERSION", "TRUST", "FINDINGS", *(["ON"] if agent else [])]
-    print_table(
-        new_console(), [*heads, "DESCRIPTION"], (_cells(row, with_on=bool(agent)) for row in rows)
-    )
+    print_table([*heads, "DESCRIPTION"], (_cells(row, with_on=bool(agent)) for row in rows))
 
 
 def _row(skill: Skill) -> dict[str, Any]:
@@ -207,7 +204,6 @@ def usage(*, name: str, agent: str | None, as_json: bool) -> None:
             print(json.dumps(row))
         return
     print_table(
-        new_console(),
         ("VERSION", "TRUST", "RUNS THAT HAD IT", "LOADED", "FILES", "ENDINGS"),
         (
             (

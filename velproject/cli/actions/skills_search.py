@@ -15,11 +15,10 @@ from skills_app.search.ranking import FIRST, SHOWN
 from skills_app.search.stored import RankedVersion, rank_versions
 from skills_app.selectors.available import available_skills
 from skills_app.skill import Skill, load_skills
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.find import agent_named
-from velproject.cli.actions.local_user import local_user
 from velproject.cli.actions.skills_find import place_of, skills_of
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 
@@ -48,7 +47,6 @@ def search(*, query: str, agent: str | None, directories: Sequence[Path], as_jso
         print(f"No skill answers {one_line(query, 100)!r}.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("SCORE", "NAME", "TRUST", "FROM", "DESCRIPTION"),
         (
             (

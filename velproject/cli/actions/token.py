@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agents.models import ApiToken
 from agents.services.tokens import create_token, revoke_token
-from velproject.cli.actions.display import new_console
+from velproject.cli.console import new_console
 from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 

@@ -14,7 +14,7 @@ from sandbox.toolbox_contents import verify_toolbox
 from sandbox.toolbox_environment import PipFailed
 from sandbox.toolbox_find import find_toolbox, toolbox_names
 from sandbox.toolbox_store import open_store
-from velproject.cli.actions.display import new_console
+from velproject.cli.console import new_console
 from velproject.cli.errors import FAILED, OK
 from velproject.cli.terminal import one_line, visible
 

@@ -14,8 +14,8 @@ from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.catalogue.tool_calls import ToolCalled, ToolDenied, ToolFailed, ToolRejected
 from agents.models import Run
 from velproject.cli.actions.display import Display
-from velproject.cli.actions.wording import LINE_WIDTH, short_input
 from velproject.cli.terminal import one_line, visible
+from velproject.cli.wording import LINE_WIDTH, short_input
 
 TEXT_LINES = 3
 """Of what a subagent says at once; its own run shows all of it."""

@@ -11,9 +11,8 @@ from rich.text import Text
 from agents.selectors.usage import DayUsage, usage_by_day
 from agents.services.budget_scope import zone_of
 from agents.services.reservations import dollars
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.local_user import local_user
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
+from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line
 
 
@@ -28,7 +27,6 @@ def usage(*, as_json: bool, days: int) -> None:
         print("Nothing was used.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("DAY", "CALLS", "TOKENS", "COST", "AGENT", "USER", "MODEL"),
         (
             (

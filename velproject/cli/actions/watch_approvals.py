@@ -19,10 +19,10 @@ from velproject.cli.actions.approvals import (
     status_words,
     wanted_requests,
 )
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.wording import short_input
+from velproject.cli.console import new_console
 from velproject.cli.errors import OK
 from velproject.cli.terminal import one_line
+from velproject.cli.wording import short_input
 
 POLL_SECONDS = 0.5
 

@@ -26,8 +26,7 @@ from agents.services.workspace_care import (
 )
 from sandbox.paths import AREAS
 from sandbox.tree_size import TreeSize, tree_size
-from velproject.cli.actions.display import new_console
-from velproject.cli.actions.wording import print_table
+from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
 from velproject.cli.terminal import one_line
 
@@ -43,7 +42,6 @@ def list_workspaces(*, as_json: bool) -> None:
         print("No workspaces yet: the first run of a thread makes one.", file=sys.stderr)
         return
     print_table(
-        new_console(),
         ("THREAD", "OWNER", "QUIET FOR", "SIZE", "FILES", "TITLE"),
         (
             (
@@ -70,9 +68,7 @@ def show(*, thread: str, as_json: bool) -> None:
         more = {"areas": sizes, "snapshots": steps.count(), "snapshot_size": snapshots.size}
         print(json.dumps({**as_data(kept), **more}))
         return
-    console = new_console()
     print_table(
-        console,
         ("AREA", "SIZE", "FILES"),
         ((area, size_of(found), str(found.files)) for area, found in areas.items()),
     )

@@ -1,16 +1,12 @@
-"""Inputs and results of tools, runs' totals and tables, as short text for the terminal."""
+"""Inputs and results of tools, and runs' totals, as short text for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from agents.reading.json_text import one_line_of
-from velproject.cli.actions.result_text import result_text
+from velproject.cli.result_text import result_text
 from velproject.cli.terminal import one_line, visible
 
 RESULT_LINES = 6
@@ -50,20 +46,3 @@ def totals(data: dict[str, Any]) -> str:
     cost = data.get("cost")
     price = "at an unknown price" if cost is None else f"${float(cost):.4f}"
     return f"{given:,} tokens in{cached}, {usage['output_tokens']:,} out, {price}"
-
-
-def print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """`table_of` on a console; without a terminal nothing is shortened."""
-    if not console.is_terminal:
-        console.width = 1000
-    console.print(table_of(heads, rows), soft_wrap=False, crop=False)
-
-
-def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """Columns without lines. Only a terminal's width shortens the last one."""
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for head in heads:
-        table.add_column(head, no_wrap=True, overflow="ellipsis" if head == heads[-1] else "fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
