@@ -91,9 +91,10 @@ def import_modules() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "velproject.cli.settings"
     import_module("django").setup()
     import_module("velproject.schema")
-    for file in sorted((ROOT / "velproject/cli/actions").glob("[a-z]*.py")):
-        if file.stem not in _OTHERWISE:
-            import_module(f"velproject.cli.actions.{file.stem}")
+    for folder in ("actions", "commands"):
+        for file in sorted((ROOT / "velproject/cli" / folder).rglob("[a-z]*.py")):
+            if file.stem not in _OTHERWISE:
+                import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
     for name in ("memory.scanner.scanning", "skills_app.scan.scanning", "velproject.cli.main"):
         import_module(name)
 

@@ -35,7 +35,7 @@ def import_prompt(
     it only says what it would store and what the scanner suspects.
     """
     return perform(
-        "prompt:import_prompt",
+        "actions.prompt:import_prompt",
         persist=persist,
         agent=agent,
         place=place,
@@ -51,7 +51,7 @@ def import_prompt(
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="A file. Default: print it.")
 def export(agent: str, persist: Path | None, output: Path | None) -> int:
     """Write AGENT as YAML: all of its definition, no secrets, the same bytes each time."""
-    return perform("agent_files:export", persist=persist, agent=agent, output=output)
+    return perform("commands.agents:export", persist=persist, agent=agent, output=output)
 
 
 @agents.command("import")
@@ -65,19 +65,21 @@ def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool)
     Shows what changes and asks first. It takes the permissions that the change takes in the admin.
     """
     data = file.read(MAX_FILE + 1)
-    return perform("agent_files:import_file", persist=persist, data=data, dry_run=dry_run, yes=yes)
+    return perform(
+        "commands.agents:import_file", persist=persist, data=data, dry_run=dry_run, yes=yes
+    )
 
 
 @agents.command("schema")
 def schema() -> int:
     """Print the JSON schema of an agent's file."""
-    return perform("agent_files:schema", prepare=False)
+    return perform("commands.agents:schema", prepare=False)
 
 
 @agents.command("templates")
 def templates() -> int:
     """Show what an agent can begin with."""
-    return perform("agent_templates:show", prepare=False)
+    return perform("actions.agent_templates:show", prepare=False)
 
 
 @agents.command("new")
@@ -86,4 +88,4 @@ def templates() -> int:
 @click.option("--name", default="", help="Default: the template's own.")
 def new(template: str, persist: Path | None, name: str) -> int:
     """Make an agent from TEMPLATE (see `vel agents templates`)."""
-    return perform("agent_templates:new", persist=persist, template=template, name=name)
+    return perform("actions.agent_templates:new", persist=persist, template=template, name=name)

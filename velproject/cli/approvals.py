@@ -49,7 +49,12 @@ def list_approvals(
 ) -> int:
     """Show what waits, oldest first."""
     wanted["status"] = status or ("" if decided_too else "pending")
-    return perform("approvals:list_approvals", persist=persist, as_json=as_json, wanted=wanted)
+    return perform(
+        "commands.approvals.requests:list_approvals",
+        persist=persist,
+        as_json=as_json,
+        wanted=wanted,
+    )
 
 
 @approvals.command("watch")
@@ -58,7 +63,7 @@ def list_approvals(
 @_filters
 def watch(persist: Path | None, as_json: bool, **wanted: Any) -> int:
     """Show what waits as it comes and goes, until Ctrl-C."""
-    return perform("watch_approvals:watch", persist=persist, as_json=as_json, wanted=wanted)
+    return perform("actions.watch_approvals:watch", persist=persist, as_json=as_json, wanted=wanted)
 
 
 @approvals.command("show")
@@ -67,7 +72,9 @@ def watch(persist: Path | None, as_json: bool, **wanted: Any) -> int:
 @json_option
 def show(request_id: str, persist: Path | None, as_json: bool) -> int:
     """Show the whole of what would run, or be remembered."""
-    return perform("approvals:show", persist=persist, request_id=request_id, as_json=as_json)
+    return perform(
+        "commands.approvals.requests:show", persist=persist, request_id=request_id, as_json=as_json
+    )
 
 
 @approvals.command("approve")
@@ -137,7 +144,7 @@ def edit(
     if sum([input_json is not None, content_file is not None, in_editor]) != 1:
         raise click.UsageError("Give one of --input JSON, --content-file FILE and --editor.")
     return perform(
-        "deciding:edit",
+        "commands.approvals.deciding:edit",
         persist=persist,
         input_json=input_json,
         content_file=content_file,
@@ -167,7 +174,7 @@ def _decide(
     if digest is not None and len(request_ids) > 1:
         raise click.UsageError("--digest goes with one request.")
     return perform(
-        "deciding:decide",
+        "commands.approvals.deciding:decide",
         persist=persist,
         request_ids=list(request_ids),
         decision=decision,

@@ -95,7 +95,7 @@ def database(
 
 
 def perform(action: str, *, persist: Path | None = None, **arguments: Any) -> int:
-    """Run `module:function` of `velproject.cli.actions` and return its exit code."""
+    """Run `module:function` of `velproject.cli` and return its exit code."""
     of_database = {
         name: arguments.pop(name)
         for name in ("log_level", "prepare", "settings")
@@ -103,7 +103,7 @@ def perform(action: str, *, persist: Path | None = None, **arguments: Any) -> in
     }
     with database(persist, **of_database):
         module, _, function = action.partition(":")
-        perform_action = getattr(import_module(f"velproject.cli.actions.{module}"), function)
+        perform_action = getattr(import_module(f"velproject.cli.{module}"), function)
         return int(perform_action(**arguments) or 0)
 
 

@@ -20,4 +20,4 @@ def budgets() -> None:
 @json_option
 def list_budgets(persist: Path | None, as_json: bool) -> int:
     """Show your own budgets, or all if you may read them, and what is used of them now."""
-    return perform("budgets:list_budgets", persist=persist, as_json=as_json)
+    return perform("commands.budgets:list_budgets", persist=persist, as_json=as_json)

@@ -20,7 +20,7 @@ def databases() -> None:
 @json_option
 def list_databases(persist: Path | None, as_json: bool) -> int:
     """Show names, where they lead, and which agents have them."""
-    return perform("databases:list_databases", persist=persist, as_json=as_json)
+    return perform("commands.databases:list_databases", persist=persist, as_json=as_json)
 
 
 @databases.command("remove")
@@ -28,4 +28,4 @@ def list_databases(persist: Path | None, as_json: bool) -> int:
 @persist_option
 def remove(name: str, persist: Path | None) -> int:
     """Delete one's own database NAME, with its stored URL, at once."""
-    return perform("databases:remove", persist=persist, name=name)
+    return perform("commands.databases:remove", persist=persist, name=name)

@@ -28,4 +28,6 @@ def demo(output: Path, no_toolbox: bool, persist: Path | None) -> int:
     pandas in the toolbox `demo`, which is built on first use, or else with the standard library.
     Ends with 0 only when the run was completed and the report and its pictures are there.
     """
-    return perform("demo:demo", persist=persist, output=output, build_toolbox=not no_toolbox)
+    return perform(
+        "commands.demo:demo", persist=persist, output=output, build_toolbox=not no_toolbox
+    )

@@ -19,6 +19,6 @@ def doctor(persist: Path | None, as_json: bool, online: bool) -> int:
     if persist is not None:
         use_database_file(persist)
     # Imported here: it imports Django, which `vel --help` should not wait for.
-    from velproject.cli.actions.doctor import report  # noqa: PLC0415
+    from velproject.cli.commands.machines.doctor import report  # noqa: PLC0415
 
     return report(as_json=as_json, online=online)

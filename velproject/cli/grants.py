@@ -21,7 +21,12 @@ def grants() -> None:
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
 def list_grants(persist: Path | None, as_json: bool, ended_too: bool) -> int:
     """Show those that you gave, that cover your runs, or that you may revoke; newest first."""
-    return perform("grants:list_grants", persist=persist, as_json=as_json, ended_too=ended_too)
+    return perform(
+        "commands.approvals.grants:list_grants",
+        persist=persist,
+        as_json=as_json,
+        ended_too=ended_too,
+    )
 
 
 @grants.command("revoke")
@@ -29,4 +34,4 @@ def list_grants(persist: Path | None, as_json: bool, ended_too: bool) -> int:
 @persist_option
 def revoke(grant_id: str, persist: Path | None) -> int:
     """End one at once."""
-    return perform("grants:revoke", persist=persist, grant_id=grant_id)
+    return perform("commands.approvals.grants:revoke", persist=persist, grant_id=grant_id)

@@ -20,7 +20,7 @@ def hosts() -> None:
 @json_option
 def list_hosts(persist: Path | None, as_json: bool) -> int:
     """Show each host with its state, its last sign of life and the threads it holds."""
-    return perform("hosts:list_hosts", persist=persist, as_json=as_json)
+    return perform("commands.machines.hosts:list_hosts", persist=persist, as_json=as_json)
 
 
 @hosts.command("drain")
@@ -32,7 +32,7 @@ def drain(name: str, wait: bool, persist: Path | None) -> int:
 
     It must be running. What its runs are doing is ended at the next step and goes on elsewhere.
     """
-    return perform("hosts:drain", persist=persist, name=name, wait=wait)
+    return perform("commands.machines.hosts:drain", persist=persist, name=name, wait=wait)
 
 
 @hosts.command("undrain")
@@ -40,7 +40,7 @@ def drain(name: str, wait: bool, persist: Path | None) -> int:
 @persist_option
 def undrain(name: str, persist: Path | None) -> int:
     """Let a drained host take runs again."""
-    return perform("hosts:undrain", persist=persist, name=name)
+    return perform("commands.machines.hosts:undrain", persist=persist, name=name)
 
 
 @hosts.command("declare-dead")
@@ -52,7 +52,7 @@ def declare_dead(name: str, persist: Path | None) -> int:
     Files that were not stored yet are lost, and the agents are told so. A host that has given a
     sign of life within the length of a lease is refused: stop it first.
     """
-    return perform("hosts:declare_host_dead", persist=persist, name=name)
+    return perform("commands.machines.hosts:declare_host_dead", persist=persist, name=name)
 
 
 @hosts.command("adopt")
@@ -60,7 +60,7 @@ def declare_dead(name: str, persist: Path | None) -> int:
 @persist_option
 def adopt(name: str, persist: Path | None) -> int:
     """Give this host the threads of a former name of this machine, whose files lie here."""
-    return perform("hosts:adopt", persist=persist, name=name)
+    return perform("commands.machines.hosts:adopt", persist=persist, name=name)
 
 
 @hosts.command("forget")
@@ -68,4 +68,4 @@ def adopt(name: str, persist: Path | None) -> int:
 @persist_option
 def forget(name: str, persist: Path | None) -> int:
     """Take a host that is gone, and has no threads, off the list."""
-    return perform("hosts:forget", persist=persist, name=name)
+    return perform("commands.machines.hosts:forget", persist=persist, name=name)

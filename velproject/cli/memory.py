@@ -43,7 +43,11 @@ def memory() -> None:
 def list_files(agent: str, directory: str, persist: Path | None, as_json: bool) -> int:
     """Show the files, or those in one directory."""
     return perform(
-        "memory:list_files", persist=persist, agent=agent, directory=directory, as_json=as_json
+        "commands.memory:list_files",
+        persist=persist,
+        agent=agent,
+        directory=directory,
+        as_json=as_json,
     )
 
 
@@ -54,7 +58,9 @@ def list_files(agent: str, directory: str, persist: Path | None, as_json: bool) 
 @click.option("--revision", type=click.IntRange(min=1), help="As it was at this revision.")
 def read(agent: str, path: str, persist: Path | None, revision: int | None) -> int:
     """Print a file. A terminal gets hidden characters as code points, a pipe the very bytes."""
-    return perform("memory:read", persist=persist, agent=agent, path=path, revision=revision)
+    return perform(
+        "commands.memory:read", persist=persist, agent=agent, path=path, revision=revision
+    )
 
 
 @memory.command("write")
@@ -76,7 +82,7 @@ def write(
 ) -> int:
     """Create a file, or replace it whole."""
     return perform(
-        "memory:write",
+        "commands.memory:write",
         persist=persist,
         agent=agent,
         path=path,
@@ -95,7 +101,7 @@ def write(
 def append(agent: str, path: str, source: BinaryIO, reason: str, persist: Path | None) -> int:
     """Add to the end of a file."""
     return perform(
-        "memory:append",
+        "commands.memory:append",
         persist=persist,
         agent=agent,
         path=path,
@@ -110,7 +116,7 @@ def append(agent: str, path: str, source: BinaryIO, reason: str, persist: Path |
 @persist_option
 def delete(agent: str, path: str, persist: Path | None) -> int:
     """Delete a file. Its revisions stay, and `restore` brings it back."""
-    return perform("memory:delete", persist=persist, agent=agent, path=path)
+    return perform("commands.memory:delete", persist=persist, agent=agent, path=path)
 
 
 @memory.command("history")
@@ -120,7 +126,9 @@ def delete(agent: str, path: str, persist: Path | None) -> int:
 @json_option
 def history(agent: str, path: str, persist: Path | None, as_json: bool) -> int:
     """Show every revision of a file, the latest first."""
-    return perform("memory:history", persist=persist, agent=agent, path=path, as_json=as_json)
+    return perform(
+        "commands.memory:history", persist=persist, agent=agent, path=path, as_json=as_json
+    )
 
 
 @memory.command("restore")
@@ -130,7 +138,9 @@ def history(agent: str, path: str, persist: Path | None, as_json: bool) -> int:
 @persist_option
 def restore(agent: str, path: str, revision: int, persist: Path | None) -> int:
     """Make a file what it was at REVISION, as a new revision."""
-    return perform("memory:restore", persist=persist, agent=agent, path=path, revision=revision)
+    return perform(
+        "commands.memory:restore", persist=persist, agent=agent, path=path, revision=revision
+    )
 
 
 @memory.command("export")
@@ -139,7 +149,7 @@ def restore(agent: str, path: str, revision: int, persist: Path | None) -> int:
 @persist_option
 def export(agent: str, directory: Path, persist: Path | None) -> int:
     """Write the whole memory into DIRECTORY, which must be new or empty."""
-    return perform("memory:export", persist=persist, agent=agent, directory=directory)
+    return perform("commands.memory:export", persist=persist, agent=agent, directory=directory)
 
 
 @memory.command("import")
@@ -163,7 +173,7 @@ def import_folder(
     the scanner suspects.
     """
     return perform(
-        "memory:import_folder",
+        "commands.memory:import_folder",
         persist=persist,
         agent=agent,
         directory=directory,

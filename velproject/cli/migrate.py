@@ -14,4 +14,4 @@ from velproject.cli.options import persist_option
 @persist_option
 def migrate(persist: Path | None) -> int:
     """Bring the database's tables up to date. Every other command does so too."""
-    return perform("migrate:migrate", persist=persist, prepare=False)
+    return perform("commands.machines.migrate:migrate", persist=persist, prepare=False)

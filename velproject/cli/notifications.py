@@ -24,7 +24,7 @@ def notifications() -> None:
 @json_option
 def list_targets(persist: Path | None, as_json: bool) -> int:
     """Show who hears of what, and what did not arrive."""
-    return perform("notifications:list_targets", persist=persist, as_json=as_json)
+    return perform("commands.notifications:list_targets", persist=persist, as_json=as_json)
 
 
 @notifications.command("add-webhook")
@@ -33,7 +33,7 @@ def list_targets(persist: Path | None, as_json: bool) -> int:
 @persist_option
 def add_webhook(url: str, agent: str | None, persist: Path | None) -> int:
     """POST new requests to URL, and print the secret that signs them, this once."""
-    return perform("notifications:add_webhook", persist=persist, url=url, agent=agent)
+    return perform("commands.notifications:add_webhook", persist=persist, url=url, agent=agent)
 
 
 @notifications.command("add-email")
@@ -42,7 +42,9 @@ def add_webhook(url: str, agent: str | None, persist: Path | None) -> int:
 @persist_option
 def add_email(address: str, agent: str | None, persist: Path | None) -> int:
     """Write to ADDRESS when something waits."""
-    return perform("notifications:add_email", persist=persist, address=address, agent=agent)
+    return perform(
+        "commands.notifications:add_email", persist=persist, address=address, agent=agent
+    )
 
 
 @notifications.command("remove")
@@ -50,7 +52,7 @@ def add_email(address: str, agent: str | None, persist: Path | None) -> int:
 @persist_option
 def remove(target_id: str, persist: Path | None) -> int:
     """Tell a target nothing more, and forget what it was told."""
-    return perform("notifications:remove", persist=persist, target_id=target_id)
+    return perform("commands.notifications:remove", persist=persist, target_id=target_id)
 
 
 @notifications.command("test")
@@ -58,4 +60,4 @@ def remove(target_id: str, persist: Path | None) -> int:
 @persist_option
 def test(target_id: str, persist: Path | None) -> int:
     """Send a test message now. Ends with 1 if it does not arrive."""
-    return perform("notifications:send_test_message", persist=persist, target_id=target_id)
+    return perform("commands.notifications:send_test_message", persist=persist, target_id=target_id)

@@ -21,7 +21,7 @@ def policy() -> None:
 @json_option
 def show(agent: str, persist: Path | None, as_json: bool) -> int:
     """Show the rules in their order."""
-    return perform("policy:show", persist=persist, slug=agent, as_json=as_json)
+    return perform("commands.approvals.policy:show", persist=persist, slug=agent, as_json=as_json)
 
 
 @policy.command("rehearse")
@@ -39,7 +39,7 @@ def show(agent: str, persist: Path | None, as_json: bool) -> int:
 def rehearse(agent: str, persist: Path | None, as_json: bool, rules: Path, days: int) -> int:
     """Show what another policy would have allowed, asked and denied. Changes nothing."""
     return perform(
-        "policy:rehearse_policy",
+        "commands.approvals.policy:rehearse_policy",
         persist=persist,
         slug=agent,
         as_json=as_json,

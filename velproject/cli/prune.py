@@ -59,7 +59,7 @@ def prune(
     if vacuum and not apply:
         raise click.UsageError("--vacuum needs --apply.")
     return perform(
-        "prune:prune",
+        "commands.prune:prune",
         persist=persist,
         as_json=as_json,
         days=days,

@@ -231,7 +231,7 @@ def run(
             what = "is no file" if file.exists() else "is not there"
             raise click.UsageError(f"--upload {file} {what}: name a file.")
     return perform(
-        "run:run",
+        "commands.runs.run:run",
         persist=persist,
         task=task,
         agent=agent,

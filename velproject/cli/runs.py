@@ -32,7 +32,7 @@ def list_runs(
 ) -> int:
     """Show runs, newest first."""
     return perform(
-        "runs:list_runs",
+        "commands.runs.runs:list_runs",
         persist=persist,
         as_json=as_json,
         limit=limit,
@@ -50,7 +50,11 @@ def list_runs(
 def show_run(run_id: str, persist: Path | None, as_json: bool, follow: bool) -> int:
     """Show what a run did."""
     return perform(
-        "one_run:show_run", persist=persist, run_id=run_id, as_json=as_json, follow=follow
+        "commands.runs.one_run:show_run",
+        persist=persist,
+        run_id=run_id,
+        as_json=as_json,
+        follow=follow,
     )
 
 
@@ -60,7 +64,7 @@ def show_run(run_id: str, persist: Path | None, as_json: bool, follow: bool) -> 
 @click.option("--reason", default="", help="Kept with the run.")
 def cancel(run_id: str, persist: Path | None, reason: str) -> int:
     """End a run."""
-    return perform("one_run:cancel", persist=persist, run_id=run_id, reason=reason)
+    return perform("commands.runs.one_run:cancel", persist=persist, run_id=run_id, reason=reason)
 
 
 @runs.command("resume")
@@ -70,4 +74,10 @@ def cancel(run_id: str, persist: Path | None, reason: str) -> int:
 @click.option("--detach", is_flag=True, help="Hand it to the workers instead of driving it here.")
 def resume(run_id: str, persist: Path | None, as_json: bool, detach: bool) -> int:
     """Let a run go on that failed, waits for you, or lost its process."""
-    return perform("one_run:resume", persist=persist, run_id=run_id, as_json=as_json, detach=detach)
+    return perform(
+        "commands.runs.one_run:resume",
+        persist=persist,
+        run_id=run_id,
+        as_json=as_json,
+        detach=detach,
+    )

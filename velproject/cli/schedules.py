@@ -20,7 +20,7 @@ def schedules() -> None:
 @json_option
 def list_schedules(persist: Path | None, as_json: bool) -> int:
     """Show them, with the time that each is due next."""
-    return perform("schedules:list_schedules", persist=persist, as_json=as_json)
+    return perform("commands.schedules:list_schedules", persist=persist, as_json=as_json)
 
 
 @schedules.command("run")
@@ -28,7 +28,7 @@ def list_schedules(persist: Path | None, as_json: bool) -> int:
 @persist_option
 def run(schedule_id: str, persist: Path | None) -> int:
     """Start it once, now."""
-    return perform("schedules:run_now", persist=persist, schedule_id=schedule_id)
+    return perform("commands.schedules:run_now", persist=persist, schedule_id=schedule_id)
 
 
 @schedules.command("pause")
@@ -36,7 +36,9 @@ def run(schedule_id: str, persist: Path | None) -> int:
 @persist_option
 def pause(schedule_id: str, persist: Path | None) -> int:
     """Start nothing until it goes on."""
-    return perform("schedules:enable", persist=persist, schedule_id=schedule_id, enabled=False)
+    return perform(
+        "commands.schedules:enable", persist=persist, schedule_id=schedule_id, enabled=False
+    )
 
 
 @schedules.command("go-on")
@@ -44,4 +46,6 @@ def pause(schedule_id: str, persist: Path | None) -> int:
 @persist_option
 def go_on(schedule_id: str, persist: Path | None) -> int:
     """Go on from now; what was due meanwhile is not made up for."""
-    return perform("schedules:enable", persist=persist, schedule_id=schedule_id, enabled=True)
+    return perform(
+        "commands.schedules:enable", persist=persist, schedule_id=schedule_id, enabled=True
+    )

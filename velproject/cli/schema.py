@@ -12,4 +12,4 @@ from velproject.cli.boot import perform
 @click.option("--server", default="/api/v1", show_default=True, help="Where the API is reached.")
 def schema(as_yaml: bool, server: str) -> int:
     """Print the OpenAPI 3.1 document of the REST API, from which clients are generated."""
-    return perform("schema:show", prepare=False, as_yaml=as_yaml, server=server)
+    return perform("commands.schema:show", prepare=False, as_yaml=as_yaml, server=server)

@@ -23,4 +23,4 @@ def rotate(persist: Path | None) -> int:
     Put the new key in front of the old one, start all processes of Vel anew, run this, and then
     take the old key out.
     """
-    return perform("secrets:rotate", persist=persist)
+    return perform("actions.secrets:rotate", persist=persist)

@@ -36,7 +36,7 @@ def validate(path: Path, strict: bool, as_json: bool) -> int:
     keep to the specification do not.
     """
     return perform(
-        "skills_validate:validate_path",
+        "commands.skills.validate:validate_path",
         prepare=False,
         path=path.absolute(),
         strict=strict,
@@ -70,7 +70,7 @@ def search(
     likely chance. With --json there is one JSON object a line.
     """
     return perform(
-        "skills_search:search",
+        "commands.skills.search:search",
         persist=persist,
         query=query,
         agent=agent,

@@ -25,7 +25,9 @@ version_option = click.option(
 @json_option
 def list_command(agent: str | None, persist: Path | None, as_json: bool) -> int:
     """Show the skills; with --agent which of them that one has."""
-    return perform("skills_look:list_skills", persist=persist, agent=agent, as_json=as_json)
+    return perform(
+        "commands.skills.listing:list_skills", persist=persist, agent=agent, as_json=as_json
+    )
 
 
 @click.command("show")
@@ -48,7 +50,7 @@ def show_command(
     With --file a terminal gets hidden characters as code points, a pipe the very bytes.
     """
     return perform(
-        "skills_look:show",
+        "commands.skills.listing:show",
         persist=persist,
         name=name,
         agent=agent,
@@ -79,7 +81,7 @@ def import_command(
     is stored or refused by itself; the exit code is 1 when any was refused.
     """
     return perform(
-        "skills_move:import_skills",
+        "commands.skills.transfer:import_skills",
         persist=persist,
         paths=paths,
         agent=agent,
@@ -100,7 +102,7 @@ def export_command(
 ) -> int:
     """Write a skill, to the letter of the specification, into a new file or directory."""
     return perform(
-        "skills_move:export",
+        "commands.skills.transfer:export",
         persist=persist,
         name=name,
         agent=agent,
@@ -115,7 +117,9 @@ def export_command(
 @persist_option
 def enable_command(name: str, agent: str, persist: Path | None) -> int:
     """Give an agent a skill, from its next run on."""
-    return perform("skills_decide:switch", persist=persist, name=name, agent=agent, enabled=True)
+    return perform(
+        "commands.skills.review:switch", persist=persist, name=name, agent=agent, enabled=True
+    )
 
 
 @click.command("disable")
@@ -124,7 +128,9 @@ def enable_command(name: str, agent: str, persist: Path | None) -> int:
 @persist_option
 def disable_command(name: str, agent: str, persist: Path | None) -> int:
     """Take a skill from an agent, from its next run on."""
-    return perform("skills_decide:switch", persist=persist, name=name, agent=agent, enabled=False)
+    return perform(
+        "commands.skills.review:switch", persist=persist, name=name, agent=agent, enabled=False
+    )
 
 
 @click.command("review")
@@ -144,7 +150,7 @@ def review_command(
 ) -> int:
     """Show what a version changes and what the scan found, and ask whether you vouch for it."""
     return perform(
-        "skills_decide:review",
+        "commands.skills.review:review",
         persist=persist,
         name=name,
         agent=agent,
@@ -164,7 +170,7 @@ def quarantine_command(
 ) -> int:
     """Let no agent have these bytes again. The version before comes back, where there is one."""
     return perform(
-        "skills_decide:quarantine",
+        "commands.skills.review:quarantine",
         persist=persist,
         name=name,
         agent=agent,
@@ -179,7 +185,7 @@ def quarantine_command(
 @persist_option
 def delete_command(name: str, agent: str | None, persist: Path | None) -> int:
     """Delete a skill of the library, or with --agent one of that agent's own."""
-    return perform("skills_decide:delete", persist=persist, name=name, agent=agent)
+    return perform("commands.skills.review:delete", persist=persist, name=name, agent=agent)
 
 
 @click.command("usage")
@@ -189,7 +195,9 @@ def delete_command(name: str, agent: str | None, persist: Path | None) -> int:
 @json_option
 def usage_command(name: str, agent: str | None, persist: Path | None, as_json: bool) -> int:
     """Show what runs did with each version, and how they ended."""
-    return perform("skills_look:usage", persist=persist, name=name, agent=agent, as_json=as_json)
+    return perform(
+        "commands.skills.listing:usage", persist=persist, name=name, agent=agent, as_json=as_json
+    )
 
 
 COMMANDS = (

@@ -36,7 +36,12 @@ def create(
 ) -> int:
     """Make a token for USER and print it, this once."""
     return perform(
-        "token:create", persist=persist, username=username, scopes=scopes, name=name, days=days
+        "commands.accounts:create",
+        persist=persist,
+        username=username,
+        scopes=scopes,
+        name=name,
+        days=days,
     )
 
 
@@ -46,7 +51,9 @@ def create(
 @json_option
 def list_tokens(username: str | None, persist: Path | None, as_json: bool) -> int:
     """Show tokens by their first characters."""
-    return perform("token:list_tokens", persist=persist, username=username, as_json=as_json)
+    return perform(
+        "commands.accounts:list_tokens", persist=persist, username=username, as_json=as_json
+    )
 
 
 @token.command("revoke")
@@ -54,4 +61,4 @@ def list_tokens(username: str | None, persist: Path | None, as_json: bool) -> in
 @persist_option
 def revoke(prefix: str, persist: Path | None) -> int:
     """End the token that begins with PREFIX."""
-    return perform("token:revoke", persist=persist, prefix=prefix)
+    return perform("commands.accounts:revoke", persist=persist, prefix=prefix)

@@ -54,7 +54,7 @@ def create(
     if replace and if_missing:
         raise click.UsageError("--replace and --if-missing exclude each other.")
     return perform(
-        "toolbox:create",
+        "commands.toolbox:create",
         prepare=False,
         name=name,
         requirements=requirements,
@@ -70,7 +70,7 @@ def create(
 @json_option
 def list_toolboxes(as_json: bool) -> int:
     """Show the toolboxes of this host."""
-    return perform("toolbox:list_toolboxes", prepare=False, as_json=as_json)
+    return perform("commands.toolbox:list_toolboxes", prepare=False, as_json=as_json)
 
 
 @toolbox.command("show")
@@ -78,11 +78,11 @@ def list_toolboxes(as_json: bool) -> int:
 @json_option
 def show(name: str, as_json: bool) -> int:
     """Show what NAME holds, and whether it is still what was built."""
-    return perform("toolbox:show", prepare=False, name=name, as_json=as_json)
+    return perform("commands.toolbox:show", prepare=False, name=name, as_json=as_json)
 
 
 @toolbox.command("remove")
 @click.argument("name")
 def remove(name: str) -> int:
     """Remove NAME; runs that are using it keep it to their end."""
-    return perform("toolbox:remove", prepare=False, name=name)
+    return perform("commands.toolbox:remove", prepare=False, name=name)

@@ -31,7 +31,7 @@ def up(host: str, port: int, workers: int | None, grace: float, persist: Path | 
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)
     return perform(
-        "up:up",
+        "commands.machines.up:up",
         persist=persist,
         log_level="INFO",
         settings=SETTINGS,

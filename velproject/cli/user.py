@@ -42,7 +42,7 @@ def create(
     else:
         raise click.UsageError("Standard input is no terminal: use --password-stdin.")
     return perform(
-        "user:create",
+        "actions.user:create",
         persist=persist,
         username=username,
         password=password,

@@ -20,4 +20,4 @@ def worker(workers: int | None, persist: Path | None) -> int:
     """Start one cluster of workers and stay until SIGTERM; send that to this process alone."""
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)
-    return perform("worker:worker", persist=persist, log_level="INFO")
+    return perform("commands.machines.worker:worker", persist=persist, log_level="INFO")

@@ -20,7 +20,7 @@ def workspaces() -> None:
 @json_option
 def list_workspaces(persist: Path | None, as_json: bool) -> int:
     """Show each workspace with its owner, age and size."""
-    return perform("workspaces:list_workspaces", persist=persist, as_json=as_json)
+    return perform("commands.workspaces:list_workspaces", persist=persist, as_json=as_json)
 
 
 @workspaces.command("show")
@@ -29,7 +29,7 @@ def list_workspaces(persist: Path | None, as_json: bool) -> int:
 @json_option
 def show(thread: str, persist: Path | None, as_json: bool) -> int:
     """Show one workspace: its areas, snapshots and last changes."""
-    return perform("workspaces:show", persist=persist, thread=thread, as_json=as_json)
+    return perform("commands.workspaces:show", persist=persist, thread=thread, as_json=as_json)
 
 
 @workspaces.command("prune")
@@ -49,7 +49,9 @@ def prune(persist: Path | None, days: int | None, archive: bool, apply: bool) ->
     Threads with a run that has not ended are left alone. Without --apply it only says what it
     would do.
     """
-    return perform("workspaces:prune", persist=persist, days=days, archive=archive, apply=apply)
+    return perform(
+        "commands.workspaces:prune", persist=persist, days=days, archive=archive, apply=apply
+    )
 
 
 @workspaces.command("archive")
@@ -64,4 +66,6 @@ def prune(persist: Path | None, days: int | None, archive: bool, apply: bool) ->
 )
 def archive(thread: str, persist: Path | None, directory: Path | None) -> int:
     """Write a workspace into a tar.gz and print its path. The workspace stays."""
-    return perform("workspaces:archive", persist=persist, thread=thread, directory=directory)
+    return perform(
+        "commands.workspaces:archive", persist=persist, thread=thread, directory=directory
+    )

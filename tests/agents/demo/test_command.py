@@ -16,7 +16,7 @@ from sandbox.errors import SandboxUnavailable
 from tests.agents.demo.played import play_at_once
 from tests.sandbox.places import reachable_directory
 from tests.support.wheels import NO_INDEX
-from velproject.cli.actions.demo import demo
+from velproject.cli.commands.demo import demo
 from velproject.cli.errors import FAILED, OK
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -24,7 +24,7 @@ from tests.agents.demo.played import play_demo
 from tests.agents.demo.test_report import Reader, compare_every_number
 from tests.support.hang import HANG
 from tests.support.runs import make_user
-from velproject.cli.actions.demo import demo
+from velproject.cli.commands.demo import demo
 from velproject.cli.errors import OK
 
 pytestmark = [

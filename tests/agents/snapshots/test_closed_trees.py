@@ -22,7 +22,7 @@ from agents.services.workspace_care import (
     remove_workspace,
 )
 from tests.agents.snapshots.driven import area, calls, command, play, write
-from velproject.cli.actions.drive import kept_files
+from velproject.cli.commands.runs.drive import kept_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 

@@ -21,7 +21,7 @@ from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
-from velproject.cli.actions.approvals import in_full
+from velproject.cli.commands.approvals.requests import in_full
 
 
 def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in: SignIn) -> None:

@@ -10,7 +10,7 @@ from django.db import connection
 
 from agents.models import Agent, Run
 from agents.services.runs import RunRequest
-from velproject.cli.actions.agent import AgentOptions, agent_slug, start_run
+from velproject.cli.commands.runs.task_flags import AgentOptions, agent_slug, start_run
 from velproject.cli.errors import CliError
 
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission, User
 
 from agents.models import Agent, Allowance, Budget
 from agents.services.budgets import save_budget
-from velproject.cli.actions.budgets import list_budgets
+from velproject.cli.commands.budgets import list_budgets
 from velproject.cli.local_user import local_user
 from velproject.cli.main import vel
 

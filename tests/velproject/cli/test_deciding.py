@@ -15,8 +15,9 @@ from agents.models import Agent, ApprovalGrant, ApprovalRequest
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.models import MemoryFile
 from tests.agents.admin import rows
-from velproject.cli.actions import approvals, deciding
 from velproject.cli.approvals import approvals as command
+from velproject.cli.commands.approvals import deciding
+from velproject.cli.commands.approvals import requests as approvals
 from velproject.cli.errors import CliError
 from velproject.cli.local_user import local_user
 

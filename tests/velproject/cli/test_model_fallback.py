@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from velproject.cli.actions.display import Display
+from velproject.cli.commands.runs.display import Display
 
 
 def test_who_goes_on_is_said_with_no_control_characters(

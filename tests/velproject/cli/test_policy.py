@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.velproject.command import Vel, say
-from velproject.cli.actions.policy import read_policy
+from velproject.cli.commands.approvals.policy import read_policy
 from velproject.cli.errors import CliError
 
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})

@@ -18,7 +18,7 @@ from memory.models import MemoryEditRequest, MemoryRevision
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.services.test_erasure import delegated, talked
 from velproject.cli import prune as command
-from velproject.cli.actions.prune import prune
+from velproject.cli.commands.prune import prune
 from velproject.cli.errors import CliError
 
 pytestmark = pytest.mark.django_db(transaction=True)

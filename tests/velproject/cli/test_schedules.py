@@ -15,7 +15,7 @@ from agents.services.errors import InvalidRequest
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import fire_all, last, make_due, make_schedule
 from velproject.cli import schedules as commands
-from velproject.cli.actions.schedules import enable, list_schedules, next_time, run_now
+from velproject.cli.commands.schedules import enable, list_schedules, next_time, run_now
 from velproject.cli.errors import CliError
 from velproject.cli.local_user import local_user
 from velproject.cli.main import vel

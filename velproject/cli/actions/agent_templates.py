@@ -6,7 +6,7 @@ from agents.agent_templates.catalogue import agent_templates
 from agents.middleware.registry import known_tool_names
 from agents.services.agent_templates import create_from_template
 from agents.services.errors import NotAllowed, ServiceError
-from velproject.cli.actions.agent_files import how_to
+from velproject.cli.commands.agents import how_to
 from velproject.cli.errors import CliError
 from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line

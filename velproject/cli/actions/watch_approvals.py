@@ -12,7 +12,7 @@ from rich.live import Live
 
 from agents.models import ApprovalRequest
 from agents.states import ApprovalStatus
-from velproject.cli.actions.approvals import (
+from velproject.cli.commands.approvals.requests import (
     Wanted,
     as_data,
     as_table,

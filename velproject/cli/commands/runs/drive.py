@@ -25,12 +25,12 @@ from agents.services.outside_changes import unreported_changes
 from agents.services.run_control import cancel_run
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory
-from velproject.cli.actions.display import Display
-from velproject.cli.actions.family import Family
-from velproject.cli.actions.follow import PATIENCE, STOPPED, Watch, leave_at_once
-from velproject.cli.actions.orphans import take_over
-from velproject.cli.actions.tree_display import TreeDisplay
 from velproject.cli.boot import again
+from velproject.cli.commands.runs.display import Display
+from velproject.cli.commands.runs.family import Family
+from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
+from velproject.cli.commands.runs.orphans import take_over
+from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.errors import (
     FAILED,
     HUNG_UP,
@@ -205,7 +205,7 @@ class Driver:
                 continue
             answers = open_answers(request, self.owner)
             # Imported at the first question: showing a request costs 30 ms.
-            from velproject.cli.actions.ask import ask  # noqa: PLC0415
+            from velproject.cli.commands.approvals.ask import ask  # noqa: PLC0415
 
             answer = ask(request, answers, self.display.notes)
             if answer is None and answers.offered:

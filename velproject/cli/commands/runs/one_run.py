@@ -10,13 +10,13 @@ from agents.models import POOL, Message, MessageRole, Run
 from agents.selectors.family import descendants_of, in_tree_order, root_of
 from agents.selectors.visible import runs_for
 from agents.states import RunStatus, WaitReason
-from velproject.cli.actions.display import Display
-from velproject.cli.actions.drive import Driver
-from velproject.cli.actions.family import replay
-from velproject.cli.actions.orphans import cancel_wherever, take_over
-from velproject.cli.actions.runs import status_words
-from velproject.cli.actions.tree_display import TreeDisplay
 from velproject.cli.boot import again
+from velproject.cli.commands.runs.display import Display
+from velproject.cli.commands.runs.drive import Driver
+from velproject.cli.commands.runs.family import replay
+from velproject.cli.commands.runs.orphans import cancel_wherever, take_over
+from velproject.cli.commands.runs.runs import status_words
+from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.errors import CliError
 from velproject.cli.find import by_id
 from velproject.cli.local_user import local_user

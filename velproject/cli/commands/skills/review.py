@@ -17,11 +17,11 @@ from agents.services.skill_library import (
 )
 from agents.services.skill_rights import check_may_review
 from skills_app.models import Skill, SkillVersion, Trust
-from velproject.cli.actions.ask import confirm
-from velproject.cli.actions.shown_request import show_reading
-from velproject.cli.actions.skills_find import skill_named, version_named
-from velproject.cli.actions.skills_look import print_findings
 from velproject.cli.boot import again
+from velproject.cli.commands.approvals.ask import confirm
+from velproject.cli.commands.approvals.shown_request import show_reading
+from velproject.cli.commands.skills.find import skill_named, version_named
+from velproject.cli.commands.skills.listing import print_findings
 from velproject.cli.console import new_console
 from velproject.cli.errors import OK, USAGE, CliError
 from velproject.cli.find import agent_named

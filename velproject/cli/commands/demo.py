@@ -13,8 +13,8 @@ from agents.states import Decision
 from sandbox.errors import SandboxError
 from sandbox.probe import check_host
 from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
-from velproject.cli.actions.display import Display
-from velproject.cli.actions.drive import Driver
+from velproject.cli.commands.runs.display import Display
+from velproject.cli.commands.runs.drive import Driver
 from velproject.cli.errors import FAILED, OK
 from velproject.cli.local_user import local_user
 from velproject.cli.terminal import one_line

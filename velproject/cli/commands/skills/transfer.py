@@ -27,8 +27,8 @@ from skills_app.scan import findings_json, has_danger, scan_package
 from skills_app.sources.archive import archive_package
 from skills_app.sources.discover import find_packages
 from skills_app.sources.folder import folder_package
-from velproject.cli.actions.skills_find import skill_named, version_named
-from velproject.cli.actions.skills_look import print_findings
+from velproject.cli.commands.skills.find import skill_named, version_named
+from velproject.cli.commands.skills.listing import print_findings
 from velproject.cli.errors import FAILED, OK, CliError
 from velproject.cli.find import agent_named
 from velproject.cli.local_user import local_user

@@ -13,7 +13,7 @@ from agents.events.catalogue.runs import RunFailed
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.catalogue.tool_calls import ToolCalled, ToolDenied, ToolFailed, ToolRejected
 from agents.models import Run
-from velproject.cli.actions.display import Display
+from velproject.cli.commands.runs.display import Display
 from velproject.cli.terminal import one_line, visible
 from velproject.cli.wording import LINE_WIDTH, short_input
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from velproject.child import run_workers
-from velproject.cli.actions.safe import refuse_unsafe
+from velproject.cli.commands.machines.safe import refuse_unsafe
 
 
 def worker() -> None:

@@ -15,12 +15,12 @@ from agents.services.edited_reading import reading_of_edit
 from agents.services.errors import ServiceError
 from agents.services.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision, RunStatus
-from velproject.cli.actions.approvals import requests_with_rows
-from velproject.cli.actions.ask import confirm
-from velproject.cli.actions.edit_input import content_of, edited_in_editor, parsed_input
-from velproject.cli.actions.orphans import is_orphan
-from velproject.cli.actions.shown_request import show_reading, show_request
 from velproject.cli.boot import again
+from velproject.cli.commands.approvals.ask import confirm
+from velproject.cli.commands.approvals.edit_input import content_of, edited_in_editor, parsed_input
+from velproject.cli.commands.approvals.requests import requests_with_rows
+from velproject.cli.commands.approvals.shown_request import show_reading, show_request
+from velproject.cli.commands.runs.orphans import is_orphan
 from velproject.cli.console import new_console
 from velproject.cli.errors import OK, USAGE, CliError
 from velproject.cli.find import by_id

@@ -12,7 +12,7 @@ from agents.selectors.skill_packages import as_text, package_entries, package_fi
 from agents.selectors.skills import AgentSkillRow, agent_skills, skill_usage
 from agents.services.skill_library import sync_shared_skills
 from skills_app.models import Skill, SkillVersion, Trust
-from velproject.cli.actions.skills_find import place_of, skill_named, skills_of, version_named
+from velproject.cli.commands.skills.find import place_of, skill_named, skills_of, version_named
 from velproject.cli.console import print_table
 from velproject.cli.errors import CliError
 from velproject.cli.find import agent_named

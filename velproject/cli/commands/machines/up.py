@@ -11,7 +11,7 @@ from django.db import connection
 
 from agents.services.demo import ensure_demo_agent
 from sandbox.probe import check_host
-from velproject.cli.actions.safe import refuse_unsafe
+from velproject.cli.commands.machines.safe import refuse_unsafe
 from velproject.cli.errors import FAILED, CliError
 from velproject.env import text
 from velproject.supervise import become_supervisor

@@ -15,7 +15,7 @@ from skills_app.search.ranking import FIRST, SHOWN
 from skills_app.search.stored import RankedVersion, rank_versions
 from skills_app.selectors.available import available_skills
 from skills_app.skill import Skill, load_skills
-from velproject.cli.actions.skills_find import place_of, skills_of
+from velproject.cli.commands.skills.find import place_of, skills_of
 from velproject.cli.console import print_table
 from velproject.cli.find import agent_named
 from velproject.cli.local_user import local_user

@@ -29,11 +29,11 @@ from sandbox.own_directory.rules import FileRules
 from sandbox.probe import check_host
 from sandbox.toolbox_find import hold_toolbox
 from sandbox.workspace import own_directory_account
-from velproject.cli.actions.agent import AgentOptions, agent_slug, start_run
-from velproject.cli.actions.databases import sealed_databases
-from velproject.cli.actions.drive import Driver
 from velproject.cli.actions.uploads import opened_uploads
 from velproject.cli.boot import again
+from velproject.cli.commands.databases import sealed_databases
+from velproject.cli.commands.runs.drive import Driver
+from velproject.cli.commands.runs.task_flags import AgentOptions, agent_slug, start_run
 from velproject.cli.console import new_console
 from velproject.cli.errors import FAILED, OK, WAITING, CliError
 from velproject.cli.local_user import local_user

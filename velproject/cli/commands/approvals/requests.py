@@ -19,8 +19,13 @@ from agents.selectors.visible import approvals_for
 from agents.services.open_answers import open_answers
 from agents.services.request_reading import reading_of_request
 from agents.states import ApprovalStatus
-from velproject.cli.actions.ask import show_refused
-from velproject.cli.actions.shown_request import expiry, length, show_outcome, show_request
+from velproject.cli.commands.approvals.ask import show_refused
+from velproject.cli.commands.approvals.shown_request import (
+    expiry,
+    length,
+    show_outcome,
+    show_request,
+)
 from velproject.cli.console import new_console, print_table, table_of
 from velproject.cli.find import by_id
 from velproject.cli.local_user import local_user

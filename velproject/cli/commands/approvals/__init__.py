@@ -1,0 +1,1 @@
+"""Requests for approval, standing permissions, and the policy that asks."""

@@ -1,0 +1,1 @@
+"""The commands that start Vel, and those about the machines it runs on."""

@@ -1,0 +1,1 @@
+"""Skills: packages of instructions that teach agents."""
