@@ -1,4 +1,4 @@
-"""From a parsed command to its code: set up Django on the right database, then import."""
+"""Run the code of a command: set up Django on the right database, then do the late imports."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def database(
 ) -> Iterator[None]:
     """Set up Django, do the late imports of the command's file, and run the block.
 
-    Use it instead of `with_database` where a command does something before, such as checking how
-    options go together.
+    Use it instead of `with_database` in a command that does something first, such as checking
+    which options go together.
 
     Args:
         persist: An SQLite file to use instead of DATABASE_URL.
-        log_level: What the engine logs, unless VEL_LOG_LEVEL says otherwise: on a terminal its
-            lines would stand among the answer.
-        prepare: Whether to make the database's tables, or bring them up to date, first.
-        settings: The module of Django's settings.
+        log_level: The default of VEL_LOG_LEVEL: on a terminal, lower levels would mix log lines
+            with the answer.
+        prepare: Create or migrate the tables of the database first.
+        settings: The default of DJANGO_SETTINGS_MODULE.
     """
     if persist is not None:
         use_database_file(persist)
@@ -80,10 +80,12 @@ def database(
     import_module("django").setup()
     finish_imports(__name__)
     if prepare:
-        # A line of its own would be none of those that `VEL_LOG_FORMAT=json` promises.
+        # `VEL_LOG_FORMAT=json` promises lines of JSON only.
         as_json = os.environ.get("VEL_LOG_FORMAT", "").strip().lower() == "json"
         ensure_schema(announce=not as_json)
-    finish_imports_of_command()
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        finish_imports(context.command.callback.__module__)
     gc.freeze()  # what is imported stays
     gc.enable()
     with from_command_line():
@@ -92,26 +94,6 @@ def database(
         finally:
             if metrics_wanted():
                 import_module("agents.services.processes").try_to_leave_counts()
-
-
-def perform(action: str, *, persist: Path | None = None, **arguments: Any) -> int:
-    """Run `module:function` of `velproject.cli` and return its exit code."""
-    of_database = {
-        name: arguments.pop(name)
-        for name in ("log_level", "prepare", "settings")
-        if name in arguments
-    }
-    with database(persist, **of_database):
-        module, _, function = action.partition(":")
-        perform_action = getattr(import_module(f"velproject.cli.{module}"), function)
-        return int(perform_action(**arguments) or 0)
-
-
-def finish_imports_of_command() -> None:
-    """Do the late imports of the file that defines the command being run."""
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        finish_imports(context.command.callback.__module__)
 
 
 def use_database_file(path: Path) -> None:

@@ -1,18 +1,19 @@
 """Imports of a command's file that wait until Django is set up.
 
-The file of a command holds its options and its code. Help and usage errors need only the options,
-and should not wait for the 0.3 s of processor time that Django's set-up takes. The code needs
-models, which Python can import only after the set-up. So the file says:
+The file of a command holds its options and its code. The code needs models, which can be imported
+only after Django's set-up. Help and usage errors need only the options, and the set-up would cost
+them 0.3 s of processor time. Write:
 
     with late_imports:
         from agents.models import Run
 
-Before the set-up, `Run` is a placeholder. `finish_imports` replaces it; `boot.database` calls that.
-After the set-up the block is nothing but imports. Type checkers and linters always see imports.
+Before the set-up, `Run` becomes a placeholder, and `boot.database` later calls `finish_imports`,
+which replaces it. After the set-up, the block imports as usual. Type checkers and linters see
+ordinary imports.
 
-A placeholder raises an error when it is used: such a name cannot be a decorator, a base class or
-a default at the top of the file. The block holds `from … import …` only. Files with such a block
-import each other inside the block. Python 3.15 has the same as `lazy from … import …` (PEP 810).
+A placeholder raises an error when it is used too early, for example as a decorator, a base class
+or a default. The block can contain only `from … import …`. Import from a file that has such a
+block inside a block of your own. Python 3.15 has this as `lazy from … import …` (PEP 810).
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def finish_imports(module: str) -> None:
             origin, attribute = object.__getattribute__(value, "_origin")
             found = _import(origin, fromlist=[attribute])
             finish_imports(origin)
-            names[name] = getattr(found, attribute)
+            try:
+                names[name] = getattr(found, attribute)
+            except AttributeError:
+                raise ImportError(f"cannot import name {attribute!r} from {origin!r}") from None
 
 
 class _LateImports:
@@ -77,7 +81,7 @@ def _refuse(placeholder: _Placeholder) -> NoReturn:
 
 
 class _LaterModule:
-    """What `from … import …` takes the names from."""
+    """The module of a `from … import …` in the block."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin

@@ -6,25 +6,23 @@ import json
 from decimal import Decimal
 
 import pytest
-from click.testing import CliRunner
 from django.contrib.auth.models import Permission, User
 
 from agents.models import Agent, Allowance, Budget
 from agents.services.budgets import save_budget
-from velproject.cli.commands.budgets import list_budgets
+from tests.velproject.in_process import call
 from velproject.cli.local_user import local_user
-from velproject.cli.main import vel
 
 
 @pytest.mark.django_db
 def test_ones_own_and_all_with_the_permission(capsys: pytest.CaptureFixture[str]) -> None:
     def shown() -> list[dict[str, object]]:
-        list_budgets(as_json=True)
+        call("budgets", "list", "--json")
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     me, other = local_user(), User.objects.create_user("someone\u202eelse")
     agent = Agent.objects.create(slug="budgeted")
-    list_budgets(as_json=False)
+    call("budgets", "list")
     assert "no budget" in capsys.readouterr().err
     mine = save_budget(Budget(user=me, max_tokens=5_000, max_cost=Decimal("1.5")))
     save_budget(Budget(user=other, agent=agent, period="day", max_cost=Decimal(2)))
@@ -43,14 +41,8 @@ def test_ones_own_and_all_with_the_permission(capsys: pytest.CaptureFixture[str]
         (me.username, None, 6_000),
         (other.username, "budgeted", None),
     ]
-    list_budgets(as_json=False)
+    call("budgets", "list")
     text = capsys.readouterr().out
     assert "1,100 of 6,000" in text
     assert "$0.009 of $1.50" in text
     assert "\u202e" not in text
-
-
-def test_it_is_a_command() -> None:
-    done = CliRunner().invoke(vel, ["budgets", "list", "--help"])
-    assert done.exit_code == 0
-    assert "--json" in done.output

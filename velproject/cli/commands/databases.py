@@ -1,49 +1,37 @@
-"""The actions of `vel databases`, and what `--database` gives."""
+"""`vel databases`: which databases agents may read. No password is ever shown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
-from django.db.models import Q
-from django.views.decorators.debug import sensitive_variables
+import click
 
-from agents.models import DatabaseConnection
-from agents.secret_text import SecretText
-from agents.selectors.databases import own_connections, shown_address
-from agents.services.databases import remove_connection, seal_url
-from agents.services.errors import InvalidRequest
-from velproject.cli.console import new_console
+from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
-from velproject.cli.local_user import local_user
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.db.models import Q
 
-@sensitive_variables()
-def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, SecretText], ...]:
-    """Names and encrypted URLs. What cannot be connected to is refused here, with its name."""
-    sealed = []
-    for name, url in given:
-        try:
-            sealed.append((name, seal_url(_from_here(url))))
-        except InvalidRequest as error:
-            reason = error.message.removeprefix("url: ")
-            raise CliError(f"--database {one_line(name)}: {reason}") from None
-    return tuple(sealed)
+    from agents.models import DatabaseConnection
+    from agents.selectors.databases import own_connections, shown_address
+    from agents.services.databases import remove_connection
+    from velproject.cli.console import new_console
+    from velproject.cli.local_user import local_user
 
 
-def _from_here(url: str) -> str:
-    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
-    for kind in ("sqlite", "duckdb"):
-        path = url.removeprefix(f"{kind}:///")
-        if path != url and path and not path.startswith(("/", ":")):
-            return f"{kind}:///{Path.cwd() / path}"
-    return url
+@click.group(short_help="List databases that agents may read, and remove one's own.")
+def databases() -> None:
+    """Databases: those that the admin defines, and one's own of `vel TASK --database`."""
 
 
-def list_databases(*, as_json: bool) -> None:
-    """Those of the admin and one's own. Passwords are not shown to anybody."""
+@databases.command("list")
+@with_database
+@json_option
+def list_databases(as_json: bool) -> None:
+    """Show names, where they lead, and which agents have them."""
     mine = Q(pk__in=own_connections(local_user()).values("pk"))
     rows = DatabaseConnection.objects.filter(Q(agent=None) | mine).prefetch_related("agents")
     console = new_console()
@@ -64,8 +52,11 @@ def list_databases(*, as_json: bool) -> None:
         )
 
 
-def remove(*, name: str) -> None:
-    """Only one's own: those of the admin are removed there."""
+@databases.command("remove")
+@click.argument("name", metavar="NAME")
+@with_database
+def remove(name: str) -> None:
+    """Delete one's own database NAME, with its stored URL, at once."""
     user = local_user()
     row = own_connections(user).filter(name=name).first()
     if row is None:
@@ -75,3 +66,6 @@ def remove(*, name: str) -> None:
         )
     remove_connection(row.pk, by=user)
     print(f"{row.name} is removed; nothing of it is stored any more.")
+
+
+COMMANDS = (databases,)

@@ -1,26 +1,44 @@
-"""The actions of `vel notifications`."""
+"""`vel notifications`: who hears that something waits for a person."""
 
 from __future__ import annotations
 
 import json
 import sys
 
-from django.db.models import Count, Q
-from rich.text import Text
+import click
 
-from agents.models import Agent, NotificationStatus, NotificationTarget, TargetKind
-from agents.services.notification_delivery import send_test
-from agents.services.notification_targets import remove_target, save_target
-from agents.services.webhook import DeliveryFailed
-from velproject.cli.boot import again
-from velproject.cli.console import print_table
+from velproject.cli.boot import again, with_database
 from velproject.cli.errors import FAILED, CliError
-from velproject.cli.find import by_id
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.db.models import Count, Q
+    from rich.text import Text
 
-def list_targets(*, as_json: bool) -> None:
-    """Oldest first, with how many messages wait and were given up. No secrets."""
+    from agents.models import Agent, NotificationStatus, NotificationTarget, TargetKind
+    from agents.services.notification_delivery import send_test
+    from agents.services.notification_targets import remove_target, save_target
+    from agents.services.webhook import DeliveryFailed
+    from velproject.cli.console import print_table
+    from velproject.cli.find import by_id
+
+agent_option = click.option(
+    "--agent", metavar="SLUG", help="Only of this agent's requests [default: of all agents]."
+)
+
+
+@click.group(short_help="Tell people by webhook or e-mail that something waits.")
+def notifications() -> None:
+    """Webhooks and addresses that hear of new requests. TARGET is an id or the beginning of one."""
+
+
+@notifications.command("list")
+@with_database
+@json_option
+def list_targets(as_json: bool) -> None:
+    """Show who hears of what, and what did not arrive."""
     rows = list(
         NotificationTarget.objects.select_related("agent").annotate(
             waiting=Count("notifications", Q(notifications__status=NotificationStatus.PENDING)),
@@ -66,27 +84,44 @@ def list_targets(*, as_json: bool) -> None:
     )
 
 
-def add_webhook(*, url: str, agent: str | None) -> None:
-    """Print the secret alone on standard output, so that a script can take it."""
+@notifications.command("add-webhook")
+@click.argument("url", metavar="URL")
+@agent_option
+@with_database
+def add_webhook(url: str, agent: str | None) -> None:
+    """POST new requests to URL, and print the secret that signs them, this once."""
     target = NotificationTarget(kind=TargetKind.WEBHOOK, address=url, agent=_agent(agent))
     secret = save_target(target)
     print(f"Target {target.id}. Its secret, shown this once:", file=sys.stderr)
-    print(secret)
+    print(secret)  # alone on standard output, so that a script can take it
 
 
-def add_email(*, address: str, agent: str | None) -> None:
+@notifications.command("add-email")
+@click.argument("address", metavar="ADDRESS")
+@agent_option
+@with_database
+def add_email(address: str, agent: str | None) -> None:
+    """Write to ADDRESS when something waits."""
     target = NotificationTarget(kind=TargetKind.EMAIL, address=address, agent=_agent(agent))
     save_target(target)
     print(f"Target {target.id}: {one_line(address)} hears of new requests.")
 
 
-def remove(*, target_id: str) -> None:
+@notifications.command("remove")
+@click.argument("target_id", metavar="TARGET")
+@with_database
+def remove(target_id: str) -> None:
+    """Tell a target nothing more, and forget what it was told."""
     target = by_id(NotificationTarget.objects.all(), target_id, "target")
     remove_target(target.pk)
     print(f"{one_line(target.address)} is told nothing more.")
 
 
-def send_test_message(*, target_id: str) -> None:
+@notifications.command("test")
+@click.argument("target_id", metavar="TARGET")
+@with_database
+def test(target_id: str) -> None:
+    """Send a test message now. Ends with 1 if it does not arrive."""
     target = by_id(NotificationTarget.objects.all(), target_id, "target")
     try:
         send_test(target)
@@ -102,3 +137,6 @@ def _agent(slug: str | None) -> Agent | None:
     if agent is None:
         raise CliError(f"There is no agent {one_line(slug)!r}.")
     return agent
+
+
+COMMANDS = (notifications,)

@@ -1,34 +1,70 @@
-"""The action of `vel prune`."""
+"""`vel prune`: removing what is older than it is kept, and erasing threads."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
-from django.contrib.auth import get_user_model
-from django.db import OperationalError, connection
-from django.db.models import Q
+import click
 
-from agents.models import Run, Thread
-from agents.services.erasure import (
-    erase_answers_of,
-    erase_thread,
-    finish_erasures,
-    remembered_from,
-)
-from agents.services.errors import ServiceError
-from agents.services.retention import Keep, what_is_old
-from agents.services.retention import prune as prune_old
-from velproject.cli.boot import again
+from velproject.cli.boot import again, database
 from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option, persist_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.contrib.auth import get_user_model
+    from django.db import OperationalError, connection
+    from django.db.models import Q
 
+    from agents.models import Run, Thread
+    from agents.services.erasure import (
+        erase_answers_of,
+        erase_thread,
+        finish_erasures,
+        remembered_from,
+    )
+    from agents.services.errors import ServiceError
+    from agents.services.retention import Keep, what_is_old
+    from agents.services.retention import prune as prune_old
+
+
+class Days(click.ParamType):
+    """Days, as 90 or 90d."""
+
+    name = "days"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        found = re.fullmatch(r"([0-9]{1,5})d?", str(value))
+        if found is None or not 0 < int(found[1]) <= 36_500:
+            self.fail("write a number of days from 1 to 36500, as 90d", param, ctx)
+        return int(found[1])
+
+
+@click.command(short_help="Remove old threads and other old rows, or erase some.")
+@persist_option
+@json_option
+@click.option(
+    "--older-than",
+    "days",
+    type=Days(),
+    metavar="DAYS",
+    help="Threads that were quiet for so long, as 90d; else VEL_KEEP_THREADS.",
+)
+@click.option("--thread", "threads", multiple=True, metavar="ID", help="Erase this thread.")
+@click.option("--user", metavar="NAME", help="Erase all threads of this user.")
+@click.option("--vacuum", is_flag=True, help="Give free space in the SQLite file back to the disk.")
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
 def prune(
-    *,
+    persist: Path | None,
     as_json: bool,
     days: int | None,
     threads: tuple[str, ...],
@@ -36,18 +72,28 @@ def prune(
     vacuum: bool,
     apply: bool,
 ) -> int:
-    """What is old by the settings, or the threads that are named."""
-    failed = 0
-    if threads or user is not None:
-        failed, found = _erase(_named(threads, user), user, apply=apply)
-    else:
-        keep = Keep.of_settings()
-        if days is not None:
-            keep = replace(keep, threads=days)
-        found = prune_old(keep) if apply else what_is_old(keep)
-    _tell(found, as_json=as_json, apply=apply)
-    if vacuum:
-        _vacuum()
+    """Remove what is older than the settings keep it (VEL_KEEP_…), or erase threads.
+
+    Threads go with their runs, files, uploads, snapshots and subagents; sums of tokens and cost
+    stay, and so does the audit log. A thread with a run that has not ended is left alone. Without
+    --apply it only says what it would remove.
+    """
+    if days is not None and (threads or user):
+        raise click.UsageError("--older-than does not go with --thread or --user.")
+    if vacuum and not apply:
+        raise click.UsageError("--vacuum needs --apply.")
+    with database(persist):
+        failed = 0
+        if threads or user is not None:
+            failed, found = _erase(_named(threads, user), user, apply=apply)
+        else:
+            keep = Keep.of_settings()
+            if days is not None:
+                keep = replace(keep, threads=days)
+            found = prune_old(keep) if apply else what_is_old(keep)
+        _tell(found, as_json=as_json, apply=apply)
+        if vacuum:
+            _vacuum()
     return 1 if failed else 0
 
 
@@ -129,3 +175,6 @@ def _vacuum() -> None:
         raise CliError(
             f"The file could not be written anew: {error}. Stop vel up first."
         ) from error
+
+
+COMMANDS = (prune,)

@@ -1,4 +1,4 @@
-"""The actions of `vel schedules`."""
+"""`vel schedules`: runs that begin by the clock."""
 
 from __future__ import annotations
 
@@ -6,20 +6,35 @@ import json
 import sys
 from typing import Any
 
-from rich.text import Text
+import click
 
-from agents.models import Schedule
-from agents.selectors.visible import schedules_for
-from agents.services.schedule_firing import fire_now
-from agents.services.schedules import enable_schedule
-from velproject.cli.console import print_table
-from velproject.cli.find import by_id
-from velproject.cli.local_user import local_user
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from rich.text import Text
 
-def list_schedules(*, as_json: bool) -> None:
-    """By name."""
+    from agents.models import Schedule
+    from agents.selectors.visible import schedules_for
+    from agents.services.schedule_firing import fire_now
+    from agents.services.schedules import enable_schedule
+    from velproject.cli.console import print_table
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+
+
+@click.group(short_help="List, start, pause and go on with schedules.")
+def schedules() -> None:
+    """Your schedules. SCHEDULE is an id or the beginning of one."""
+
+
+@schedules.command("list")
+@with_database
+@json_option
+def list_schedules(as_json: bool) -> None:
+    """Show them, with the time that each is due next."""
     rows = list(schedules_for(local_user()).select_related("agent"))
     if as_json:
         for row in rows:
@@ -43,13 +58,33 @@ def list_schedules(*, as_json: bool) -> None:
     )
 
 
-def run_now(*, schedule_id: str) -> None:
+@schedules.command("run")
+@click.argument("schedule_id", metavar="SCHEDULE")
+@with_database
+def run(schedule_id: str) -> None:
+    """Start it once, now."""
     user = local_user()
     run = fire_now(by_id(schedules_for(user), schedule_id, "schedule").pk, by=user)
     print(run.pk)
 
 
-def enable(*, schedule_id: str, enabled: bool) -> None:
+@schedules.command("pause")
+@click.argument("schedule_id", metavar="SCHEDULE")
+@with_database
+def pause(schedule_id: str) -> None:
+    """Start nothing until it goes on."""
+    _enable(schedule_id, False)
+
+
+@schedules.command("go-on")
+@click.argument("schedule_id", metavar="SCHEDULE")
+@with_database
+def go_on(schedule_id: str) -> None:
+    """Go on from now; what was due meanwhile is not made up for."""
+    _enable(schedule_id, True)
+
+
+def _enable(schedule_id: str, enabled: bool) -> None:
     user = local_user()
     found = by_id(schedules_for(user), schedule_id, "schedule")
     row = enable_schedule(found.pk, enabled, by=user)
@@ -73,3 +108,6 @@ def as_data(row: Schedule) -> dict[str, Any]:
         "enabled": row.is_enabled,
         "due_at": row.due_at.isoformat() if row.due_at else None,
     }
+
+
+COMMANDS = (schedules,)

@@ -1,4 +1,4 @@
-"""The actions of `vel toolbox`. They need the settings and no database."""
+"""`vel toolbox`: Python environments for agents."""
 
 from __future__ import annotations
 
@@ -6,21 +6,55 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agents.conf import vel_settings
-from sandbox.errors import SandboxError
-from sandbox.toolbox import Toolbox, ToolboxError, mismatch
-from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
-from sandbox.toolbox_contents import verify_toolbox
-from sandbox.toolbox_environment import PipFailed
-from sandbox.toolbox_find import find_toolbox, toolbox_names
-from sandbox.toolbox_store import open_store
-from velproject.cli.console import new_console
+import click
+
+from velproject.cli.boot import database, with_settings
 from velproject.cli.errors import FAILED, OK
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line, visible
 
+with late_imports:
+    from agents.conf import vel_settings
+    from sandbox.errors import SandboxError
+    from sandbox.toolbox import Toolbox, ToolboxError, mismatch
+    from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
+    from sandbox.toolbox_contents import verify_toolbox
+    from sandbox.toolbox_environment import PipFailed
+    from sandbox.toolbox_find import find_toolbox, toolbox_names
+    from sandbox.toolbox_store import open_store
+    from velproject.cli.console import new_console
 
+
+@click.group(short_help="Build Python environments that agents can use.")
+def toolbox() -> None:
+    """Python environments that you build and agents only read.
+
+    They lie on this host below the data directory. Name one in an agent, or with `--toolbox`.
+    """
+
+
+@toolbox.command("create")
+@click.argument("name")
+@click.argument("requirements", metavar="PACKAGE…", nargs=-1)
+@click.option(
+    "-r",
+    "--requirement",
+    "files",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="Take requirements from this file; it may hold hashes, and no options.",
+)
+@click.option("--index-url", metavar="URL", default="", help="A package index; else pip's own.")
+@click.option(
+    "--allow-source",
+    is_flag=True,
+    help="Let packages be built from source. That runs their code as you, outside of any sandbox.",
+)
+@click.option("--replace", is_flag=True, help="Build it again; runs keep the old one to their end.")
+@click.option("--if-missing", is_flag=True, help="Do nothing when it is there and usable.")
 def create(
-    *,
     name: str,
     requirements: tuple[str, ...],
     files: tuple[Path, ...],
@@ -29,14 +63,20 @@ def create(
     replace: bool,
     if_missing: bool,
 ) -> None:
-    """Build it, and say what it holds. What pip said is shown when it failed."""
-    if_present = IfPresent.KEEP if if_missing else IfPresent.REFUSE
-    request = ToolboxRequest(name, requirements, files, index_url, allow_source)
-    toolbox, built = build(request, IfPresent.REPLACE if replace else if_present)
-    print(f"{'Built' if built else 'Kept'} {summary(toolbox)}")
+    """Build the toolbox NAME with wheels of the given packages.
+
+    For example: vel toolbox create data pandas matplotlib openpyxl pypdf
+    """
+    if replace and if_missing:
+        raise click.UsageError("--replace and --if-missing exclude each other.")
+    with database(prepare=False):
+        if_present = IfPresent.KEEP if if_missing else IfPresent.REFUSE
+        request = ToolboxRequest(name, requirements, files, index_url, allow_source)
+        found, built = _build(request, IfPresent.REPLACE if replace else if_present)
+        print(f"{'Built' if built else 'Kept'} {summary(found)}")
 
 
-def build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, bool]:
+def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, bool]:
     """`create_toolbox` on this host, with its progress and pip's last words on standard error."""
     console = new_console(stderr=True)
 
@@ -50,13 +90,16 @@ def build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, bool
         raise
 
 
-def list_toolboxes(*, as_json: bool) -> None:
-    """One line each; one that cannot be used says why."""
+@toolbox.command("list")
+@json_option
+@with_settings
+def list_toolboxes(as_json: bool) -> None:
+    """Show the toolboxes of this host."""
     console = new_console()
     for name in toolbox_names(vel_settings().toolboxes):
         try:
-            toolbox = find_toolbox(vel_settings().toolboxes, name)
-            problem = mismatch(toolbox)
+            found = find_toolbox(vel_settings().toolboxes, name)
+            problem = mismatch(found)
         except SandboxError as error:
             if as_json:
                 print(json.dumps({"name": name, "problems": [str(error)]}))
@@ -64,32 +107,39 @@ def list_toolboxes(*, as_json: bool) -> None:
                 console.print(f"{name}  broken: {one_line(str(error), 300)}", style="red")
             continue
         if as_json:
-            print(json.dumps(as_data(toolbox, [problem] if problem else [])))
+            print(json.dumps(as_data(found, [problem] if problem else [])))
         else:
-            console.print(summary(toolbox) + (f"  broken: {problem}" if problem else ""))
+            console.print(summary(found) + (f"  broken: {problem}" if problem else ""))
 
 
-def show(*, name: str, as_json: bool) -> int:
-    """Everything in it; 1 when it is not what was built, or does not fit this host's Python."""
-    toolbox = find_toolbox(vel_settings().toolboxes, name)
-    problems = verify_toolbox(toolbox)
+@toolbox.command("show")
+@click.argument("name")
+@json_option
+@with_settings
+def show(name: str, as_json: bool) -> int:
+    """Show what NAME holds, and whether it is still what was built."""
+    found = find_toolbox(vel_settings().toolboxes, name)
+    problems = verify_toolbox(found)
     if as_json:
-        print(json.dumps(as_data(toolbox, problems)))
+        print(json.dumps(as_data(found, problems)))
         return FAILED if problems else OK
     console = new_console()
-    console.print(summary(toolbox), style="bold")
-    console.print(f"Asked for: {one_line(', '.join(toolbox.requirements), 1000)}")
-    console.print(f"Built {toolbox.built_at} for Python {toolbox.python} ({toolbox.abi})")
-    console.print(f"Lies in {toolbox.environment}, sha256 {toolbox.digest}")
-    for distribution, version in toolbox.distributions:
+    console.print(summary(found), style="bold")
+    console.print(f"Asked for: {one_line(', '.join(found.requirements), 1000)}")
+    console.print(f"Built {found.built_at} for Python {found.python} ({found.abi})")
+    console.print(f"Lies in {found.environment}, sha256 {found.digest}")
+    for distribution, version in found.distributions:
         console.print(f"  {one_line(distribution)} {one_line(version)}")
     for problem in problems:
         console.print(f"Broken: {visible(problem)}", style="red")
     return FAILED if problems else OK
 
 
-def remove(*, name: str) -> None:
-    """Take the name away; say so when runs still use what it named."""
+@toolbox.command("remove")
+@click.argument("name")
+@with_settings
+def remove(name: str) -> None:
+    """Remove NAME; runs that are using it keep it to their end."""
     base = vel_settings().toolboxes
     if not base.is_dir():
         raise ToolboxError(f"There is no toolbox {name!r} on this host, and no other.")
@@ -127,3 +177,6 @@ def as_data(toolbox: Toolbox, problems: list[str]) -> dict[str, Any]:
         "environment": str(toolbox.environment),
         "problems": problems,
     }
+
+
+COMMANDS = (toolbox,)

@@ -1,4 +1,4 @@
-"""The actions of `vel workspaces`."""
+"""`vel workspaces`: the files of threads on this machine."""
 
 from __future__ import annotations
 
@@ -8,31 +8,46 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.utils import timezone
+import click
 
-from agents.conf import vel_settings
-from agents.models import WorkspaceSnapshot
-from agents.services.errors import Conflict
-from agents.services.file_changes import shown_path
-from agents.services.skill_care import prune_unpacked_skills
-from agents.services.workspace_care import (
-    KeptWorkspace,
-    archive_workspace,
-    is_busy,
-    is_old,
-    kept_workspaces,
-    remove_leftovers,
-    remove_workspace,
-)
-from sandbox.paths import AREAS
-from sandbox.tree_size import TreeSize, tree_size
-from velproject.cli.console import print_table
+from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.utils import timezone
 
-def list_workspaces(*, as_json: bool) -> None:
-    """By id, which is by age."""
+    from agents.conf import vel_settings
+    from agents.models import WorkspaceSnapshot
+    from agents.services.errors import Conflict
+    from agents.services.file_changes import shown_path
+    from agents.services.skill_care import prune_unpacked_skills
+    from agents.services.workspace_care import (
+        KeptWorkspace,
+        archive_workspace,
+        is_busy,
+        is_old,
+        kept_workspaces,
+        remove_leftovers,
+        remove_workspace,
+    )
+    from sandbox.paths import AREAS
+    from sandbox.tree_size import TreeSize, tree_size
+    from velproject.cli.console import print_table
+
+
+@click.group(short_help="List, archive and remove the files of threads.")
+def workspaces() -> None:
+    """The files of threads on this machine, whoever owns them."""
+
+
+@workspaces.command("list")
+@with_database
+@json_option
+def list_workspaces(as_json: bool) -> None:
+    """Show each workspace with its owner, age and size."""
     rows = [as_data(kept) for kept in kept_workspaces()]
     if as_json:
         for row in rows:
@@ -57,8 +72,12 @@ def list_workspaces(*, as_json: bool) -> None:
     )
 
 
-def show(*, thread: str, as_json: bool) -> None:
-    """One workspace with its areas and what its snapshots take."""
+@workspaces.command("show")
+@click.argument("thread")
+@with_database
+@json_option
+def show(thread: str, as_json: bool) -> None:
+    """Show one workspace: its areas, snapshots and last changes."""
     kept = find_workspace(thread)
     areas = {area: tree_size(kept.directory / area) for area in AREAS}
     steps = WorkspaceSnapshot.objects.filter(thread=thread)
@@ -78,8 +97,23 @@ def show(*, thread: str, as_json: bool) -> None:
         print(f"  {row.pk}: {where}: +{row.added} ~{row.changed} -{row.deleted}")
 
 
-def prune(*, days: int | None, archive: bool, apply: bool) -> int:
-    """What the policy takes: shown, or archived and removed."""
+@workspaces.command("prune")
+@with_database
+@click.option(
+    "--older-than",
+    "days",
+    type=click.IntRange(0, 36_500),
+    metavar="DAYS",
+    help="Threads that were quiet for so long; else WORKSPACE_RETENTION_DAYS of the settings.",
+)
+@click.option("--archive", is_flag=True, help="Write each into an archive first.")
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
+def prune(days: int | None, archive: bool, apply: bool) -> int:
+    """Remove old workspaces with their snapshots, and those whose thread is gone.
+
+    Threads with a run that has not ended are left alone. Without --apply it only says what it
+    would do.
+    """
     limit = vel_settings().WORKSPACE_RETENTION_DAYS if days is None else days
     failed = taken = 0
     for kept in kept_workspaces():
@@ -113,7 +147,18 @@ def prune(*, days: int | None, archive: bool, apply: bool) -> int:
     return 1 if failed else 0
 
 
-def archive(*, thread: str, directory: Path | None) -> None:
+@workspaces.command("archive")
+@click.argument("thread")
+@with_database
+@click.option(
+    "--to",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where it goes; else `archives` in the data directory.",
+)
+def archive(thread: str, directory: Path | None) -> None:
+    """Write a workspace into a tar.gz and print its path. The workspace stays."""
     try:
         _archive(find_workspace(thread), directory or vel_settings().archives)
     except Conflict as error:
@@ -164,3 +209,6 @@ def shown_size(size: float, is_complete: bool) -> str:
         size /= 1000
     number = f"{size:.0f}" if unit == "B" else f"{size:.1f}"
     return f"{number} {unit}{'' if is_complete else '+'}"
+
+
+COMMANDS = (workspaces,)

@@ -15,7 +15,11 @@ from agents.services.edited_reading import reading_of_edit
 from agents.services.grants import GrantMatch, GrantTerms
 from agents.services.open_answers import OpenAnswers
 from agents.states import Decision
-from velproject.cli.commands.approvals.edit_input import edited_in_editor, has_editor, parsed_input
+from velproject.cli.commands.approvals.edit_input import (
+    edited_in_editor,
+    has_editor,
+    parsed_input,
+)
 from velproject.cli.commands.approvals.shown_request import show_reading, show_request
 from velproject.cli.errors import CliError
 from velproject.cli.prompting import interruptible

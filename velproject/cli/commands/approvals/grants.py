@@ -1,4 +1,4 @@
-"""The actions of `vel grants`."""
+"""`vel grants`: what need not be asked about any more."""
 
 from __future__ import annotations
 
@@ -6,23 +6,39 @@ import json
 import sys
 from typing import Any
 
-from rich.text import Text
+import click
 
-from agents.models import ApprovalGrant
-from agents.selectors.visible import grants_for
-from agents.services.grants import good_grants, grant_state, revoke_grant
-from velproject.cli.console import print_table
-from velproject.cli.find import by_id
-from velproject.cli.local_user import local_user
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from rich.text import Text
 
-def list_grants(*, as_json: bool, ended_too: bool) -> None:
-    """Newest first."""
-    grants = grants_for(local_user())
+    from agents.models import ApprovalGrant
+    from agents.selectors.visible import grants_for
+    from agents.services.grants import good_grants, grant_state, revoke_grant
+    from velproject.cli.console import print_table
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+
+
+@click.group(short_help="List and revoke standing permissions.")
+def grants() -> None:
+    """Calls that somebody said need not be asked about. GRANT is an id or the beginning of one."""
+
+
+@grants.command("list")
+@with_database
+@json_option
+@click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
+def list_grants(as_json: bool, ended_too: bool) -> None:
+    """Show those that you gave, that cover your runs, or that you may revoke; newest first."""
+    found = grants_for(local_user())
     if not ended_too:
-        grants = good_grants(grants)
-    rows = list(grants.select_related("agent", "owner", "created_by").order_by("-pk"))
+        found = good_grants(found)
+    rows = list(found.select_related("agent", "owner", "created_by").order_by("-pk"))
     if as_json:
         for grant in rows:
             print(json.dumps(as_data(grant)))
@@ -47,8 +63,11 @@ def list_grants(*, as_json: bool, ended_too: bool) -> None:
     )
 
 
-def revoke(*, grant_id: str) -> None:
-    """End it; calls that have not started ask again."""
+@grants.command("revoke")
+@click.argument("grant_id", metavar="GRANT")
+@with_database
+def revoke(grant_id: str) -> None:
+    """End one at once."""
     user = local_user()
     grant = by_id(grants_for(user), grant_id, "grant")
     revoke_grant(grant.pk, by=user)

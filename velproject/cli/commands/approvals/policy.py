@@ -1,4 +1,4 @@
-"""The actions of `vel policy`."""
+"""`vel policy`: what an agent asks about, and what another policy would have."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
+import click
 
-from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
-from agents.models import Agent
-from agents.services.agents import build_spec
-from agents.spec import AgentSpec, CallCondition, InterruptRule
-from velproject.cli.console import print_table
+from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
+
+with late_imports:
+    from rich.text import Text
+
+    from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
+    from agents.models import Agent
+    from agents.services.agents import build_spec
+    from agents.spec import AgentSpec, CallCondition, InterruptRule
+    from velproject.cli.console import print_table
 
 POLICY_FIELDS = {
     "approval_rules",
@@ -27,9 +34,18 @@ POLICY_FIELDS = {
 }
 
 
-def show(*, slug: str, as_json: bool) -> None:
-    """The rules in the order in which they are asked."""
-    spec = build_spec(agent_named(slug))
+@click.group(short_help="Show an agent's policy, and try another on its past calls.")
+def policy() -> None:
+    """What happens to an agent's calls before they run. AGENT is a slug."""
+
+
+@policy.command("show")
+@click.argument("agent", metavar="AGENT")
+@with_database
+@json_option
+def show(agent: str, as_json: bool) -> None:
+    """Show the rules in their order."""
+    spec = build_spec(agent_named(agent))
     if as_json:
         print(json.dumps(spec.model_dump(mode="json", include=POLICY_FIELDS)))
         return
@@ -55,10 +71,22 @@ def show(*, slug: str, as_json: bool) -> None:
     print(_terms(spec), file=sys.stderr)
 
 
-def rehearse_policy(*, slug: str, as_json: bool, rules: Path, days: int) -> None:
-    """The counts a tool, then calls whose verdict changes."""
-    agent = agent_named(slug)
-    found = rehearse(agent, with_policy(agent, read_policy(rules)), days=days)
+@policy.command("rehearse")
+@click.argument("agent", metavar="AGENT")
+@with_database
+@json_option
+@click.option(
+    "--rules",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help='JSON: a list of rules, or {"approval_rules": […], "interrupt_on": {…}}.',
+)
+@click.option("--days", type=click.IntRange(1, 365), default=7, show_default=True)
+def rehearse_policy(agent: str, as_json: bool, rules: Path, days: int) -> None:
+    """Show what another policy would have allowed, asked and denied. Changes nothing."""
+    row = agent_named(agent)
+    found = rehearse(row, with_policy(row, read_policy(rules.absolute())), days=days)
     if as_json:
         print(json.dumps(dataclasses.asdict(found)))
         return

@@ -1,23 +1,38 @@
-"""The action of `vel doctor`. It sets Django up by itself, since that is part of what it checks."""
+"""`vel doctor`: what works on this machine, and how to mend what does not."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 
-from rich.text import Text
+import click
 
-from velproject.cli.console import new_console
+from velproject.cli.boot import use_database_file
 from velproject.cli.errors import FAILED, OK
+from velproject.cli.late_imports import finish_imports, late_imports
+from velproject.cli.options import json_option, persist_option
 from velproject.cli.terminal import visible
-from velproject.doctor.findings import Finding, Level
-from velproject.doctor.report import examine
 
-_MARKS = {Level.OK: ("✓", "green"), Level.NOTE: ("!", "yellow"), Level.BROKEN: ("✗", "bold red")}
+with late_imports:
+    from rich.text import Text
+
+    from velproject.cli.console import new_console
+    from velproject.doctor.findings import Finding, Level
+    from velproject.doctor.report import examine
+
+_MARKS = {"ok": ("✓", "green"), "note": ("!", "yellow"), "broken": ("✗", "bold red")}
 
 
-def report(*, as_json: bool, online: bool) -> int:
-    """Print the findings as they are made; 1 where something essential is broken."""
+@click.command(short_help="Check this machine and say how to mend it.")
+@persist_option
+@json_option
+@click.option("--online", is_flag=True, help="Also make one tiny call to the language model.")
+def doctor(persist: Path | None, as_json: bool, online: bool) -> int:
+    """Check this machine. Ends with 1 where something essential is broken."""
+    if persist is not None:
+        use_database_file(persist)
+    finish_imports(__name__)  # `examine` sets Django up: whether that works is part of the answer
     console = new_console()
     broken = False
     for finding in examine(online=online):

@@ -1,4 +1,4 @@
-"""The actions of `vel hosts`."""
+"""`vel hosts`: the machines that work on one database."""
 
 from __future__ import annotations
 
@@ -6,22 +6,37 @@ import json
 import sys
 import time
 
-from agents.services.hosts import (
-    HostState,
-    adopt_threads,
-    declare_dead,
-    forget_host,
-    host_states,
-    set_draining,
-)
-from velproject.cli.console import print_table
+import click
+
+from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+
+with late_imports:
+    from agents.services.hosts import (
+        HostState,
+        adopt_threads,
+        forget_host,
+        host_states,
+        set_draining,
+    )
+    from agents.services.hosts import declare_dead as declare_host_dead
+    from velproject.cli.console import print_table
 
 LOOK_SECONDS = 1.0
 
 
-def list_hosts(*, as_json: bool) -> None:
-    """By name."""
+@click.group(short_help="List the hosts, drain one, declare one dead.")
+def hosts() -> None:
+    """The machines that drive runs, where there are several (VEL_HOST)."""
+
+
+@hosts.command("list")
+@with_database
+@json_option
+def list_hosts(as_json: bool) -> None:
+    """Show each host with its state, its last sign of life and the threads it holds."""
     rows = host_states()
     if as_json:
         for row in rows:
@@ -36,18 +51,15 @@ def list_hosts(*, as_json: bool) -> None:
     )
 
 
-def as_data(row: HostState) -> dict[str, object]:
-    return {
-        "name": row.name,
-        "state": row.state,
-        "silent_for": round(row.silent_for, 1),
-        "threads": row.threads,
-        "shares_workspaces": row.shares_workspaces,
-    }
+@hosts.command("drain")
+@click.argument("name")
+@click.option("--wait/--no-wait", default=True, help="Stay until its threads have left [wait].")
+@with_database
+def drain(name: str, wait: bool) -> None:
+    """Let a host begin nothing more and give its threads, with their files, to the others.
 
-
-def drain(*, name: str, wait: bool) -> None:
-    """Says how many threads are left, each time that changes."""
+    It must be running. What its runs are doing is ended at the next step and goes on elsewhere.
+    """
     set_draining(name, True)
     told = -1
     while wait:
@@ -68,20 +80,50 @@ def drain(*, name: str, wait: bool) -> None:
     print(f"{name} is being drained")
 
 
-def undrain(*, name: str) -> None:
+@hosts.command("undrain")
+@click.argument("name")
+@with_database
+def undrain(name: str) -> None:
+    """Let a drained host take runs again."""
     set_draining(name, False)
     print(f"{name} takes runs again")
 
 
-def declare_host_dead(*, name: str) -> None:
-    moved = declare_dead(name)
+@hosts.command("declare-dead")
+@click.argument("name")
+@with_database
+def declare_dead(name: str) -> None:
+    """Let others go on with the threads of a host that is gone.
+
+    Files that were not stored yet are lost, and the agents are told so. A host that has given a
+    sign of life within the length of a lease is refused: stop it first.
+    """
+    moved = declare_host_dead(name)
     print(f"{name} counts as dead; threads that may go on elsewhere: {moved}")
 
 
-def adopt(*, name: str) -> None:
+@hosts.command("adopt")
+@click.argument("name")
+@with_database
+def adopt(name: str) -> None:
+    """Give this host the threads of a former name of this machine, whose files lie here."""
     print(f"threads of {name} that are this host's now: {adopt_threads(name)}")
 
 
-def forget(*, name: str) -> None:
+@hosts.command("forget")
+@click.argument("name")
+@with_database
+def forget(name: str) -> None:
+    """Take a host that is gone, and has no threads, off the list."""
     forget_host(name)
     print(f"{name} is forgotten")
+
+
+def as_data(row: HostState) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "state": row.state,
+        "silent_for": round(row.silent_for, 1),
+        "threads": row.threads,
+        "shares_workspaces": row.shares_workspaces,
+    }

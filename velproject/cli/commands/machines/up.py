@@ -1,36 +1,61 @@
-"""The action of `vel up`."""
+"""`vel up`: web and workers as one supervised command."""
 
 from __future__ import annotations
 
 import errno
 import os
 import socket
+from pathlib import Path
 
-from django.contrib.auth import get_user_model
-from django.db import connection
+import click
 
-from agents.services.demo import ensure_demo_agent
-from sandbox.probe import check_host
-from velproject.cli.commands.machines.safe import refuse_unsafe
+from velproject.cli import SETTINGS
+from velproject.cli.boot import database
+from velproject.cli.commands.machines.worker import workers_option
 from velproject.cli.errors import FAILED, CliError
-from velproject.env import text
-from velproject.supervise import become_supervisor
-from velproject.up import listen, say
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import persist_option
+
+with late_imports:
+    from django.contrib.auth import get_user_model
+    from django.db import connection
+
+    from agents.services.demo import ensure_demo_agent
+    from sandbox.probe import check_host
+    from velproject.cli.commands.machines.safe import refuse_unsafe
+    from velproject.env import text
+    from velproject.supervise import become_supervisor
+    from velproject.up import listen, say
 
 _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not listened on
 
 
-def up(*, host: str, port: int, grace: float) -> None:
-    """Start web and workers and stay until they are told to stop."""
-    refuse_unsafe(host)
-    # So that everybody who signs in has something to start with, also offline.
-    ensure_demo_agent()
-    with listening_socket(host, port) as bound:
-        port = bound.getsockname()[1]
-        announce(host, port)
-        if not text("VEL_PUBLIC_URL"):
-            os.environ["VEL_PUBLIC_URL"] = local_url(host, port)  # for web and workers
-        become_supervisor(bound, grace)
+@click.command(short_help="Start the web pages, the API and the workers.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@workers_option
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 3600),
+    default=30.0,
+    show_default=True,
+    help="Seconds that runs get to come to a stop when it ends.",
+)
+@persist_option
+def up(host: str, port: int, workers: int | None, grace: float, persist: Path | None) -> None:
+    """Prepare the database, then start and watch web and workers until Ctrl-C or SIGTERM."""
+    if workers is not None:
+        os.environ["VEL_WORKERS"] = str(workers)  # read with the settings
+    with database(persist, log_level="INFO", settings=SETTINGS):
+        refuse_unsafe(host)
+        # So that everybody who signs in has something to start with, also offline.
+        ensure_demo_agent()
+        with listening_socket(host, port) as bound:
+            port = bound.getsockname()[1]
+            announce(host, port)
+            if not text("VEL_PUBLIC_URL"):
+                os.environ["VEL_PUBLIC_URL"] = local_url(host, port)  # for web and workers
+            become_supervisor(bound, grace)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

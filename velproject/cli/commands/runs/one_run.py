@@ -1,30 +1,42 @@
-"""The actions of `vel runs show`, `cancel` and `resume`."""
+"""`vel runs show`, `cancel` and `resume`."""
 
 from __future__ import annotations
 
 import json
 
-from django.contrib.auth.models import User
+import click
 
-from agents.models import POOL, Message, MessageRole, Run
-from agents.selectors.family import descendants_of, in_tree_order, root_of
-from agents.selectors.visible import runs_for
-from agents.states import RunStatus, WaitReason
-from velproject.cli.boot import again
-from velproject.cli.commands.runs.display import Display
-from velproject.cli.commands.runs.drive import Driver
-from velproject.cli.commands.runs.family import replay
-from velproject.cli.commands.runs.orphans import cancel_wherever, take_over
-from velproject.cli.commands.runs.runs import status_words
-from velproject.cli.commands.runs.tree_display import TreeDisplay
+from velproject.cli.boot import again, with_database
+from velproject.cli.commands.runs.runs import runs
 from velproject.cli.errors import CliError
-from velproject.cli.find import by_id
-from velproject.cli.local_user import local_user
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line, visible
 
+with late_imports:
+    from django.contrib.auth.models import User
 
-def show_run(*, run_id: str, as_json: bool, follow: bool) -> None:
-    """The run's events and those of its subagents, as they were shown while it ran."""
+    from agents.models import POOL, Message, MessageRole, Run
+    from agents.selectors.family import descendants_of, in_tree_order, root_of
+    from agents.selectors.visible import runs_for
+    from agents.states import RunStatus, WaitReason
+    from velproject.cli.commands.runs.display import Display
+    from velproject.cli.commands.runs.drive import Driver
+    from velproject.cli.commands.runs.family import replay
+    from velproject.cli.commands.runs.orphans import cancel_wherever, take_over
+    from velproject.cli.commands.runs.runs import status_words
+    from velproject.cli.commands.runs.tree_display import TreeDisplay
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+
+
+@runs.command("show")
+@click.argument("run_id", metavar="RUN")
+@with_database
+@json_option
+@click.option("--follow", "-f", is_flag=True, help="Stay until the run ends or waits.")
+def show_run(run_id: str, as_json: bool, follow: bool) -> None:
+    """Show what a run did."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if follow and not run.has_ended:
@@ -60,8 +72,12 @@ def _show_tree(run: Run, display: Display) -> None:
         display.note(f"{indent}{member.subagent}  {status_words(member)}  run {member.id}: {task}")
 
 
-def cancel(*, run_id: str, reason: str) -> None:
-    """End the run; where its process is gone, end it from here."""
+@runs.command("cancel")
+@click.argument("run_id", metavar="RUN")
+@with_database
+@click.option("--reason", default="", help="Kept with the run.")
+def cancel(run_id: str, reason: str) -> None:
+    """End a run."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended:
@@ -71,8 +87,13 @@ def cancel(*, run_id: str, reason: str) -> None:
     print("Cancelled." if run.has_ended else "It will end within a second.")
 
 
-def resume(*, run_id: str, as_json: bool, detach: bool) -> int:
-    """Let the run go on, here or with the workers."""
+@runs.command("resume")
+@click.argument("run_id", metavar="RUN")
+@with_database
+@json_option
+@click.option("--detach", is_flag=True, help="Hand it to the workers instead of driving it here.")
+def resume(run_id: str, as_json: bool, detach: bool) -> int:
+    """Let a run go on that failed, waits for you, or lost its process."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended and run.status != RunStatus.FAILED:

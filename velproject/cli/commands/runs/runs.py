@@ -1,4 +1,4 @@
-"""The action of `vel runs list`."""
+"""`vel runs`, and the list. What is done with one run is in `one_run`."""
 
 from __future__ import annotations
 
@@ -6,34 +6,54 @@ import json
 import sys
 from typing import Any
 
-from django.utils import timezone
-from rich.text import Text
+import click
 
-from agents.models import Run
-from agents.selectors.disk_space import waiting_for_space
-from agents.selectors.family import with_child_count
-from agents.selectors.visible import runs_for
-from agents.states import RunStatus
-from velproject.cli.console import print_table
+from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
-from velproject.cli.local_user import local_user
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.utils import timezone
+    from rich.text import Text
 
+    from agents.models import Run
+    from agents.selectors.disk_space import waiting_for_space
+    from agents.selectors.family import with_child_count
+    from agents.selectors.visible import runs_for
+    from agents.states import RunStatus
+    from velproject.cli.console import print_table
+    from velproject.cli.local_user import local_user
+
+_STYLES = {"completed": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
+
+
+@click.group(short_help="List, show, cancel and resume runs.")
+def runs() -> None:
+    """Your runs. RUN is an id or the beginning of one."""
+
+
+@runs.command("list")
+@with_database
+@json_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--status", help="Only those that are, for example, waiting.")
+@click.option("--all", "everybody", is_flag=True, help="The runs of all users.")
+@click.option("--threads", is_flag=True, help="With the ids of their threads.")
 def list_runs(
-    *, as_json: bool, limit: int, status: str | None, everybody: bool, threads: bool
+    as_json: bool, limit: int, status: str | None, everybody: bool, threads: bool
 ) -> None:
-    """Newest first. Subagents' runs are only counted: `vel runs show` has them.
-
-    `threads` adds their ids to the table; JSON has them always.
-    """
+    """Show runs, newest first."""
     if status is not None and status not in RunStatus.values:
         raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
-    runs = Run.objects.filter(is_copy=False) if everybody else runs_for(local_user())
-    runs = with_child_count(runs.filter(parent=None))
+    found = Run.objects.filter(is_copy=False) if everybody else runs_for(local_user())
+    found = with_child_count(found.filter(parent=None))
     if status is not None:
-        runs = runs.filter(status=status)
-    rows: list[Any] = list(runs.select_related("thread", "agent_version", "clock", "owner")[:limit])
+        found = found.filter(status=status)
+    rows: list[Any] = list(
+        found.select_related("thread", "agent_version", "clock", "owner")[:limit]
+    )
     if as_json:
         for run in rows:
             print(json.dumps(as_data(run)))
@@ -98,11 +118,3 @@ def age(run: Run) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{max(0, seconds)} s"
-
-
-_STYLES = {
-    RunStatus.COMPLETED.value: "green",
-    RunStatus.FAILED.value: "red",
-    RunStatus.WAITING.value: "yellow",
-    RunStatus.RUNNING.value: "cyan",
-}

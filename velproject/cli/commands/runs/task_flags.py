@@ -1,22 +1,30 @@
-"""The agent behind `vel TASK`: a row of the local user's that the flags of each start define."""
+"""What the flags of `vel TASK` name: its agent, databases and files.
+
+The agent is a row of the local user's that the flags of each start define.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TypedDict
 
 from django.contrib.auth.models import User
 from django.core.files import File
 from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
 
 from agents.models import Agent, Run
 from agents.secret_text import SecretText
 from agents.services.agents import save_agent
-from agents.services.databases import save_own_connection
+from agents.services.databases import save_own_connection, seal_url
+from agents.services.errors import InvalidRequest
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
 from velproject.cli.errors import CliError
+from velproject.cli.terminal import one_line
 
 
 class AgentOptions(TypedDict):
@@ -84,3 +92,40 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
         agent.save()  # they refer to it; its first version comes with them, right below
     databases = [save_own_connection(agent, name, url) for name, url in options["databases"]]
     return save_agent(agent, by_id=owner.pk, databases=databases)
+
+
+@sensitive_variables()
+def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, SecretText], ...]:
+    """Names and encrypted URLs. What cannot be connected to is refused here, with its name."""
+    sealed = []
+    for name, url in given:
+        try:
+            sealed.append((name, seal_url(_from_here(url))))
+        except InvalidRequest as error:
+            reason = error.message.removeprefix("url: ")
+            raise CliError(f"--database {one_line(name)}: {reason}") from None
+    return tuple(sealed)
+
+
+def _from_here(url: str) -> str:
+    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    for kind in ("sqlite", "duckdb"):
+        path = url.removeprefix(f"{kind}:///")
+        if path != url and path and not path.startswith(("/", ":")):
+            return f"{kind}:///{Path.cwd() / path}"
+    return url
+
+
+@contextmanager
+def opened_uploads(paths: Sequence[Path]) -> Iterator[list[File[Any]]]:
+    """The files, open for reading, under their own names."""
+    with ExitStack() as stack:
+        files = []
+        for path in paths:
+            try:
+                stream = stack.enter_context(path.open("rb"))
+            except OSError as error:
+                place = one_line(str(path))
+                raise CliError(f"--upload {place} cannot be read: {error.strerror}.") from error
+            files.append(File(stream, name=path.name))
+        yield files

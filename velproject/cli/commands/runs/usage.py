@@ -1,23 +1,34 @@
-"""The action of `vel usage`."""
+"""`vel usage`: what was used."""
 
 from __future__ import annotations
 
 import json
 import sys
 
-from django.conf import settings
-from rich.text import Text
+import click
 
-from agents.selectors.usage import DayUsage, usage_by_day
-from agents.services.budget_scope import zone_of
-from agents.services.reservations import dollars
-from velproject.cli.console import print_table
-from velproject.cli.local_user import local_user
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
+with late_imports:
+    from django.conf import settings
+    from rich.text import Text
 
-def usage(*, as_json: bool, days: int) -> None:
-    """The latest day first."""
+    from agents.selectors.usage import DayUsage, usage_by_day
+    from agents.services.budget_scope import zone_of
+    from agents.services.reservations import dollars
+    from velproject.cli.console import print_table
+    from velproject.cli.local_user import local_user
+
+
+@click.command(short_help="Show tokens and cost by day.")
+@with_database
+@json_option
+@click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True)
+def usage(as_json: bool, days: int) -> None:
+    """Show what the models used in the runs that you may see, by day, agent, user and model."""
     rows = usage_by_day(local_user(), days, zone_of(settings.TIME_ZONE))
     if as_json:
         for row in rows:

@@ -1,4 +1,4 @@
-"""The actions of `vel skills` that only look. Everything of a package is made safe to show."""
+"""`vel skills`, and its commands that only show. Everything of a package is made safe to show."""
 
 from __future__ import annotations
 
@@ -8,31 +8,60 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from agents.selectors.skill_packages import as_text, package_entries, package_file
-from agents.selectors.skills import AgentSkillRow, agent_skills, skill_usage
-from agents.services.skill_library import sync_shared_skills
-from skills_app.models import Skill, SkillVersion, Trust
-from velproject.cli.commands.skills.find import place_of, skill_named, skills_of, version_named
-from velproject.cli.console import print_table
+import click
+
+from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
-from velproject.cli.find import agent_named
-from velproject.cli.local_user import local_user
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line, visible
+
+with late_imports:
+    from agents.selectors.skill_packages import as_text, package_entries, package_file
+    from agents.selectors.skills import AgentSkillRow, agent_skills, skill_usage
+    from agents.services.skill_library import sync_shared_skills
+    from skills_app.models import Skill, SkillVersion, Trust
+    from velproject.cli.commands.skills.find import place_of, skill_named, skills_of, version_named
+    from velproject.cli.console import print_table
+    from velproject.cli.find import agent_named
+    from velproject.cli.local_user import local_user
 
 SEVERITIES = ("danger", "warning", "note")
 FINDINGS_SHOWN = 50
 
 
-def list_skills(*, agent: str | None, as_json: bool) -> None:
-    """By name. With an agent: all that it has or could have, and whether each is on."""
+name_argument = click.argument("name", metavar="NAME")
+agent_option = click.option(
+    "--agent", metavar="AGENT", help="Among the skills of this agent (a slug, or part of an id)."
+)
+version_option = click.option(
+    "--version", "number", type=click.IntRange(min=1), help="Another version than agents get."
+)
+
+
+@click.group(short_help="Find, import, review and give out skills.")
+def skills() -> None:
+    """Skills: a SKILL.md with instructions, and the files that belong to it.
+
+    NAME may be PLACE:NAME where several have the name: library:NAME, built-in:NAME, or the slug of
+    the agent that owns it.
+    """
+
+
+@skills.command("list")
+@agent_option
+@with_database
+@json_option
+def list_skills(agent: str | None, as_json: bool) -> None:
+    """Show the skills; with --agent which of them that one has."""
     user = local_user()
     for place, messages in sync_shared_skills().items():
         print(one_line(f"{place}: {' '.join(messages)}", 500), file=sys.stderr)
     if agent is not None:
         rows = [_agent_row(row) for row in agent_skills(agent_named(user, agent))]
     else:
-        skills = skills_of(user, None).select_related("current", "agent").order_by("name", "scope")
-        rows = [_row(skill) for skill in skills]
+        found = skills_of(user, None).select_related("current", "agent").order_by("name", "scope")
+        rows = [_row(skill) for skill in found]
     if as_json:
         for row in rows:
             print(json.dumps(row, default=datetime.isoformat))
@@ -87,10 +116,18 @@ def counts_of(version: SkillVersion | None) -> dict[str, int]:
     return {severity: found.count(severity) for severity in SEVERITIES if severity in found}
 
 
-def show(
-    *, name: str, agent: str | None, number: int | None, path: str | None, as_json: bool
-) -> None:
-    """What the skill is; with `path` that file alone on standard output."""
+@skills.command("show")
+@name_argument
+@click.option("--file", "path", metavar="PATH", help="Print this file of it, and nothing else.")
+@version_option
+@agent_option
+@with_database
+@json_option
+def show(name: str, path: str | None, number: int | None, agent: str | None, as_json: bool) -> None:
+    """Show what a skill says of itself, its files, and what the scan found.
+
+    With --file a terminal gets hidden characters as code points, a pipe the very bytes.
+    """
     skill = skill_named(name, agent)
     version = version_named(skill, number)
     if path is not None:
@@ -189,8 +226,13 @@ def print_findings(findings: Iterable[dict[str, Any]]) -> None:
         print(f"  … and {len(ordered) - FINDINGS_SHOWN} more.")
 
 
-def usage(*, name: str, agent: str | None, as_json: bool) -> None:
-    """By version, the latest first."""
+@skills.command("usage")
+@name_argument
+@agent_option
+@with_database
+@json_option
+def usage(name: str, agent: str | None, as_json: bool) -> None:
+    """Show what runs did with each version, and how they ended."""
     found = skill_usage(skill_named(name, agent))
     if as_json:
         for use in found:

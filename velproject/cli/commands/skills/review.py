@@ -1,42 +1,62 @@
-"""The actions of `vel skills` that change what agents get: review, quarantine, on, off, delete."""
+"""The commands of `vel skills` that change what agents get: review, quarantine, on, off, delete."""
 
 from __future__ import annotations
 
 import sys
 
-from rich.text import Text
+import click
 
-from agents.selectors.skills import agent_skills
-from agents.services.own_skills import remove_skill
-from agents.services.skill_comparison import Comparison, compare
-from agents.services.skill_library import (
-    delete_skill_of_library,
-    quarantine_version,
-    review_version,
-    set_enabled,
+from velproject.cli.boot import again, with_database
+from velproject.cli.commands.skills.listing import (
+    agent_option,
+    name_argument,
+    skills,
+    version_option,
 )
-from agents.services.skill_rights import check_may_review
-from skills_app.models import Skill, SkillVersion, Trust
-from velproject.cli.boot import again
-from velproject.cli.commands.approvals.ask import confirm
-from velproject.cli.commands.approvals.shown_request import show_reading
-from velproject.cli.commands.skills.find import skill_named, version_named
-from velproject.cli.commands.skills.listing import print_findings
-from velproject.cli.console import new_console
 from velproject.cli.errors import OK, USAGE, CliError
-from velproject.cli.find import agent_named
-from velproject.cli.local_user import local_user
+from velproject.cli.late_imports import late_imports
 from velproject.cli.terminal import one_line
+
+with late_imports:
+    from rich.text import Text
+
+    from agents.selectors.skills import agent_skills
+    from agents.services.own_skills import remove_skill
+    from agents.services.skill_comparison import Comparison, compare
+    from agents.services.skill_library import (
+        delete_skill_of_library,
+        quarantine_version,
+        review_version,
+        set_enabled,
+    )
+    from agents.services.skill_rights import check_may_review
+    from skills_app.models import Skill, SkillVersion, Trust
+    from velproject.cli.commands.approvals.ask import confirm
+    from velproject.cli.commands.approvals.shown_request import show_reading
+    from velproject.cli.commands.skills.find import skill_named, version_named
+    from velproject.cli.commands.skills.listing import print_findings
+    from velproject.cli.console import new_console
+    from velproject.cli.find import agent_named
+    from velproject.cli.local_user import local_user
 
 DOOR = "cli"
 
 
-def review(*, name: str, agent: str | None, number: int | None, content_hash: str | None) -> int:
-    """Vouch for a version, else for the latest; what was shown is what is accepted.
+needed_agent = click.option("--agent", metavar="AGENT", required=True, help="For this agent.")
 
-    At a terminal it is shown and asked about. `content_hash` says that somebody has seen it, and
-    refuses anything else. Without both it is shown, with the command that accepts just that.
-    """
+
+@skills.command("review")
+@name_argument
+@click.option(
+    "--version", "number", type=click.IntRange(min=1), help="Another version than the latest."
+)
+@click.option("--hash", "content_hash", metavar="HASH", help="Accept just these bytes, unasked.")
+@agent_option
+@with_database
+def review(name: str, number: int | None, content_hash: str | None, agent: str | None) -> int:
+    """Show what a version changes and what the scan found, and ask whether you vouch for it."""
+    # At a terminal it is shown and asked about. `content_hash` says that somebody has seen it, and
+    # refuses anything else. Without both it is shown, with the command that accepts just that.
     user = local_user()
     check_may_review(user)
     skill = skill_named(name, agent)
@@ -107,8 +127,14 @@ def _show_comparison(comparison: Comparison) -> None:
     )
 
 
-def quarantine(*, name: str, agent: str | None, number: int | None, reason: str) -> None:
-    """That which agents get, or the version that is named."""
+@skills.command("quarantine")
+@name_argument
+@click.option("--reason", required=True, help="Why; the next reviewer reads it.")
+@version_option
+@agent_option
+@with_database
+def quarantine(name: str, reason: str, number: int | None, agent: str | None) -> None:
+    """Let no agent have these bytes again. The version before comes back, where there is one."""
     skill = skill_named(name, agent)
     version = quarantine_version(version_named(skill, number).pk, by=local_user(), reason=reason)
     skill.refresh_from_db()
@@ -117,8 +143,12 @@ def quarantine(*, name: str, agent: str | None, number: int | None, reason: str)
     print(f"{one_line(skill.name)} v{version.number} is in quarantine. {gets}")
 
 
-def delete(*, name: str, agent: str | None) -> None:
-    """A skill of the library, or with an agent one of its own."""
+@skills.command("delete")
+@name_argument
+@agent_option
+@with_database
+def delete(name: str, agent: str | None) -> None:
+    """Delete a skill of the library, or with --agent one of that agent's own."""
     skill = skill_named(name, agent)
     user = local_user()
     if agent is not None and skill.agent is None:
@@ -133,8 +163,25 @@ def delete(*, name: str, agent: str | None) -> None:
     print(f"{one_line(skill.name)} is deleted. Runs that have begun keep it.")
 
 
-def switch(*, name: str, agent: str, enabled: bool) -> None:
-    """On or off, from the agent's next run on."""
+@skills.command("enable")
+@name_argument
+@needed_agent
+@with_database
+def enable(name: str, agent: str) -> None:
+    """Give an agent a skill, from its next run on."""
+    _switch(name, agent, True)
+
+
+@skills.command("disable")
+@name_argument
+@needed_agent
+@with_database
+def disable(name: str, agent: str) -> None:
+    """Take a skill from an agent, from its next run on."""
+    _switch(name, agent, False)
+
+
+def _switch(name: str, agent: str, enabled: bool) -> None:
     user = local_user()
     found = agent_named(user, agent)
     skill = skill_named(name, agent)

@@ -1,4 +1,4 @@
-"""The action of `vel skills search`: the skills that answer a request, best first."""
+"""`vel skills search`: the skills that answer a request, best first."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agents.services.skill_library import sync_shared_skills
-from skills_app.models import SkillVersion, Trust
-from skills_app.search.index import search_skills
-from skills_app.search.ranking import FIRST, SHOWN
-from skills_app.search.stored import RankedVersion, rank_versions
-from skills_app.selectors.available import available_skills
-from skills_app.skill import Skill, load_skills
-from velproject.cli.commands.skills.find import place_of, skills_of
-from velproject.cli.console import print_table
-from velproject.cli.find import agent_named
-from velproject.cli.local_user import local_user
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.commands.skills.listing import agent_option, skills
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
+
+with late_imports:
+    from agents.services.skill_library import sync_shared_skills
+    from skills_app.models import SkillVersion, Trust
+    from skills_app.search.index import search_skills
+    from skills_app.search.ranking import FIRST, SHOWN
+    from skills_app.search.stored import RankedVersion, rank_versions
+    from skills_app.selectors.available import available_skills
+    from skills_app.skill import Skill, load_skills
+    from velproject.cli.commands.skills.find import place_of, skills_of
+    from velproject.cli.console import print_table
+    from velproject.cli.find import agent_named
+    from velproject.cli.local_user import local_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +41,27 @@ class Row:
     source: str
 
 
-def search(*, query: str, agent: str | None, directories: Sequence[Path], as_json: bool) -> None:
-    """Nothing found is an answer too: the exit code is 0."""
+@skills.command("search")
+@click.argument("query", metavar="QUERY")
+@agent_option
+@click.option(
+    "--skills",
+    "directories",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Look into this directory of skills too; may be given several times.",
+)
+@with_database
+@json_option
+def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json: bool) -> None:
+    """Show the skills that answer QUERY, in your own words, best first.
+
+    A score near 1 says that all you asked for is what the skill is for; below 0.2 it is most
+    likely chance. With --json there is one JSON object a line.
+    """
     rows, names = _stored(query, agent)
-    rows += _in_directories(query, directories, names)
+    rows += _in_directories(query, [directory.absolute() for directory in directories], names)
     rows.sort(key=lambda row: (-row.score, row.name, row.source))
     shown = [row for place, row in enumerate(rows) if row.score >= SHOWN or place < FIRST]
     if as_json:
@@ -67,9 +92,9 @@ def _stored(query: str, agent: str | None) -> tuple[list[Row], set[str]]:
     user = local_user()
     sync_shared_skills()
     if agent is None:
-        skills = skills_of(user, None)
-        names = set(skills.values_list("name", flat=True))
-        return list(_rows(search_skills(query, skills))), names
+        readable = skills_of(user, None)
+        names = set(readable.values_list("name", flat=True))
+        return list(_rows(search_skills(query, readable))), names
     found = agent_named(user, agent)
     available = available_skills(found.pk, built_in=found.builtin_skills).versions
     ranked = rank_versions(query, [version.pk for version in available])
@@ -95,10 +120,10 @@ def _rows(ranked: Sequence[RankedVersion]) -> Iterator[Row]:
 def _in_directories(query: str, directories: Sequence[Path], names: set[str]) -> Iterator[Row]:
     """The skills of directories whose names are not in `names` yet; what is wrong is told."""
     for directory in directories:
-        skills, problems = load_skills(directory)
+        loaded, problems = load_skills(directory)
         for problem in problems:
             print(one_line(str(problem), 500), file=sys.stderr)
-        for skill in skills:
+        for skill in loaded:
             if skill.name in names:
                 line = f"{directory}: the name {skill.name} is taken by a skill that comes before."
                 print(one_line(line, 500), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The actions of `vel skills` that bring packages in and take them out."""
+"""The commands of `vel skills` that bring packages in and take them out."""
 
 from __future__ import annotations
 
@@ -9,42 +9,66 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
-from django.contrib.auth.models import User
+import click
 
-from agents.models import Agent
-from agents.services.errors import NotAllowed, ServiceError
-from agents.services.skill_export import ExportedSkill, export_version
-from agents.services.skill_library import Imported, import_skill
-from agents.services.skill_rights import check_may_change, check_may_manage, check_may_review
-from skills_app.conf import skill_settings
-from skills_app.errors import InvalidSkill
-from skills_app.export import write_folder
-from skills_app.models import Trust
-from skills_app.package import Package, PackageFile, errors_of
-from skills_app.problems import Problem
-from skills_app.scan import findings_json, has_danger, scan_package
-from skills_app.sources.archive import archive_package
-from skills_app.sources.discover import find_packages
-from skills_app.sources.folder import folder_package
-from velproject.cli.commands.skills.find import skill_named, version_named
-from velproject.cli.commands.skills.listing import print_findings
+from velproject.cli.boot import with_database
+from velproject.cli.commands.skills.listing import (
+    agent_option,
+    name_argument,
+    skills,
+    version_option,
+)
 from velproject.cli.errors import FAILED, OK, CliError
-from velproject.cli.find import agent_named
-from velproject.cli.local_user import local_user
+from velproject.cli.late_imports import late_imports
 from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.contrib.auth.models import User
+
+    from agents.models import Agent
+    from agents.services.errors import NotAllowed, ServiceError
+    from agents.services.skill_export import ExportedSkill, export_version
+    from agents.services.skill_library import Imported, import_skill
+    from agents.services.skill_rights import check_may_change, check_may_manage, check_may_review
+    from skills_app.conf import skill_settings
+    from skills_app.errors import InvalidSkill
+    from skills_app.export import write_folder
+    from skills_app.models import Trust
+    from skills_app.package import Package, PackageFile, errors_of
+    from skills_app.problems import Problem
+    from skills_app.scan import findings_json, has_danger, scan_package
+    from skills_app.sources.archive import archive_package
+    from skills_app.sources.discover import find_packages
+    from skills_app.sources.folder import folder_package
+    from velproject.cli.commands.skills.find import skill_named, version_named
+    from velproject.cli.commands.skills.listing import print_findings
+    from velproject.cli.find import agent_named
+    from velproject.cli.local_user import local_user
 
 DOOR = "cli"
 _ARCHIVES = (".zip", ".skill")
 
-Read = tuple[str, Package | None, Sequence[Problem]]
+Read: TypeAlias = "tuple[str, Package | None, Sequence[Problem]]"
 """(where it lies, the package, all problems); None when one of them is an error."""
 
 
+@skills.command("import")
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--agent", metavar="AGENT", help="As skills of this agent's own.")
+@click.option("--accept", is_flag=True, help="Agents get a later version at once. For reviewers.")
+@click.option("--dry-run", is_flag=True, help="Only show problems and findings.")
+@click.option("--reason", default="", help="Why; kept with the version.")
+@with_database
 def import_skills(
-    *, paths: Sequence[Path], agent: str | None, accept: bool, dry_run: bool, reason: str
+    paths: tuple[Path, ...], agent: str | None, accept: bool, dry_run: bool, reason: str
 ) -> int:
-    """Each package by itself, a line for each; 1 when any was refused."""
+    """Take skills into the library, or give them to an agent. Executes nothing of them.
+
+    PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. Each
+    is stored or refused by itself; the exit code is 1 when any was refused.
+    """
     user = local_user()
     own = agent_named(user, agent) if agent else None
     if not dry_run:
@@ -162,8 +186,14 @@ def _archive(path: Path) -> Read:
     return str(path), package, problems
 
 
-def export(*, name: str, agent: str | None, number: int | None, target: Path | None) -> None:
-    """To a zip or `.skill` file, or to a new directory; without a target `./NAME.zip`."""
+@skills.command("export")
+@name_argument
+@click.argument("target", metavar="[DIR|FILE.zip]", required=False, type=click.Path(path_type=Path))
+@version_option
+@agent_option
+@with_database
+def export(name: str, target: Path | None, number: int | None, agent: str | None) -> None:
+    """Write a skill, to the letter of the specification, into a new file or directory."""
     skill = skill_named(name, agent)
     version = version_named(skill, number)
     place = target or Path(f"{skill.name}.zip")

@@ -1,4 +1,4 @@
-"""The action of `vel skills validate`."""
+"""`vel skills validate`: what is wrong with a skill. Needs no database."""
 
 from __future__ import annotations
 
@@ -7,22 +7,40 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from skills_app.conf import skill_settings
-from skills_app.package import Package
-from skills_app.problems import Problem, Severity
-from skills_app.sources.discover import read_each
-from skills_app.sources.folder import package_in
-from skills_app.validator import validate, validate_archive, with_strict
+import click
+
+from velproject.cli.boot import with_settings
+from velproject.cli.commands.skills.listing import skills
 from velproject.cli.errors import FAILED, OK, CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
+
+with late_imports:
+    from skills_app.conf import skill_settings
+    from skills_app.package import Package
+    from skills_app.problems import Problem, Severity
+    from skills_app.sources.discover import read_each
+    from skills_app.sources.folder import package_in
+    from skills_app.validator import validate, validate_archive, with_strict
 
 _WIDTH = 600
 """Characters of a problem."""
 
 
-def validate_path(*, path: Path, strict: bool, as_json: bool) -> int:
-    """0 when nothing is refused: no error, and with `strict` no warning. 1 otherwise."""
-    results = _results(path)
+@skills.command("validate")
+@click.argument("path", metavar="PATH", type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Fail for warnings too.")
+@json_option
+@with_settings
+def validate_path(path: Path, strict: bool, as_json: bool) -> int:
+    """Say all that is wrong with a skill, and what to change. Executes nothing of it.
+
+    PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. An
+    error means that Vel refuses the skill; a warning that Vel takes it, but other programs that
+    keep to the specification do not.
+    """
+    results = _results(path.absolute())
     if as_json:
         for place, problems in results.items():
             print(json.dumps(_as_json(place, problems)))
