@@ -14,7 +14,7 @@ import pytest
 
 from tests.sandbox.own_directory.checkouts import as_user, contents, make_checkout
 from tests.sandbox.places import reachable_directory
-from tests.velproject.cli.test_subagents import TEAM, tasks
+from tests.velproject.cli.commands.runs.test_subagents import TEAM, tasks
 from tests.velproject.command import ROOT, Vel, say
 
 pytestmark = pytest.mark.bubblewrap
