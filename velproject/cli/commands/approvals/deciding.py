@@ -33,10 +33,10 @@ with late_imports:
     )
     from velproject.cli.commands.approvals.requests import requests_with_rows
     from velproject.cli.commands.approvals.shown_request import show_reading, show_request
-    from velproject.cli.commands.runs.orphans import is_orphan
     from velproject.cli.console import new_console
     from velproject.cli.find import by_id
     from velproject.cli.local_user import local_user
+    from velproject.cli.orphans import is_orphan
 
 DECISIONS = ["approve", "edit", "reject", "respond"]
 

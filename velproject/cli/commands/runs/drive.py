@@ -29,7 +29,6 @@ from velproject.cli.boot import again
 from velproject.cli.commands.runs.display import Display
 from velproject.cli.commands.runs.family import Family
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
-from velproject.cli.commands.runs.orphans import take_over
 from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.errors import (
     FAILED,
@@ -42,6 +41,7 @@ from velproject.cli.errors import (
     Signalled,
     explain,
 )
+from velproject.cli.orphans import take_over
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]
 

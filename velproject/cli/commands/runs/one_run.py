@@ -23,11 +23,11 @@ with late_imports:
     from velproject.cli.commands.runs.display import Display
     from velproject.cli.commands.runs.drive import Driver
     from velproject.cli.commands.runs.family import replay
-    from velproject.cli.commands.runs.orphans import cancel_wherever, take_over
     from velproject.cli.commands.runs.runs import status_words
     from velproject.cli.commands.runs.tree_display import TreeDisplay
     from velproject.cli.find import by_id
     from velproject.cli.local_user import local_user
+    from velproject.cli.orphans import cancel_wherever, take_over
 
 
 @runs.command("show")
