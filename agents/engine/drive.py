@@ -21,7 +21,7 @@ from agents.engine.finish import cancel_driven_run, fail_run, stop_driving
 from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run
+from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, last_fault
 from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
@@ -73,19 +73,27 @@ async def drive(host: Resources, handle: RunHandle) -> None:
         host.database_failed(error)
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
-            await host.try_hand_back(handle)
+            await host.try_hand_back(handle, _fault(error))
     except StorageFailed as error:
         logger.warning("its files cannot be fetched: %s", error, extra={"run_id": run_id})
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
-            await host.try_hand_back(handle)
+            await host.try_hand_back(handle, "its files could not be fetched")
     except Exception as error:  # noqa: BLE001  # the driver's last door: the log has the traceback
         if claim is None or not full_disk(error):
             await _failed(host, handle)
             return
         logger.warning("%s", full_disk(error), extra={"run_id": run_id})
         await _pause(handle, claim.clock.lost_drivers)
-        await host.try_hand_back(handle)
+        await host.try_hand_back(handle, "the disk was full")
+
+
+def _fault(error: DatabaseError) -> str:
+    """What people are told. The message of the error, which names hosts, is in the log."""
+    if full_disk(error):
+        return "the disk was full"
+    what = "; ".join(["a database failed", *getattr(error, "__notes__", ())])
+    return f"{what} ({type(error).__name__})"
 
 
 async def _failed(host: Resources, handle: RunHandle) -> None:
@@ -128,6 +136,8 @@ async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> No
                 f"{MAX_LOST_DRIVERS} times in a row this run lost its worker, or its worker the "
                 "database. It may be what ends them: look at the logs before you resume it."
             )
+            if fault := await host.database.run(last_fault, run):
+                message += f" The last time: {fault}."
             await host.database.run(_fail, writer, "workers_lost", message, None, 0, False)
             return
         if claim.clock.refusal:

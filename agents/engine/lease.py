@@ -6,6 +6,7 @@ out by the database's clock, so that workers need not agree on the time.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,6 +97,12 @@ def claim_run(
     return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
 
 
+def last_fault(run: Run) -> str:
+    """Why the driver before this one gave the run up, as an event of the run says."""
+    event = run.events.filter(type="run.resumed").order_by("-seq").first()
+    return str(json.loads(event.data)["reason"]) if event is not None else ""
+
+
 def _is_for(executor: str, run: Run) -> bool:
     """Whether `executor` may claim it. Anybody may end what was cancelled: its own may be gone."""
     if run.status not in CLAIMABLE:
@@ -181,14 +188,15 @@ def lock_and_release(writer: Writer) -> Run:
     return run
 
 
-def hand_back(writer: Writer, *, lost: bool = False) -> None:
+def hand_back(writer: Writer, *, fault: str = "") -> None:
     """Give a run up before its end so that another process goes on with it at once.
 
-    `lost`: not by choice; it counts like a driver that died.
+    `fault`: why, if not by choice. It counts like a driver that died, and is an event of the run.
     """
     run = lock_and_release(writer)
-    if lost:
+    if fault:
         RunClock.objects.filter(run=run).update(lost_drivers=F("lost_drivers") + 1)
+        append_events(run.pk, [("run.resumed", {"reason": fault, "attempt": writer.fence})])
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
     run.status = RunStatus.QUEUED
     run.save(update_fields=["status"])

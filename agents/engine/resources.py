@@ -119,10 +119,10 @@ class Resources:
     async def in_thread(self, function: Callable[..., T], *arguments: object) -> T:
         return await self._loop.run_in_executor(self.threads, function, *arguments)
 
-    async def try_hand_back(self, handle: RunHandle) -> None:
-        """Give a run up after a fault of the database, if that answers again."""
+    async def try_hand_back(self, handle: RunHandle, fault: str) -> None:
+        """Give a run up after `fault`, if the database answers."""
         try:
-            await self.database.run(partial(hand_back, lost=True), await self._writer(handle))
+            await self.database.run(partial(hand_back, fault=fault), await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
             # Nothing is lost: the lease runs out.
             logger.warning(

@@ -265,6 +265,8 @@ class Display:
             self.note(f"  waits for {data['reason']}")
 
     def _on_run_resumed(self, data: dict[str, Any]) -> None:
+        if "attempt" in data:  # by itself, after a fault
+            self.note(f"↻ the run goes on: {one_line(str(data['reason']), 300)}", "yellow")
         self._busy("thinking")
 
     def _on_guard_stuck(self, data: dict[str, Any]) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from velproject.cli.actions.display import Display
+
 from tests.velproject.command import Vel, say
 
 ECHO = ["--provider", "scripted", "--model", "echo"]
@@ -126,3 +129,11 @@ def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:
     assert row.split()[:2] == [run["id"], run["thread_id"]]
     assert vel("prune", "--thread", row.split()[1], "--apply").returncode == 0
     assert vel.runs() == []
+
+
+def test_why_a_run_was_given_up_and_goes_on_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display(live=False)
+    display.event({"type": "run.resumed", "data": {"reason": "approvals decided"}})
+    display.event({"type": "run.resumed", "data": {"reason": "a database failed", "attempt": 3}})
+    display.close()
+    assert capsys.readouterr().err == "↻ the run goes on: a database failed\n"
