@@ -16,5 +16,5 @@ def check_event_types(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     try:
         event_types()
     except ImproperlyConfigured as error:
-        return [Error(str(error), id="vel.E015")]
+        return [Error(str(error), id="vel.E018")]
     return []

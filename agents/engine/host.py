@@ -31,6 +31,7 @@ from agents.guards.registry import guardrails, hook_calls
 from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL
 from agents.services.host_membership import HostRefused, refuse_nameless
+from agents.services.settings_places import check_own_process
 from agents.services.wake import drive_here
 
 logger = logging.getLogger(__name__)
@@ -49,7 +50,10 @@ class Host(Resources):
     the suffixes of dead workers and the names of dead clusters: this host ends their leases.
     `on_claim` is called once, when this process has claimed a run.
 
-    Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used.
+    Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used. Also
+    if the provider, the model or a directory of skills cannot, in a process that drives only its
+    own runs. Clusters look at these when they start: a worker that replaces a dead one must not
+    depend on a directory that is away for a moment.
     """
 
     def __init__(
@@ -65,6 +69,8 @@ class Host(Resources):
     ) -> None:
         for registered in (guardrails, hook_calls, registered_tools):
             registered()
+        if executor != POOL:
+            check_own_process()
         super().__init__(
             executor,
             capacity,

@@ -196,17 +196,19 @@ def _check_apps() -> None:
 
 
 def _check_settings() -> None:
-    """Refuse guardrails, hooks and tools of the settings that cannot be used.
+    """Refuse guardrails, hooks, tools, models and directories of the settings that cannot be used.
 
     `manage.py` and `vel up` run these checks when they start; a program has no such moment.
     """
     from agents.checks.guards import check_guards  # noqa: PLC0415  # needs Django's apps
     from agents.checks.settings import check_vel_settings  # noqa: PLC0415
     from agents.checks.tools import check_tools  # noqa: PLC0415
+    from agents.services.settings_places import check_own_process  # noqa: PLC0415
 
     for check in (check_vel_settings, check_guards, check_tools):
         for problem in check(None):
             raise SetupError(" ".join(filter(None, (problem.msg, problem.hint))))
+    check_own_process()
 
 
 def _throw_away(directory: Path, maker: int) -> None:

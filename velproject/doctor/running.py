@@ -13,7 +13,8 @@ from django_q.tasks import async_task
 
 from agents.conf import vel_settings
 from agents.providers.base import PromptHead, Provider, ProviderError, Reply
-from agents.providers.registry import get_provider
+from agents.providers.prices import is_known
+from agents.providers.registry import get_provider, is_official
 from agents.services.agents import default_model, default_provider
 from agents.services.model_servers import setting_names, settings_of
 from agents.services.placement import queue_of
@@ -75,6 +76,13 @@ def check_model(*, online: bool) -> Finding:
             Level.NOTE,
             f"{name} {model}: {url} cannot be reached directly ({problem})",
             "Fine behind a proxy: --online tries a real call.",
+        )
+    if is_official(name, settings_of(name)) and not is_known(model):
+        return Finding(
+            "model",
+            Level.NOTE,
+            f"{name} {model} at {url}: this version of Vel does not know the model",
+            "Check VEL_MODEL: --online asks for it.",
         )
     return Finding("model", Level.OK, f"{name} {model} at {url} (--online makes a call)")
 

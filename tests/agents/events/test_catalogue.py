@@ -184,7 +184,7 @@ def test_what_cannot_be_used_is_an_error_of_the_checks(app: Path, code: str, pro
     with installed(app, code):
         with pytest.raises(ImproperlyConfigured, match=r"weather_feature\.events"):
             event_types()
-        (error,) = [found for found in run_checks() if found.id == "vel.E015"]
+        (error,) = [found for found in run_checks() if found.id == "vel.E018"]
     assert problem in error.msg
 
 

@@ -142,6 +142,8 @@ asyncio.run(main())
         ("VEL_HOOKS", "owncode.Nothing", "owncode.Nothing cannot be used"),
         ("VEL_TOOLS", "owncode.nothing", "owncode.nothing cannot be used"),
         ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: 'skills' is relative"),
+        ("VEL_SKILLS_DIRS", "/nowhere/skills", "'/nowhere/skills' cannot be read (No such file"),
+        ("VEL_PROVIDER", "opnai", "VEL_PROVIDER='opnai'"),
         ("VEL_RESERVE_BYTES", "much", "VEL_RESERVE_BYTES='much'"),
     ],
 )

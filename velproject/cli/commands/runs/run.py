@@ -33,6 +33,7 @@ with late_imports:
     from agents.services.errors import Conflict, NotFound, ServiceError
     from agents.services.model_servers import settings_of
     from agents.services.runs import RunRequest
+    from agents.services.settings_places import default_model_problem
     from agents.services.skill_directories import check_skill_directories
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError
@@ -400,6 +401,8 @@ def check_options(options: AgentOptions) -> None:
     settings = vel_settings()
     if options["toolbox"]:
         hold_toolbox(settings.toolboxes, options["toolbox"]).release()  # ToolboxError if it cannot
+    if not options["provider"] and not options["model"] and (problem := default_model_problem()):
+        raise CliError(problem, exit_code=FAILED)
     # Raises ProviderError for a missing key and for a provider that is not installed.
     provider = options["provider"] or default_provider()
     get_provider(provider, settings_of(provider))

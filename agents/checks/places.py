@@ -1,0 +1,37 @@
+"""Django system checks of models and directories that the settings name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.conf import vel_settings
+from skills_app.conf import skill_settings
+
+
+@register()
+def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The provider, the model and the directories of the settings can be there."""
+    # Imported here: models can be imported once Django is set up.
+    from agents.services.settings_places import (  # noqa: PLC0415
+        default_model_problem,
+        scripts_directory_problem,
+        skill_directory_problems,
+    )
+
+    found: list[CheckMessage] = []
+    try:
+        vel_settings()
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    if problem := default_model_problem():
+        found.append(Error(problem, id="vel.E015"))
+    if problem := scripts_directory_problem():
+        found.append(Error(problem, id="vel.E017"))
+    try:
+        skill_settings()
+    except (ImproperlyConfigured, TypeError):
+        return found  # which `check_skills` of Vel's own project says
+    return [*found, *(Error(problem, id="vel.E016") for problem in skill_directory_problems())]
