@@ -123,8 +123,6 @@ def test_directories_of_the_settings_are_absolute(vel: Vel, place: Path) -> None
     assert done.returncode == 1
     assert "VEL_SKILLS_DIRS: 'skills' is relative" in done.stderr
     flags = vel.script(say("", ("load_skill", {"name": "beans"})), say("Loaded."))
-    paths = f"{place}/gone, {place}/one"
-    done = vel(*flags, "--no-sandbox", "count", VEL_SKILLS_DIRS=paths)
+    done = vel(*flags, "--no-sandbox", "count", VEL_SKILLS_DIRS=f"{place}/one")
     assert done.returncode == 0, done.stderr
     assert "skill: beans (local)" in done.stderr
-    assert f"skill left out: {place}/gone: Path does not exist" in done.stderr
