@@ -27,6 +27,7 @@ from agents.kernel.options import (
 )
 from agents.spec import (
     MAX_FALLBACKS,
+    AgentSpec,
     FallbackModel,
     InterruptRule,
     PolicyRule,
@@ -151,6 +152,11 @@ class AgentFile(_Part):
 def file_fields() -> dict[str, FieldInfo]:
     """Return the fields of a file: those of `AgentFile`, then the options of features."""
     return {**AgentFile.model_fields, **option_fields()}
+
+
+def ambiguous_options() -> list[str]:
+    """Return the options of features that have the name of a field of every agent."""
+    return sorted(option_fields().keys() & {*AgentSpec.model_fields, *AgentFile.model_fields})
 
 
 def default_of(name: str) -> Any:

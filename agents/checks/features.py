@@ -18,9 +18,7 @@ MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pag
 def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each feature has the apps that it needs, and each of its modules can be imported."""
     # Imported here: pydantic costs 0.2 s, and the supervisor and most commands check nothing.
-    from agents.agent_files.shape import AgentFile  # noqa: PLC0415
-    from agents.kernel.options import option_fields  # noqa: PLC0415
-    from agents.spec import AgentSpec  # noqa: PLC0415
+    from agents.agent_files.shape import ambiguous_options  # noqa: PLC0415
 
     found: list[CheckMessage] = []
     for feature in features():
@@ -36,7 +34,7 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if found:
         return found  # its modules could not be imported without it
     try:
-        taken = option_fields().keys() & {*AgentSpec.model_fields, *AgentFile.model_fields}
+        taken = ambiguous_options()
     except ImproperlyConfigured as error:
         return [Error(str(error), id="vel.E029")]
     found += [
@@ -45,7 +43,7 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             hint="Rename the option.",
             id="vel.E029",
         )
-        for name in sorted(taken)
+        for name in taken
     ]
     for name in MODULES:
         try:

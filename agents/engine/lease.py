@@ -196,7 +196,7 @@ def hand_back(writer: Writer, *, fault: str = "") -> None:
     run = lock_and_release(writer)
     if fault:
         RunClock.objects.filter(run=run).update(lost_drivers=F("lost_drivers") + 1)
-        append_events(run.pk, [("run.resumed", {"reason": fault, "attempt": writer.fence})])
+        append_events(run.pk, [RunResumed(reason=fault, attempt=writer.fence)])
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
     run.status = RunStatus.QUEUED
     run.save(update_fields=["status"])

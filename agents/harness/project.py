@@ -200,12 +200,12 @@ def _check_settings() -> None:
 
     `manage.py` and `vel up` run these checks when they start; a program has no such moment.
     """
-    from agents.checks.guards import check_guards  # noqa: PLC0415  # needs Django's apps
+    # Imported here: they need Django's apps.
+    from agents.checks import guards, tools  # noqa: PLC0415
     from agents.checks.settings import check_vel_settings  # noqa: PLC0415
-    from agents.checks.tools import check_tools  # noqa: PLC0415
     from agents.services.settings_places import check_own_process  # noqa: PLC0415
 
-    for check in (check_vel_settings, check_guards, check_tools):
+    for check in (check_vel_settings, guards.check_guards, tools.check_tools):
         for problem in check(None):
             raise SetupError(" ".join(filter(None, (problem.msg, problem.hint))))
     check_own_process()

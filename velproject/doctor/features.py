@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agents.services.feature_removal import PREFIX, leftovers
+from agents.features.removal import PREFIX, leftovers
 from velproject.doctor.findings import Finding, Level
 
 

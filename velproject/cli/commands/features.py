@@ -14,9 +14,9 @@ from velproject.cli.terminal import one_line
 
 with late_imports:
     from agents.features import FEATURES
+    from agents.features.removal import feature_named, remove_feature, rows_of
     from agents.kernel.features import features as installed
     from agents.services.errors import ServiceError
-    from agents.services.feature_removal import feature_named, remove_feature, rows_of
 
 
 @click.group(short_help="List features, and remove one with its tables.")
