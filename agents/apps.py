@@ -33,7 +33,11 @@ class AgentsConfig(AppConfig):
         from django_q.signals import post_spawn  # noqa: PLC0415
 
         from agents import checks  # noqa: F401, PLC0415
+        from agents.kernel.row_hooks import register  # noqa: PLC0415
+        from agents.services.row_hooks import ROW_HOOKS  # noqa: PLC0415
 
+        for hooks in ROW_HOOKS:
+            register(hooks)
         pre_migrate.connect(_refuse_development_database, sender=self)
         post_spawn.connect(_start_host, dispatch_uid="agents.tasks")
 

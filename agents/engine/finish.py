@@ -17,15 +17,14 @@ from agents.engine.sql import CLOCK
 from agents.events.append import append_events
 from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
 from agents.events.event import OMITTED
+from agents.kernel import row_hooks
 from agents.models import RunClock
-from agents.services.delegation import child_ended
 from agents.services.run_control import (
     close_open_work,
     end_children,
     end_driven_cancelled,
     start_next_pending,
 )
-from agents.services.run_ends import note_end
 from agents.services.wake import lock_with_parent
 from agents.states import (
     RUN_TRANSITIONS,
@@ -84,8 +83,7 @@ def complete_run(
     run.save(update_fields=fields)
     completed = RunCompleted(finish_reason=finish_reason, structured_output=value, **totals)
     append_events(run.id, [completed])
-    child_ended(run)
-    note_end(run)
+    row_hooks.ended(run)
     start_next_pending(run)
 
 
@@ -105,8 +103,7 @@ def fail_run(
     run.save(update_fields=["status", "finish_reason", "error_code", "error_message", "ended_at"])
     failed = RunFailed(code=code, message=message, retryable=retryable, **totals)
     append_events(run.id, [failed])
-    child_ended(run)
-    note_end(run)
+    row_hooks.ended(run)
     start_next_pending(run)
 
 

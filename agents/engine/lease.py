@@ -21,12 +21,10 @@ from agents.engine.journal_rows import Writer
 from agents.engine.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.runs import RunResumed, RunStarted
-from agents.events.event import OMITTED
+from agents.kernel import row_hooks
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
-from agents.selectors.starters import started_by
 from agents.services.placement import Member, take_place
-from agents.services.reservations import release
 from agents.services.wake import enqueue_run, lock_with_parent
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
@@ -73,15 +71,13 @@ def claim_run(
             f'UPDATE "{CLOCK}" SET fence = fence + 1, lease_until = {now_sql()} + %s,'
             " lease_holder = %s, lost_drivers = lost_drivers + %s"
             f" WHERE run_id = %s AND (lease_until IS NULL OR lease_until < {now_sql()})"
-            " RETURNING fence, reserved_from",
+            " RETURNING fence",
             [vel_settings().LEASE_SECONDS, holder, int(recovered), run_id],
         )
         row = cursor.fetchone()
     if row is None:
         return None
     fence = int(row[0])
-    if row[1]:
-        release(run_id)  # for the call of a driver that was lost
     drafts: list[EventDraft] = []
     if run.started_at is None:
         run.started_at = timezone.now()
@@ -94,6 +90,7 @@ def claim_run(
     run.save(update_fields=["status", "started_at"])
     append_events(run_id, drafts)
     run = Run.objects.select_related("agent_version", "thread", "clock").get(pk=run_id)
+    row_hooks.released(run_id, run.clock)  # by a driver that was lost
     return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
 
 
@@ -117,7 +114,6 @@ def _is_cancelled(run: Run) -> bool:
 def _started(run: Run, attempt: int) -> RunStarted:
     spec = run.spec
     message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).only("id").first()
-    by_person = run.schedule_id is None and run.hook_id is None
     return RunStarted(
         thread_id=run.thread_id,
         message_id=message.pk if message else None,
@@ -126,7 +122,7 @@ def _started(run: Run, attempt: int) -> RunStarted:
         model=spec["model"],
         attempt=attempt,
         source=run.source,
-        started_by=OMITTED if by_person else started_by(run),
+        **row_hooks.started(run),
     )
 
 
@@ -163,17 +159,15 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
 
 def release_lease(run_id: str, fence: int) -> bool:
     """Clear the lease in the transaction that parks or ends the run. False: it was lost before."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f'UPDATE "{CLOCK}" SET lease_until = NULL, lease_holder = %s'
-            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}"
-            " RETURNING reserved_from",
-            ["", run_id, fence],
-        )
-        row = cursor.fetchone()
-    if row is not None and row[0]:
-        release(run_id)  # for a call that was not finished
-    return row is not None
+    clocks = RunClock.objects.raw(
+        f'UPDATE "{CLOCK}" SET lease_until = NULL, lease_holder = %s'
+        f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()} RETURNING *",
+        ["", run_id, fence],
+    )
+    for clock in clocks:
+        row_hooks.released(run_id, clock)
+        return True
+    return False
 
 
 def lock_and_release(writer: Writer) -> Run:

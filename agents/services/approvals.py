@@ -16,6 +16,7 @@ from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
 from agents.events.event import OMITTED
 from agents.events.preview import preview
+from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.reading.json_text import size_of
@@ -327,3 +328,16 @@ def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[Ev
     call.finished_at = timezone.now()
     call.save()
     return [ToolDenied(call_id=call.call_id, reason=preview(reason))]
+
+
+class ApprovalRows(RowHooks):
+    """Nobody is asked about a run that has ended before its answer."""
+
+    order = 200
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        if run.status == RunStatus.COMPLETED:
+            return  # nothing was open
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).update(
+            status=ApprovalStatus.CANCELLED
+        )

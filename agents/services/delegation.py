@@ -16,6 +16,7 @@ from django.utils.text import Truncator
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.preview import preview
+from agents.kernel.row_hooks import RowHooks
 from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
 from agents.selectors.skill_text import skill_text
 from agents.services.errors import InvalidRequest
@@ -213,3 +214,16 @@ def answer_of(run: Run) -> str:
     )
     blocks = json.loads(last) if last else []
     return "\n\n".join(block["text"] for block in blocks if block["type"] == "text")
+
+
+class SubagentRows(RowHooks):
+    """A parent learns of the ends of its children."""
+
+    order = 300
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        child_ended(run, wake=wake)
+
+    def resumed(self, run: Run, *, had_ended: bool) -> None:
+        if had_ended:
+            report_ended_children(run)
