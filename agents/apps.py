@@ -1,5 +1,6 @@
 from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models.signals import pre_migrate
 
 _NEEDED = (
     "django.contrib.contenttypes",
@@ -29,15 +30,12 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; Django wants that once the apps are loaded.
-        from django.db.models.signals import pre_migrate  # noqa: PLC0415  # needs loaded apps
-        from django_q.signals import post_spawn  # noqa: PLC0415
+        from django_q.signals import post_spawn  # noqa: PLC0415  # needs loaded apps
 
         from agents import checks  # noqa: F401, PLC0415
-        from agents.kernel.row_hooks import register  # noqa: PLC0415
-        from agents.services.row_hooks import ROW_HOOKS  # noqa: PLC0415
+        from agents.services.row_hooks import register_row_hooks  # noqa: PLC0415
 
-        for hooks in ROW_HOOKS:
-            register(hooks)
+        register_row_hooks()
         pre_migrate.connect(_refuse_development_database, sender=self)
         post_spawn.connect(_start_host, dispatch_uid="agents.tasks")
 

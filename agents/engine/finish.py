@@ -12,12 +12,13 @@ from django.utils import timezone
 
 from agents.engine.final_output import Verdict
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, lock_and_release
+from agents.engine.lease import hand_back
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events
 from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
 from agents.events.event import OMITTED
 from agents.kernel import row_hooks
+from agents.kernel.lease import lock_and_release
 from agents.models import RunClock
 from agents.services.run_control import (
     close_open_work,

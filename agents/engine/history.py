@@ -282,8 +282,10 @@ def open_turn(run: Run) -> list[Call]:
     last = ToolCall.objects.filter(run=run).order_by("-turn").values_list("turn", flat=True).first()
     if last is None:
         return []
-    calls = [
-        call_from_row(row)
-        for row in ToolCall.objects.filter(run=run, turn=last).order_by("position")
-    ]
+    calls = calls_of_turn(run, last)
     return calls if any(_is_open(call) for call in calls) else []
+
+
+def calls_of_turn(run: Run, turn: int) -> list[Call]:
+    rows = ToolCall.objects.filter(run=run, turn=turn).order_by("position")
+    return [call_from_row(row) for row in rows]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agents.events.append import EventDraft
+from agents.kernel.lease import Writer as Writer
 from agents.providers.base import Usage
 
 
@@ -46,16 +47,6 @@ class Waiting:
 
     run_ids: Sequence[str]
     until: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """The right to write to a run, as given by its claim."""
-
-    run_id: str
-    thread_id: str
-    fence: int
-    parent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

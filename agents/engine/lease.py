@@ -16,16 +16,16 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents.conf import vel_settings
-from agents.engine.errors import FenceLost
 from agents.engine.journal_rows import Writer
 from agents.engine.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
 from agents.events.catalogue.runs import RunResumed, RunStarted
 from agents.kernel import row_hooks
+from agents.kernel.lease import lock_and_release
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
 from agents.services.placement import Member, take_place
-from agents.services.wake import enqueue_run, lock_with_parent
+from agents.services.wake import enqueue_run
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 MAX_LOST_DRIVERS = 20
@@ -155,31 +155,6 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
             "run_id", flat=True
         )
     )
-
-
-def release_lease(run_id: str, fence: int) -> bool:
-    """Clear the lease in the transaction that parks or ends the run. False: it was lost before."""
-    clocks = RunClock.objects.raw(
-        f'UPDATE "{CLOCK}" SET lease_until = NULL, lease_holder = %s'
-        f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()} RETURNING *",
-        ["", run_id, fence],
-    )
-    for clock in clocks:
-        row_hooks.released(run_id, clock)
-        return True
-    return False
-
-
-def lock_and_release(writer: Writer) -> Run:
-    """Lock the run and clear its lease: how a driver's last transaction begins.
-
-    The row of a parent is locked before it: that is told of the end. Raises `FenceLost` if the
-    run is another's by now, or gone.
-    """
-    run = lock_with_parent(writer.run_id, writer.parent_id)
-    if run is None or not release_lease(writer.run_id, writer.fence):
-        raise FenceLost(writer.run_id)
-    return run
 
 
 def hand_back(writer: Writer, *, fault: str = "") -> None:

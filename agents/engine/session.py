@@ -118,6 +118,10 @@ class Session:
         fresh, self._billed_ms = now - self._billed_ms, now
         return fresh
 
+    def keep_active(self, milliseconds: int) -> None:
+        """No total holds what `active_ms` has returned: it counts again."""
+        self._billed_ms -= milliseconds
+
     def elapsed_seconds(self) -> float:
         """Time that drivers have spent on this run, waiting for people not counted."""
         return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at

@@ -22,7 +22,7 @@ from agents.engine.compaction import (
 )
 from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.delegation import park_for_children
+from agents.engine.delegation import wait_for_children
 from agents.engine.dispatch import run_open_calls
 from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
@@ -30,7 +30,7 @@ from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
 from agents.engine.final_output import INVALID, Verdict, judge_final
 from agents.engine.finish import complete_run, fail_run
-from agents.engine.history import BAD_ENDINGS, results_json, thread_history
+from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
 from agents.engine.journal import check_fence, write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.lifecycle import tell
@@ -38,7 +38,7 @@ from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
 from agents.engine.notes import insert_note
 from agents.engine.outside import report, report_drafts, reported
-from agents.engine.park import asked_about, park_for_approval
+from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
 from agents.engine.review import reply_stream, review_reply
 from agents.engine.session import Session
@@ -70,18 +70,19 @@ async def run_turns(session: Session) -> None:
             if session.waits:
                 waits = list(session.waits.values())
                 session.waits.clear()
-                park = partial(park_for_children, session.writer, waits, session.active_ms())
-                if await session.database.run(park):
+                if await park_run(session, wait_for_children(waits)):
                     return
                 continue
             if questions:
                 if session.hooks is not None:
                     await tell(session, "approval_requested", asked_about(questions))
                 family = await family_state(session)
-                await session.database.run(
-                    park_for_approval, session.writer, questions, session.active_ms(), family
+                if await park_run(session, wait_for_people(questions, family)):
+                    return
+                session.open_calls = await session.database.run(
+                    calls_of_turn, session.run, session.open_calls[0].turn
                 )
-                return
+                continue
             session.say("user", results_json(session.open_calls))
             if session.late_note:
                 session.say("user", session.late_note)

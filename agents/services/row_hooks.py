@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.kernel.row_hooks import RowHooks
+from agents.kernel.row_hooks import RowHooks, register
 from agents.selectors.starters import StarterRows
 from agents.services.approvals import ApprovalRows
 from agents.services.budget_answers import BudgetRows
@@ -18,3 +18,9 @@ ROW_HOOKS: tuple[type[RowHooks], ...] = (
     UsageRows,
     StarterRows,
 )
+
+
+def register_row_hooks() -> None:
+    """Register them. Each process does so once its apps are loaded."""
+    for hooks in ROW_HOOKS:
+        register(hooks)

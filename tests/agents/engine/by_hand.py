@@ -12,13 +12,15 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ
 
+from agents.engine.finish import fail_run
 from agents.engine.journal import write_reply
 from agents.engine.journal_rows import Call, Outcome, Totals, Writer
 from agents.engine.lease import Claim, claim_run
-from agents.engine.park import Question, park_for_approval
+from agents.engine.park import Question, wait_for_people
 from agents.engine.results import called_event
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolCompleted
+from agents.kernel.park import park as kernel_park
 from agents.models import POOL, ApprovalRequest, Run, RunClock
 from agents.policy import Verdict
 from agents.providers.base import Reply, Usage
@@ -96,7 +98,7 @@ def with_calls(run: Run, *calls: Call) -> Writer:
 def park(writer: Writer, *calls: Call) -> None:
     """Ask about each of the calls. To be run in a transaction."""
     questions = [Question(call, Verdict("ask", "interrupt_on")) for call in calls]
-    park_for_approval(writer, questions, 1)
+    kernel_park(writer, wait_for_people(questions), 1, fail_run)
 
 
 def parked(run: Run, count: int = 1) -> list[ApprovalRequest]:
