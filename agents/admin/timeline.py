@@ -91,13 +91,13 @@ def turns_of(
     """
     window = Q(run__in=runs, turn__gte=first, turn__lte=last)
     turns: dict[str, dict[int, Turn]] = {run.pk: {} for run in runs}
-    messages = Message.objects.filter(window).order_by("run_id", "turn", "id")
+    messages = Message.objects.filter(window).order_by("run_id", "turn", "position")
     for message in messages.iterator(chunk_size=ROWS_AT_ONCE):
         parts = list(_parts(message.blocks))
         del message.content  # of perhaps megabytes; a page shows the beginnings of parts
         turn = _turn(turns, message.run_id, message.turn)
         if message.role == MessageRole.USER and message.turn:
-            turn.notes = parts
+            turn.notes += parts
             continue
         turn.message = message
         turn.parts = parts

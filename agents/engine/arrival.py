@@ -178,7 +178,7 @@ def _tell(writer: Writer, run: Run, move: _Move, arrived: Arrived) -> None:
     )
     append_events(run.pk, [event])
     if text := _note(move, missing, arrived):
-        add_note(run, writer, text)
+        add_note(run, writer, text, "files")
 
 
 def _shown(paths: list[str]) -> list[str]:

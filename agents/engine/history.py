@@ -125,18 +125,18 @@ def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, 
             clip_turn(shorter, said)
         yield from said.parts
         if said.is_open:
-            continue  # its notes come after its results: `late_note`
+            continue  # its notes come after its results: `late_notes`
         if said.calls:
             yield "user", results_json(said.calls)
         yield from said.notes
 
 
-def late_note(run: Run, calls: Sequence[Call]) -> str:
-    """What the model is told beside the results of a turn that is still open; empty for nothing."""
+def late_notes(run: Run, calls: Sequence[Call]) -> list[str]:
+    """What the model is told beside the results of a turn that is still open."""
     if not calls or not vel_settings().pins_threads:
-        return ""  # only files that have moved are told of in the middle of a turn
+        return []  # only files that have moved are told of in the middle of a turn
     rows = Message.objects.filter(run=run, turn=calls[0].turn, role=MessageRole.USER)
-    return rows.values_list("content", flat=True).first() or ""
+    return list(rows.order_by("position").values_list("content", flat=True))
 
 
 def text_of(said: Said) -> str:
@@ -188,7 +188,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
     attached = {member.pk: member.attachments for member in members if member.attachments}
     before = Q(run__number=first_run, turn__lt=first_turn)
     messages = list(Message.objects.filter(run__in=numbers).exclude(before))
-    messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.pk))
+    messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.position))
     replies = any(message.role == MessageRole.ASSISTANT for message in messages)
     of_this_epoch = _of_this_epoch(run, members) if replies else None
     calls: dict[tuple[str, int], list[Call]] = defaultdict(list)

@@ -31,6 +31,7 @@ from agents.events.append import EventDraft, encode
 from agents.events.notify import notify_watchers
 from agents.models import Effect, MessageRole
 from agents.models.database_clock import now_sql
+from agents.models.message import MODEL
 from agents.providers.base import Reply
 from agents.states import ToolCallStatus
 
@@ -38,6 +39,8 @@ EVENT_COLUMNS = ("run_id", "seq", "type", "data", "version", "created_at")
 MESSAGE_COLUMNS = (
     "run_id",
     "turn",
+    "position",
+    "author",
     "role",
     "content",
     "stop_reason",
@@ -168,6 +171,8 @@ def write_reply(
             (
                 writer.run_id,
                 turn,
+                0,
+                MODEL,
                 MessageRole.ASSISTANT.value,
                 content,
                 reply.stop_reason,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
@@ -17,7 +17,7 @@ from agents.engine.handle import RunHandle
 from agents.engine.history import (
     history_since,
     last_usage,
-    late_note,
+    late_notes,
     latest_compaction,
     open_turn,
 )
@@ -60,7 +60,7 @@ class Loaded:
     output: FinalOutput | None
     budget: Scope | None
     has_left_out: bool
-    late_note: str = ""
+    late_notes: list[str] = field(default_factory=list)
 
 
 def load_run(
@@ -107,7 +107,7 @@ def load_run(
         output=output,
         budget=open_budget(run, spec),
         has_left_out=shorter is not None,
-        late_note=late_note(run, calls),
+        late_notes=late_notes(run, calls),
     )
 
 
@@ -165,7 +165,7 @@ async def open_session(host: Resources, handle: RunHandle, claim: Claim, writer:
     servers = RunMcpServers(session, run_marker(run.pk))
     session.mcp = servers
     session.on_close.append(servers.close)
-    session.open_calls, session.late_note = loaded.calls, loaded.late_note
+    session.open_calls, session.late_notes = loaded.calls, loaded.late_notes
     if loaded.last_step == StepStarted.type:
         session.stream.put(StepReset(step=session.turn + 1, reason="the model call is made again"))
     return session

@@ -10,7 +10,7 @@ from agents.engine.deltas import DeltaStream
 from agents.engine.guarding import REFUSED, HeldBack, Ruling, context_of
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
-from agents.engine.stuck import stuck_event
+from agents.engine.stuck import STUCK, stuck_event
 from agents.events.append import EventDraft
 from agents.models import Message, MessageRole
 from agents.providers.base import Block, Reply
@@ -34,6 +34,8 @@ class Review:
     shown: Reply
     drafts: list[EventDraft] = field(default_factory=list)
     note: str = ""
+    author: str = "guardrails"
+    """Whose note it is."""
     failure: tuple[str, str] | None = None
 
     def ends(self, by_itself: bool) -> bool:
@@ -160,7 +162,7 @@ async def _empty(session: Session, reply: Reply) -> Review | None:
         return None
     count = 1 + await session.database.run(_empty_before, session.run.pk, repeats)
     # A message that ends in thoughts may not be sent back.
-    review = Review(replace(reply, blocks=[]), reply)
+    review = Review(replace(reply, blocks=[]), reply, author=STUCK)
     if count < repeats:
         review.note = note_json(
             "Your reply was empty. Go on with the task, or, if it is done, tell the user so."

@@ -70,8 +70,8 @@ class Session:
     """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
-    late_note: str = ""
-    """What the model is told beside their results, as a JSON array of blocks."""
+    late_notes: list[str] = field(default_factory=list)
+    """What the model is told beside their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
     stale: set[tuple[int, int]] = field(default_factory=set)

@@ -25,6 +25,8 @@ from agents.events.append import EventDraft
 from agents.events.catalogue.guardrails import GuardStuck
 from agents.models import Message, MessageRole, ToolCall
 
+STUCK = "stuck"
+"""`Message.author` of the notes about it."""
 POLLING = frozenset({"read_todos", "wait_subagent"})
 """Tools whose same answer to the same question is no sign of anything."""
 _CANONICAL_BYTES = 20_000
@@ -171,7 +173,9 @@ def _read(run_id: str, repeats: int) -> list[Turn]:
 
 
 def _is_told(run_id: str, turn: int) -> bool:
-    return Message.objects.filter(run=run_id, turn=turn, role=MessageRole.USER).exists()
+    # Earlier releases stored no author.
+    mine = Message.objects.filter(run=run_id, turn=turn, author__in=(STUCK, ""))
+    return mine.filter(role=MessageRole.USER).exists()
 
 
 async def _act(session: Session, found: Stuck) -> tuple[str, str] | None:
@@ -186,7 +190,8 @@ async def _act(session: Session, found: Stuck) -> tuple[str, str] | None:
         "something else; if there is nothing else, tell the user what keeps you from going on. If "
         "you wait for something, wait longer in one call."
     )
-    await session.database.share(write_note, session.writer, session.turn, content, drafts)
+    note = (session.writer, session.turn, content, drafts, STUCK)
+    await session.database.share(write_note, *note)
     session.say("user", content)
     return None
 

@@ -84,9 +84,9 @@ async def run_turns(session: Session) -> None:
                 )
                 continue
             session.say("user", results_json(session.open_calls))
-            if session.late_note:
-                session.say("user", session.late_note)
-                session.late_note = ""
+            for late in session.late_notes:
+                session.say("user", late)
+            session.late_notes = []
             progress.add(session.open_calls)
             session.open_calls = []
         stuck = await progress.look(session)
@@ -216,9 +216,9 @@ async def _step(session: Session) -> Reply | None:
         budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
         settle_call(session, usage, cost, budgeted=budgeted)
         if verdict is not None and verdict.note:
-            insert_note(session.writer, turn, verdict.note)
-        if note:
-            insert_note(session.writer, turn, note)
+            insert_note(session.writer, turn, verdict.note, "structured_output")
+        if review is not None and note:
+            insert_note(session.writer, turn, note, review.author)
         if failure is not None:
             fail_run(session.writer, *failure, 0)
         elif ends:

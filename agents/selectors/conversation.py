@@ -35,7 +35,7 @@ def turns_after(runs: QuerySet[Run], after: Place | None, limit: int) -> tuple[l
     if after is not None:
         number, turn = after
         messages = messages.filter(Q(run__number__gt=number) | Q(run__number=number, turn__gt=turn))
-    ordered = messages.order_by("run__number", "turn", "pk").iterator(chunk_size=ROWS_AT_ONCE)
+    ordered = messages.order_by("run__number", "turn", "position").iterator(chunk_size=ROWS_AT_ONCE)
     found: list[Turn] = []
     size = 0
     for (run_id, place), said in _grouped(ordered):

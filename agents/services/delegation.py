@@ -18,6 +18,7 @@ from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.preview import preview
 from agents.kernel.row_hooks import RowHooks
 from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
+from agents.models.message import AGENT
 from agents.selectors.skill_text import skill_text
 from agents.services.errors import InvalidRequest
 from agents.services.skill_use import note_loaded
@@ -125,7 +126,9 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
     note_loaded(child.id, thread.id, call.call_id, order.loaded)
     RunClock.objects.create(run=child)
     text = [{"type": "text", "text": order.message}]
-    Message.objects.create(run=child, turn=0, role=MessageRole.USER, content=dump(text))
+    Message.objects.create(
+        run=child, turn=0, author=AGENT, role=MessageRole.USER, content=dump(text)
+    )
     if may_begin:
         enqueue_run(child)
     return child

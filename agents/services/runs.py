@@ -28,6 +28,7 @@ from agents.models import (
     Thread,
     Upload,
 )
+from agents.models.message import PERSON
 from agents.prompt_variables import Value
 from agents.selectors.visible import agents_for, threads_for
 from agents.services.agents import current_version
@@ -229,6 +230,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
     Message.objects.create(
         run=run,
         turn=0,
+        author=PERSON,
         role=MessageRole.USER,
         content=dump([{"type": "text", "text": request.message}]),
     )
