@@ -13,6 +13,7 @@ _NEEDED = (
 
 class AgentsConfig(AppConfig):
     name = "agents"
+    declares_settings = True
     verbose_name = "Agents"
     # As in the migrations, whatever the project has for its own models.
     default_auto_field = "django.db.models.BigAutoField"

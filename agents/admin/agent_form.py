@@ -17,7 +17,6 @@ from agents.admin.approval_fields import (
 from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import JsonText
 from agents.admin.option_fields import option_values, take_options
-from agents.conf import vel_settings
 from agents.kernel.integrations import integrations
 from agents.models import Agent, DatabaseConnection
 from agents.providers.registry import PROVIDERS
@@ -27,6 +26,7 @@ from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.prompt_values import check_names
 from agents.services.script_files import check_script
+from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
 
 
@@ -39,7 +39,7 @@ class ToolboxChoice(forms.ChoiceField):
     }
 
     def __init__(self, present: str) -> None:
-        here = toolbox_names(vel_settings().toolboxes)
+        here = toolbox_names(DataSettings.now().toolboxes)
         choices = [("", "the system's Python"), *((name, name) for name in here)]
         if present and present not in here:
             choices.append((present, f"{present} (not on this host)"))

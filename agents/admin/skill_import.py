@@ -28,12 +28,12 @@ from agents.selectors.visible import agents_for
 from agents.services.errors import ServiceError
 from agents.services.skill_library import Imported, import_skill
 from agents.services.skill_rights import may_change_skills, may_manage_library, may_review
-from skills_app.conf import skill_settings
 from skills_app.models import Skill
 from skills_app.package import SKILL_FILE, Package
 from skills_app.problems import Problem
 from skills_app.scan import findings_json, has_danger, scan_package
 from skills_app.scopes import LIBRARY, agent_scope
+from skills_app.settings import SkillSettings
 from skills_app.sources.archive import archive_package
 
 SOURCE = "admin"
@@ -89,7 +89,7 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
         "title": "Import a skill",
         "targets": targets,
         "chosen": request.POST.get("target", request.GET.get("agent", "")),
-        "limit": skill_settings().ARCHIVE_BYTES,
+        "limit": SkillSettings.now().ARCHIVE_BYTES,
         "may_accept": may_review(user),
         "reason": request.POST.get("reason", ""),
     }
@@ -128,7 +128,7 @@ def _upload_of(data: dict[str, Any]) -> Upload | None:
     file = data["file"]
     if file is not None:
         # One byte more than is taken tells the reader of archives that it is too much.
-        return Upload(file.read(skill_settings().ARCHIVE_BYTES + 1), file.name or "")
+        return Upload(file.read(SkillSettings.now().ARCHIVE_BYTES + 1), file.name or "")
     try:
         carried = base64.b64decode(data["carried"], validate=True)
     except (binascii.Error, ValueError):

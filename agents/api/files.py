@@ -35,7 +35,6 @@ from agents.api.serializers.files import (
 )
 from agents.api.serializers.strict import PageQuery, read_body, read_query
 from agents.api.streaming import take_slot
-from agents.conf import vel_settings
 from agents.downloads import attachment
 from agents.models import Thread, TokenScope, WorkspaceSnapshot
 from agents.selectors.visible import threads_for
@@ -44,6 +43,7 @@ from agents.services.file_changes import changes_between, shown_path, steps_of_t
 from agents.services.restoring import restore_workspace
 from agents.services.thread_files import has_workspace, readable_files
 from agents.services.uploads import store_uploads
+from agents.settings import UploadSettings
 from sandbox.backends.budget import Budget, FileLimits
 from sandbox.errors import FileError, SandboxError
 
@@ -62,7 +62,7 @@ class Files(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Before authentication, which looks for a CSRF token in the form and so reads all of it.
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdecimal() or int(length) > vel_settings().UPLOAD_BYTES + FORM_BYTES:
+        if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a thread takes.")
         super().initial(request, *args, **kwargs)
 

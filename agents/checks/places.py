@@ -7,8 +7,8 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
-from skills_app.conf import skill_settings
+from agents.settings import ModelSettings, ScriptSettings
+from skills_app.settings import SkillSettings
 
 
 @register()
@@ -23,7 +23,8 @@ def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
     found: list[CheckMessage] = []
     try:
-        vel_settings()
+        ModelSettings.now()
+        ScriptSettings.now()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     if problem := default_model_problem():
@@ -31,7 +32,7 @@ def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if problem := scripts_directory_problem():
         found.append(Error(problem, id="vel.E017"))
     try:
-        skill_settings()
+        SkillSettings.now()
     except (ImproperlyConfigured, TypeError):
         return found  # which `check_skills` of Vel's own project says
     return [*found, *(Error(problem, id="vel.E016") for problem in skill_directory_problems())]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agents.conf import vel_settings
 from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
@@ -26,6 +25,7 @@ from agents.services.snapshots import last_stored, latest_manifest
 from agents.services.stored_snapshots import StorageFailed
 from agents.services.upload_contents import add_contents, without_contents
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
+from agents.settings import MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 
@@ -64,7 +64,7 @@ async def settle_files(host: Resources, handle: RunHandle, writer: Writer, run: 
 
     Raises `StorageFailed` (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
     """
-    if not vel_settings().pins_threads or not run.spec["sandbox"]:
+    if not MachineSettings.now().pins_threads or not run.spec["sandbox"]:
         return
     plan: _Plan = await host.database.run(_plan, writer, run)
     try:

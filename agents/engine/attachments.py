@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from django.db.models import Count, Sum
 
-from agents.conf import vel_settings
 from agents.documents.kinds import PICTURES
 from agents.documents.reader import SECONDS, DocumentReader, Picture
 from agents.engine.conversation import stored_image, takes_images
@@ -34,6 +33,7 @@ from agents.providers.base import Block
 from agents.services.upload_contents import keep_rendition
 from agents.services.upload_files import UploadFiles, directory_uploads, row_uploads
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
+from agents.settings import MachineSettings, UploadSettings
 from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation
 from sandbox.errors import FileError, SandboxError
@@ -135,7 +135,7 @@ class _Desk:
             return look
         try:
             files = self._uploads()
-            data = files.read(upload.name, vel_settings().UPLOAD_BYTES)
+            data = files.read(upload.name, UploadSettings.now().UPLOAD_BYTES)
             if is_picture:
                 self._look_at_picture(look, data, cancel)
             else:
@@ -167,7 +167,7 @@ class _Desk:
             look.note = f"no Markdown: {problem}"
             return
         files.replace(look.upload.rendition, text.encode())
-        if vel_settings().pins_threads:
+        if MachineSettings.now().pins_threads:
             self._call(keep_rendition, look.upload, text.encode())
         look.has_rendition = True
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from agents.conf import vel_settings
 from agents.engine.compaction_plan import Plan, Room, make_plan, place_after
 from agents.engine.compaction_rows import (
     Material,
@@ -43,6 +42,7 @@ from agents.events.catalogue.messages import StepReset
 from agents.middleware.registry import toolset_of
 from agents.models import Compaction, CompactionAuthor
 from agents.providers.base import ProviderError, Reply
+from agents.settings import ContextSettings
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ async def _leave_out(
     """Let `row` leave out the turns before those that the plan keeps, for a summary."""
     turns = material.turns[: len(material.turns) - plan.kept]
     start = place_after(material.turns, plan.kept, material.end)
-    limit = min(vel_settings().SUMMARY_TOKENS, room.share(SUMMARY))
+    limit = min(ContextSettings.now().SUMMARY_TOKENS, room.share(SUMMARY))
     replies = [said for said in turns if said.calls or said.parts[0][0] == "assistant"]
     summary = await summarise(session, replies, row.summary, limit) if replies else Summary()
     row.by = CompactionAuthor.MODEL

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from agents.conf import vel_settings
 from agents.engine.clipping import clip_blocks, clip_result
 from agents.engine.journal_rows import Call
 from agents.events.append import dump
 from agents.models import Compaction, Epoch, Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role, Usage
 from agents.selectors.transcript import INPUT_REFUSED
+from agents.settings import MachineSettings
 from agents.states import ToolCallStatus
 
 Place = tuple[int, int]
@@ -133,7 +133,7 @@ def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, 
 
 def late_notes(run: Run, calls: Sequence[Call]) -> list[str]:
     """What the model is told beside the results of a turn that is still open."""
-    if not calls or not vel_settings().pins_threads:
+    if not calls or not MachineSettings.now().pins_threads:
         return []  # only files that have moved are told of in the middle of a turn
     rows = Message.objects.filter(run=run, turn=calls[0].turn, role=MessageRole.USER)
     return list(rows.order_by("position").values_list("content", flat=True))

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from django.db import DatabaseError, connection
 
-from agents.conf import vel_settings
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher
 from agents.engine.drive import drive
@@ -33,6 +32,7 @@ from agents.models import POOL
 from agents.services.host_membership import HostRefused, refuse_nameless
 from agents.services.settings_places import check_own_process
 from agents.services.wake import drive_here
+from agents.settings import MachineSettings
 
 logger = logging.getLogger(__name__)
 
@@ -173,9 +173,9 @@ class Host(Resources):
             await asyncio.sleep(0.01)
 
     async def _find_its_host(self) -> None:
-        if self.executor == POOL and vel_settings().HOST:
+        if self.executor == POOL and MachineSettings.now().HOST:
             self.membership = Membership(self.database, self.in_thread)
-        elif not vel_settings().HOST and connection.vendor == "postgresql":
+        elif not MachineSettings.now().HOST and connection.vendor == "postgresql":
             try:
                 await self.database.run(refuse_nameless)
             except HostRefused as refusal:

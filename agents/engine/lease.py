@@ -15,7 +15,6 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from agents.conf import vel_settings
 from agents.engine.journal_rows import Writer
 from agents.engine.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
@@ -26,6 +25,7 @@ from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
 from agents.services.placement import Member, take_place
 from agents.services.wake import enqueue_run
+from agents.settings import MachineSettings, WorkerSettings
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 MAX_LOST_DRIVERS = 20
@@ -72,7 +72,7 @@ def claim_run(
             " lease_holder = %s, lost_drivers = lost_drivers + %s"
             f" WHERE run_id = %s AND (lease_until IS NULL OR lease_until < {now_sql()})"
             " RETURNING fence",
-            [vel_settings().LEASE_SECONDS, holder, int(recovered), run_id],
+            [WorkerSettings.now().LEASE_SECONDS, holder, int(recovered), run_id],
         )
         row = cursor.fetchone()
     if row is None:
@@ -141,7 +141,7 @@ def renew_leases(fences: Mapping[str, int]) -> set[str]:
             cursor.execute(
                 f'UPDATE "{CLOCK}" SET lease_until = {now_sql()} + %s'
                 f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}",
-                [vel_settings().LEASE_SECONDS, run_id, fence],
+                [WorkerSettings.now().LEASE_SECONDS, run_id, fence],
             )
             if cursor.rowcount:
                 held.add(run_id)
@@ -179,7 +179,7 @@ def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> li
     behind all that is newly queued.
     """
     join, at_home, home = "", "", []
-    if member is not None and vel_settings().pins_threads:
+    if member is not None and MachineSettings.now().pins_threads:
         join = (
             f' JOIN "{THREAD}" t ON t.id = r.thread_id LEFT JOIN "{THREAD}" f ON f.id = t.root_id'
         )

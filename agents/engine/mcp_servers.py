@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError
 
-from agents.conf import vel_settings
 from agents.engine.conversation import takes_images
 from agents.engine.session import Session
 from agents.mcp.connection import Connection
@@ -30,6 +29,7 @@ from agents.services.mcp_servers import secrets_of
 from agents.services.mcp_state_moves import drop_states, forget_old_states, store_state
 from agents.services.mcp_state_rows import Erased, must_be_ours, record_own_state
 from agents.services.mcp_tools import note_listing
+from agents.settings import MachineSettings
 from agents.spec import McpToolSpec
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
@@ -90,7 +90,7 @@ class RunMcpServers:
             connection.close()
         for connection in connections:
             await self._in_thread(connection.join)
-        if has_programs and vel_settings().pins_threads:
+        if has_programs and MachineSettings.now().pins_threads:
             await self._store_state()
 
     async def _store_state(self) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from agents.conf import vel_settings
 from agents.engine.database import Database
 from agents.services.arrival import discard
 from agents.services.departure import Leaving, leave, next_leaving
 from agents.services.host_membership import HostRefused, beat_host, join_host
 from agents.services.hosts import declare_silent_hosts
 from agents.services.placement import Member
+from agents.settings import MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 
@@ -45,11 +45,11 @@ class Membership:
         """Say that the host lives, if that is due; `stop_all` ends what the process drives."""
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + vel_settings().HOST_BEAT_SECONDS
+        self._next = time.monotonic() + MachineSettings.now().HOST_BEAT_SECONDS
         try:
             await self._beat(stop_all)
         except DatabaseError as error:
-            self._lives_since = time.monotonic() + vel_settings().HOST_BEAT_SECONDS
+            self._lives_since = time.monotonic() + MachineSettings.now().HOST_BEAT_SECONDS
             logger.warning("the host could not say that it lives: %s", error)
         except HostRefused as refusal:
             logger.error("%s", refusal)
@@ -72,7 +72,7 @@ class Membership:
 
     async def _declare_silent(self) -> None:
         """Only what was silent while this process was heard: the database may have been away."""
-        seconds = vel_settings().HOST_DEAD_AFTER
+        seconds = MachineSettings.now().HOST_DEAD_AFTER
         if not seconds or time.monotonic() - self._lives_since < seconds:
             return
         for name in await self._database.run(declare_silent_hosts, seconds):

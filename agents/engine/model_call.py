@@ -6,7 +6,6 @@ import asyncio
 import random
 from typing import Protocol
 
-from agents.conf import vel_settings
 from agents.engine.handle import RunHandle
 from agents.engine.reply_limits import ReplyLimits, check_reply
 from agents.events.append import EventDraft
@@ -27,6 +26,7 @@ from agents.providers.base import (
     ProviderError,
     Reply,
 )
+from agents.settings import ModelSettings
 from agents.telemetry.model_watch import watched_model_call
 
 MAX_PAUSE_SECONDS = 60.0
@@ -59,7 +59,7 @@ async def call_model(
     Nothing of a failed attempt reaches the transcript; watchers are told to forget it by
     `step.reset`.
     """
-    settings = vel_settings()
+    settings = ModelSettings.now()
     attempt = 1
     while True:
         try:

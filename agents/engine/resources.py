@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from django.db import DatabaseError
 
-from agents.conf import vel_settings
 from agents.disk_space import is_used_up, shortage, why_waiting
 from agents.engine.courier import Courier
 from agents.engine.database import Database
@@ -33,6 +32,7 @@ from agents.providers.registry import get_provider
 from agents.services.host_membership import HostRefused
 from agents.services.model_servers import settings_of
 from agents.services.placement import Member
+from agents.settings import ScriptSettings, WorkerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Resources:
         self._waits_for_room = False
         self._on_claim = on_claim
         self.dead = dead
-        self.capacity = capacity or vel_settings().RUNS_PER_WORKER
+        self.capacity = capacity or WorkerSettings.now().RUNS_PER_WORKER
         self.name = own_executor(suffix)
         self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
         self.courier = Courier()
@@ -111,7 +111,7 @@ class Resources:
 
     def _scripts_dir(self) -> Path | None:
         """Agents of the pool are anybody's; a program's own are of who can read its files."""
-        return vel_settings().SCRIPTS_DIR if self.executor == POOL else Path("/")
+        return ScriptSettings.now().SCRIPTS_DIR if self.executor == POOL else Path("/")
 
     def deltas(self, writer: Writer) -> DeltaStream:
         return DeltaStream(self._flusher, writer)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from agents.conf import vel_settings
 from agents.disk_space import is_short
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Outcome, Writer
@@ -26,6 +25,7 @@ from agents.services.snapshots import (
     watched_areas,
 )
 from agents.services.stored_snapshots import StorageFailed, StoredSnapshots
+from agents.settings import SnapshotSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import SnapshotLost, SnapshotStore, count_changes
@@ -59,7 +59,7 @@ class CallSnapshots:
         *,
         is_on: bool,
     ) -> None:
-        self.is_on = is_on and vel_settings().SNAPSHOT_TURNS > 0
+        self.is_on = is_on and SnapshotSettings.now().SNAPSHOT_TURNS > 0
         self.has_begun = False
         self._writer = writer
         self._open_workspace = open_workspace
@@ -113,7 +113,7 @@ class CallSnapshots:
                 taken = self._store.take(watched_areas(self._open_workspace()))
                 self._taken += taken.has_changed
                 self._stored += taken.stored_bytes
-                enough = self._stored * PRUNE_SHARE > vel_settings().SNAPSHOT_BYTES
+                enough = self._stored * PRUNE_SHARE > SnapshotSettings.now().SNAPSHOT_BYTES
                 if enough or self._taken >= PRUNE_EVERY:
                     self._prune()
             except (OSError, SandboxError, LockTimeout):

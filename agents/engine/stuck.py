@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from agents.conf import vel_settings
 from agents.engine.history import call_from_row
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call
@@ -24,6 +23,7 @@ from agents.engine.session import Session
 from agents.events.append import EventDraft
 from agents.events.catalogue.guardrails import GuardStuck
 from agents.models import Message, MessageRole, ToolCall
+from agents.settings import GuardSettings
 
 STUCK = "stuck"
 """`Message.author` of the notes about it."""
@@ -124,7 +124,7 @@ class Progress:
     """The last turns of one run, as its driver holds them."""
 
     def __init__(self) -> None:
-        self._repeats = vel_settings().STUCK_REPEATS
+        self._repeats = GuardSettings.now().STUCK_REPEATS
         self._turns: deque[Turn] = deque(maxlen=window(self._repeats))
         self._knows = False
         self._is_new = False

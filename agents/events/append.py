@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from django.db import connection, transaction
 from django.utils import timezone
 
-from agents.conf import vel_settings
 from agents.events.event import Event
 from agents.events.event_schema import check_data
 from agents.events.notify import notify_watchers
 from agents.events.registry import check_declared
 from agents.models import RunClock, RunEvent
+from agents.settings import EventSettings
 
 EventDraft = Event
 """An event before it has a seq."""
@@ -47,7 +47,7 @@ def encode(draft: EventDraft) -> tuple[str, str]:
     """Return the type and the JSON text of the data. Raises `InvalidEvent`."""
     check_declared(draft)
     text = dump(draft.data())
-    if vel_settings().CHECK_EVENTS:
+    if EventSettings.now().CHECK_EVENTS:
         check_data(type(draft), text)
     return draft.type, text
 

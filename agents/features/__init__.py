@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.environment import items
+from agents.settings import AppSettings
 
 FEATURES = (
     "agents.features.credentials",
@@ -22,7 +22,8 @@ def installed_features() -> list[str]:
 
     Raises `ImproperlyConfigured` for a disabled feature that does not exist.
     """
-    disabled = items("VEL_DISABLED_FEATURES", [])
+    settings = AppSettings.now()
+    disabled = settings.DISABLED_FEATURES
     names = {path.rpartition(".")[2]: path for path in FEATURES}
     for name in disabled:
         if name not in names:
@@ -31,4 +32,4 @@ def installed_features() -> list[str]:
                 f"{', '.join(names)}."
             )
     own = [path for name, path in names.items() if name not in disabled]
-    return [*own, *items("VEL_APPS", [])]
+    return [*own, *settings.APPS]

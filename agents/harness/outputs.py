@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.harness.agent_file import AgentFile
 from agents.models import Thread
 from agents.services.thread_files import has_workspace, readable_files
 from agents.services.workspaces import workspace_location
+from agents.settings import DataSettings
 from sandbox.backends import TreeBackend
 from sandbox.backends.budget import Budget, FileLimits
 from sandbox.backends.names import meant, shown
@@ -66,7 +66,7 @@ def place_of_outputs(thread_id: str) -> FilesPlace | None:
     if not has_workspace(thread):
         return None
     location = workspace_location(thread)
-    source = vel_settings().workspaces / thread.pk / "outputs"
+    source = DataSettings.now().workspaces / thread.pk / "outputs"
     return FilesPlace(thread.pk, source, location.own_directory, location.rules)
 
 

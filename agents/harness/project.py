@@ -20,11 +20,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connections
 
-from agents.environment import run_settings, skill_settings
 from agents.features import installed_features
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
+from agents.kernel.settings import declarations, forget, read_environment
 from sandbox.removal import remove_tree
 
 _APPS = (
@@ -101,7 +101,9 @@ def _prepare_database() -> None:
 
 def _configure(persistence_path: str | Path | None) -> None:
     global _own, _is_throw_away
-    of_environment = {"VEL": run_settings(), "VEL_SKILLS": skill_settings()}
+    own_apps = [*_APPS[_APPS.index("agents") :], *installed_features()]
+    declared = declarations(own_apps)
+    of_environment = read_environment(one for one in declared if one.IN_PROGRAMS)
     if persistence_path is None:
         # Accounts of sandboxes walk through it to the workspaces.
         directory = Path(tempfile.mkdtemp(prefix="vel-"))
@@ -175,15 +177,13 @@ def _use_key(api_key: str | None, provider: str) -> None:
         )
     if name not in _KEYS:
         raise SetupError(f"The provider {provider!r} takes no API key.")
-    known = settings.VEL[name]
+    known = settings.VEL.get(name, "")
     if known == api_key:
         return
     if _ready and known:
         raise SetupError("Agents of this process already use another API key.")
-    from agents.conf import vel_settings  # noqa: PLC0415
-
     settings.VEL = {**settings.VEL, name: api_key}
-    vel_settings.cache_clear()
+    forget()
 
 
 def _check_apps() -> None:

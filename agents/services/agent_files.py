@@ -14,7 +14,6 @@ from django.db import transaction
 from agents.agent_files.reading import BadFile, FileProblem
 from agents.agent_files.shape import default_of, file_fields
 from agents.agent_files.writing import write_document
-from agents.conf import vel_settings
 from agents.models import Agent
 from agents.reading.matching import LINE_STEPS, Steps
 from agents.reading.unified import unified_lines
@@ -35,6 +34,7 @@ from agents.services.agent_rights import (
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.services.script_files import check_script
+from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
 
 CONTEXT_LINES = 3
@@ -144,7 +144,7 @@ def _import(
             file,
             present,
             known_tools=known_tools,
-            known_toolboxes=toolbox_names(vel_settings().toolboxes),
+            known_toolboxes=toolbox_names(DataSettings.now().toolboxes),
         )
     except BadFile as error:
         raise InvalidAgentFile(error.problems) from None

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.services.mcp_state_moves import bring_state
 from agents.services.snapshots import snapshot_store, watched_areas
 from agents.services.upload_files import directory_uploads
 from agents.services.workspaces import WorkspaceLocation, open_workspace
+from agents.settings import DataSettings
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, restore
 from sandbox.snapshots.manifest import is_left_out
@@ -39,7 +39,7 @@ class Arrived:
 
 def is_current(thread_id: str, placement: int) -> bool:
     """Whether this machine's directory is the thread's present one; before the first, none is."""
-    root = vel_settings().workspaces / thread_id
+    root = DataSettings.now().workspaces / thread_id
     try:
         return int((root / MARK).read_text()) == placement
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def arrive(
 
 def set_aside(thread_id: str) -> Path | None:
     """Take a directory out of use. It stays on disk until somebody removes it."""
-    settings = vel_settings()
+    settings = DataSettings.now()
     root = settings.workspaces / thread_id
     if not root.exists() and not root.is_symlink():
         return None

@@ -31,8 +31,8 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
-from skills_app.conf import skill_settings
 from skills_app.pinned import PinnedSkill
+from skills_app.settings import SkillSettings
 
 MAX_CHILDREN = 500
 """Subagents that one run may start in all: an agent in a loop would fill the database."""
@@ -135,7 +135,7 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
 
 
 def _instructions(loaded: Sequence[PinnedSkill]) -> str:
-    return skill_text(loaded, limit=skill_settings().CONTEXT_BYTES) if loaded else ""
+    return skill_text(loaded, limit=SkillSettings.now().CONTEXT_BYTES) if loaded else ""
 
 
 def _started(child: Run, call_id: str) -> EventDraft:

@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.conf import vel_settings
 from agents.models import Run, RunClock, SnapshotCause, Thread
 from agents.models.database_clock import DatabaseNow
 from agents.services.arrival import is_current
@@ -25,6 +24,7 @@ from agents.services.stored_snapshots import StoredSnapshots
 from agents.services.upload_contents import add_contents, without_contents
 from agents.services.wake import enqueue_run
 from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_location
+from agents.settings import DataSettings
 from agents.states import RunStatus
 from sandbox.errors import SandboxError
 from sandbox.snapshots import (
@@ -90,7 +90,7 @@ def leave(leaving: Leaving, member: Member, call: Call) -> bool:
         steps: list[_Step] = []
         for place in leaving.places:
             store = StoredSnapshots(
-                vel_settings().snapshots / place.thread_id, place.thread_id, LIMITS
+                DataSettings.now().snapshots / place.thread_id, place.thread_id, LIMITS
             )
             locks.enter_context(store.lock)
             found = store.take(watched_areas(open_workspace(place)))

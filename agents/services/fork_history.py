@@ -13,7 +13,6 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
-from agents.conf import vel_settings
 from agents.events.append import append_events, dump
 from agents.events.catalogue.planning import TodosUpdated
 from agents.ids import new_id
@@ -31,6 +30,7 @@ from agents.selectors.todos import todos_after
 from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import TodoDraft, store_todos
 from agents.services.upload_contents import copy_contents
+from agents.settings import MachineSettings
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 from skills_app.models import ActiveSkill, SkillUse, UseKind
 
@@ -113,7 +113,7 @@ def _copy_uploads(source: Run, thread: Thread, copies: Mapping[str, Run]) -> Non
         row.pk, row.thread = key, thread
         row.run = copies.get(row.run_id or "")
     Upload.objects.bulk_create(rows)
-    if vel_settings().pins_threads:
+    if MachineSettings.now().pins_threads:
         copy_contents(contents)
 
 

@@ -7,11 +7,11 @@ import os
 import secrets
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.models import Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.errors import Conflict
 from agents.services.placement import holder_of
 from agents.services.snapshots import last_stored, latest_manifest, snapshot_store
+from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import FileLock, LockTimeout
 from sandbox.paths import AREAS, READ_ONLY_AREAS
@@ -35,7 +35,7 @@ def mirrored(thread: Thread) -> Path:
             code="files_elsewhere",
         )
     uploads = list(Upload.objects.filter(thread=thread).order_by("pk"))
-    top = vel_settings().mirrors / thread.pk
+    top = DataSettings.now().mirrors / thread.pk
     place = top / _version(state, uploads)
     try:
         if not place.exists():

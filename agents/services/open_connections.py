@@ -10,8 +10,8 @@ import threading
 from collections import Counter
 from typing import Any, Literal
 
-from agents.conf import vel_settings
 from agents.services.errors import ServiceError
+from agents.settings import LimitSettings
 
 Kind = Literal["", "stream", "call"]
 _Key = tuple[str, Any]
@@ -78,7 +78,7 @@ def take_place(user_id: Any, token_id: Any = None, *, kind: Kind = "") -> Place:
         TooManyConnections: The person, or the token, has as many connections as allowed.
         NoRoom: The process has as many lasting connections as allowed.
     """
-    settings = vel_settings()
+    settings = LimitSettings.now()
     of_user = settings.CONNECTIONS_PER_USER
     if _most:  # one person gets at most half of them
         of_user = min(of_user or _most, max(1, _most // 2))

@@ -11,10 +11,10 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.events.catalogue.files import WorkspaceRunsOutside
 from agents.models import Run
 from agents.services.workspaces import WorkspaceLocation, workspace_location
+from agents.settings import DataSettings
 from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.baseline import keep_baseline, read_baseline
 from sandbox.own_directory.history import HistoryUnknown, committed_changes
@@ -94,7 +94,7 @@ def forget_state_before(location: WorkspaceLocation) -> None:
 
 def _baseline(location: WorkspaceLocation) -> Path:
     first = location.family or location.thread_id
-    return vel_settings().snapshots / first / "own_directory.json"
+    return DataSettings.now().snapshots / first / "own_directory.json"
 
 
 def _shown(path: str) -> str:

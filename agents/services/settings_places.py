@@ -10,13 +10,13 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
 from agents.providers.base import PromptHead, ProviderError
 from agents.providers.registry import OPENAI, PROVIDERS, check_provider, get_provider, is_official
 from agents.providers.scripted import FILE_PREFIX
 from agents.services.agents import SCRIPTED, default_provider
 from agents.services.model_servers import setting_names, settings_of
-from skills_app.conf import skill_settings
+from agents.settings import ModelSettings, ScriptSettings
+from skills_app.settings import SkillSettings
 
 _MAKERS = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "google"}
 """Whose models have names that begin so."""
@@ -36,7 +36,7 @@ def default_model_problem() -> str:
 
 def provider_problem() -> str:
     """Why the provider and the model of the settings do not fit; empty if they may."""
-    settings = vel_settings()
+    settings = ModelSettings.now()
     provider, model = settings.PROVIDER, settings.MODEL
     if provider:
         try:
@@ -62,7 +62,7 @@ def provider_problem() -> str:
 
 
 def _script_problem() -> str:
-    settings = vel_settings()
+    settings = ModelSettings.now()
     if not settings.MODEL or settings.MODEL.startswith(FILE_PREFIX):
         return ""
     if default_provider() != SCRIPTED:
@@ -86,14 +86,14 @@ def skill_directory_problems() -> list[str]:
     return [
         f'VEL_SKILLS_DIRS (settings.VEL_SKILLS["DIRECTORIES"]): {problem} Make the directory '
         "readable for this account, or take it out."
-        for directory in skill_settings().DIRECTORIES
+        for directory in SkillSettings.now().DIRECTORIES
         if (problem := _unreadable(Path(directory)))
     ]
 
 
 def scripts_directory_problem() -> str:
     """Why no script can be played from the directory of the settings; empty if one can."""
-    directory = vel_settings().SCRIPTS_DIR
+    directory = ScriptSettings.now().SCRIPTS_DIR
     problem = _unreadable(directory) if directory is not None else ""
     if not problem:
         return ""

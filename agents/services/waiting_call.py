@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 
-from agents.conf import vel_settings
 from agents.models import ApprovalRequest
 from agents.reading import Reading, Unreadable, call_reading
 from agents.reading.call import NOTHING_IMPORTED, PATH
@@ -17,6 +16,7 @@ from agents.services.errors import Conflict
 from agents.services.placement import host_name
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction, readable_files
+from agents.settings import MachineSettings
 from agents.spec import AgentSpec
 from sandbox.backends import FileBackend
 from sandbox.backends.protocol import ABSENT
@@ -108,7 +108,7 @@ def _path(request: ApprovalRequest) -> str | None:
 def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
     thread = request.run.thread
     in_workspace = _in_workspace(request)
-    if in_workspace and not vel_settings().HOST and thread.host != host_name():
+    if in_workspace and not MachineSettings.now().HOST and thread.host != host_name():
         return Unreadable(f"The workspace is on another machine, {thread.host}.")
     try:
         return readable_files(thread, in_workspace=in_workspace)

@@ -12,7 +12,6 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.models import Hook, HookRefusal, HookSigning, ThreadPolicy
 from agents.selectors.visible import agents_for, hooks_for
@@ -29,6 +28,7 @@ from agents.services.hooks import (
 )
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
+from agents.settings import PageSettings
 from agents.web.pages import PersonRequest, page
 
 SHOWN_DELIVERIES = 30
@@ -157,7 +157,7 @@ def address_of(hook: Hook) -> str:
         path = reverse("hooks:receive", args=[hook.pk])
     except NoReverseMatch:
         return ""
-    return vel_settings().PUBLIC_URL.rstrip("/") + path
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
 
 
 def _shown(number: int | Decimal | None) -> str:

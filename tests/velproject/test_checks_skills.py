@@ -10,7 +10,7 @@ from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
 from tests.support.skills import write_skill
-from velproject.checks_skills import store_problem
+from velproject.checks.skills import store_problem
 from velproject.doctor.findings import Level
 from velproject.doctor.skills import check_skills
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.models import Agent, McpServer
 from agents.selectors.mcp_servers import status_of
+from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
 from velproject.doctor.findings import Finding, Level
 
@@ -25,7 +25,7 @@ def check_mcp_servers() -> Iterator[Finding]:
             "pip install 'vel[mcp]'",
         )
         return
-    toolboxes = toolbox_names(vel_settings().toolboxes)
+    toolboxes = toolbox_names(DataSettings.now().toolboxes)
     for row in rows:
         subject = f"MCP server {row.slug}"
         if row.toolbox and row.toolbox not in toolboxes:

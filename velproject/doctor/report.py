@@ -13,7 +13,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
-from agents.conf import vel_settings
+from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.probe import check_host
 from sandbox.toolbox_contents import verify_toolbox
@@ -162,7 +162,7 @@ def check_sandbox() -> Iterator[Finding]:
 
 def check_toolboxes() -> Iterator[Finding]:
     """Each is what was built, and this host's Python still runs it. Reads every file of them."""
-    base = vel_settings().toolboxes
+    base = DataSettings.now().toolboxes
     for name in toolbox_names(base):
         try:
             toolbox = find_toolbox(base, name)

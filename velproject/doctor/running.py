@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from agents.conf import vel_settings
 from agents.providers.base import PromptHead, Provider, ProviderError, Reply
 from agents.providers.prices import is_known
 from agents.providers.registry import get_provider, is_official
 from agents.services.agents import default_model, default_provider
 from agents.services.model_servers import setting_names, settings_of
 from agents.services.placement import queue_of
+from agents.settings import MachineSettings
 from velproject.doctor.findings import Finding, Level
 
 ANSWER_SECONDS = 3.0
@@ -28,7 +28,7 @@ CONNECT_SECONDS = 5.0
 def check_workers() -> Finding:
     """Hand the workers a task that does nothing and see whether one takes it."""
     backlog = OrmQ.objects.count()
-    own = {"cluster": queue_of(name)} if (name := vel_settings().HOST) else {}
+    own = {"cluster": queue_of(name)} if (name := MachineSettings.now().HOST) else {}
     task_id = async_task("time.time", **own)
     began = time.monotonic()
     row = next((row for row in OrmQ.objects.order_by("-pk")[:50] if row.task_id() == task_id), None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 
-from skills_app.conf import skill_settings, store_directory
 from skills_app.scopes import describe_scope
 from skills_app.services.sync import read_sources
+from skills_app.settings import SkillSettings
 from velproject.doctor.findings import Finding, Level
 
 PACKAGES_TOLD = 20
@@ -15,7 +15,7 @@ PACKAGES_TOLD = 20
 
 def check_skills() -> Iterator[Finding]:
     """What comes with Vel and lies in the directories can be taken, and can be unpacked."""
-    store = store_directory()
+    store = SkillSettings.now().store_directory
     place = next(there for there in (store, *store.parents) if there.exists())
     try:
         with tempfile.TemporaryDirectory(dir=place):
@@ -28,7 +28,7 @@ def check_skills() -> Iterator[Finding]:
             "Make it writable for this account, or set STORE in VEL_SKILLS.",
         )
     left_out = []
-    for read in read_sources(skill_settings().DIRECTORIES, built_in=True):
+    for read in read_sources(SkillSettings.now().DIRECTORIES, built_in=True):
         where = describe_scope(read.scope)
         if "" not in read.problems:
             yield Finding("skills", Level.OK, f"{where}: {len(read.packages)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
-from velproject.checks_watching import can_send_traces
+from velproject.checks.watching import can_send_traces
 from velproject.doctor.findings import Finding, Level
 from velproject.readiness import check_disk
 from velproject.readiness import check_workers as seen_workers

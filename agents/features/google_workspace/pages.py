@@ -18,12 +18,12 @@ from django.urls import path, reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
-from agents.conf import vel_settings
 from agents.features.google_workspace.actions import save_google_consent
 from agents.features.google_workspace.client.access import SCOPES
 from agents.features.google_workspace.client.consent import can_ask, consent_address
 from agents.hidden_text import visible
 from agents.services.errors import InvalidRequest, ServiceError
+from agents.settings import PageSettings
 from agents.web.pages import PersonRequest, page
 
 KEPT = "google_consent"
@@ -70,7 +70,7 @@ def _check(kept: Any, state: str) -> None:
 
 
 def _back() -> str:
-    return vel_settings().PUBLIC_URL.rstrip("/") + reverse("web:google-consent")
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + reverse("web:google-consent")
 
 
 urlpatterns = [path("connections/google/", google_consent, name="google-consent")]

@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
+from agents.features.slack.settings import SlackSettings
 from agents.secret_text import SecretText
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SlackClient:
         # Without retry handlers: the usual ones send again after a lost connection.
         return WebClient(
             token=self._token.reveal(),
-            base_url=vel_settings().SLACK_URL,
+            base_url=SlackSettings.now().SLACK_URL,
             timeout=self._seconds,
             retry_handlers=[],
         )

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agents.conf import vel_settings
 from agents.models import Run, Thread
+from agents.settings import DataSettings
 from tests.agents.harness.conftest import MakeAgent
 from tests.agents.harness.scripts import cache, place, run
 from tests.sandbox.own_directory.checkouts import contents, make_checkout
@@ -167,7 +167,7 @@ def test_an_outputs_directory_in_the_agent_s_own_directory_leads_nowhere_else(
 
 def test_a_project_keeps_them_in_its_data_directory(make_agent: MakeAgent, work: Path) -> None:
     _, files = collected(make_agent, work, WRITE, outputs_dir=None)
-    there = vel_settings().workspaces / Thread.objects.get().pk / "outputs" / "report.md"
+    there = DataSettings.now().workspaces / Thread.objects.get().pk / "outputs" / "report.md"
     assert files == [AgentFile("/sandbox/outputs/report.md", 1, str(there))]
     assert not (work / "outputs").exists()
 

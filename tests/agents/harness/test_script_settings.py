@@ -141,10 +141,10 @@ asyncio.run(main())
         ("VEL_HOOKS", "owncode.G", "is no agents.guards.Hooks"),
         ("VEL_HOOKS", "owncode.Nothing", "owncode.Nothing cannot be used"),
         ("VEL_TOOLS", "owncode.nothing", "owncode.nothing cannot be used"),
-        ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: 'skills' is relative"),
+        ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: expected absolute paths"),
         ("VEL_SKILLS_DIRS", "/nowhere/skills", "'/nowhere/skills' cannot be read (No such file"),
         ("VEL_PROVIDER", "opnai", "VEL_PROVIDER='opnai'"),
-        ("VEL_RESERVE_BYTES", "much", "VEL_RESERVE_BYTES='much'"),
+        ("VEL_RESERVE_BYTES", "much", "VEL_RESERVE_BYTES: expected a whole number"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_an_error_at_the_first_use(

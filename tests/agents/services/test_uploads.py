@@ -15,7 +15,6 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 
-from agents.conf import vel_settings
 from agents.models import Run, StateFile, Thread, Upload
 from agents.services.errors import Conflict, InvalidRequest, NoSpace, NotFound
 from agents.services.runs import RunRequest, create_run
@@ -258,10 +257,9 @@ def test_a_file_among_rows_has_a_limit_of_its_own() -> None:
 def test_too_much_is_refused_before_anything_is_looked_at() -> None:
     program = file("a.exe", b"MZ\0")
     for limits in ({"UPLOAD_FILES": 1}, {"UPLOAD_BYTES": 5}):
-        with override_settings(VEL={**settings.VEL, **limits}):
-            vel_settings.cache_clear()
-            with pytest.raises(InvalidRequest) as refusal:
-                check_uploads([program, program])
+        limited = override_settings(VEL={**settings.VEL, **limits})
+        with limited, pytest.raises(InvalidRequest) as refusal:
+            check_uploads([program, program])
         assert refusal.value.code == "upload_too_large"
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from agents.conf import vel_settings
 from agents.models import ApprovalRequest, SeenFile, StateFile, Thread
 from agents.reading import Unreadable, as_text
 from agents.reading.parts import CommandSection, DiffSection, FieldsSection
@@ -17,6 +16,7 @@ from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction
 from agents.services.waiting_call import MAX_BYTES, MAX_LINES, current_text, reading_of
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.settings import DataSettings
 from tests.agents.admin import rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,7 +77,7 @@ def test_looking_makes_no_directories() -> None:
     assert current_text(request) is None
     assert reading_of(request).title == "Create notes.md"
     # That is for the worker of the run.
-    assert not (vel_settings().workspaces / request.run.thread_id).exists()
+    assert not (DataSettings.now().workspaces / request.run.thread_id).exists()
 
 
 SECRET = "a line of a file outside"

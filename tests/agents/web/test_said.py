@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.conf import vel_settings
 from agents.events.append import dump
 from agents.models import Effect, Run, RunClock, ToolCall
+from agents.settings import DataSettings
 from agents.states import ToolCallStatus
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
@@ -17,7 +17,7 @@ from tests.support.pictures import png
 
 def outputs_of(run: str) -> Path:
     thread = Run.objects.get(pk=run).thread_id
-    made = vel_settings().workspaces / thread / "outputs"
+    made = DataSettings.now().workspaces / thread / "outputs"
     made.mkdir(parents=True)
     return made
 

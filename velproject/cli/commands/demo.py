@@ -6,13 +6,21 @@ from pathlib import Path
 
 import click
 
+from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
+from agents.models import ApprovalRequest, Run
+from agents.services.approvals import DecisionRequest
+from agents.services.demo import demo_task, read_demo_outputs, start_demo_run
+from agents.settings import DataSettings
+from agents.states import Decision
+from sandbox.errors import SandboxError
+from sandbox.probe import check_host
+from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
 from velproject.cli.boot import with_database
 from velproject.cli.errors import FAILED, OK
 from velproject.cli.late_imports import late_imports
 from velproject.cli.terminal import one_line
 
 with late_imports:
-    from agents.conf import vel_settings
     from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
     from agents.models import ApprovalRequest, Run
     from agents.services.approvals import DecisionRequest
@@ -67,7 +75,7 @@ def ensure_toolbox(display: Display) -> None:
     # A machine without a network should not be kept waiting.
     request = ToolboxRequest(TOOLBOX, TOOLBOX_PACKAGES, impatient=True)
     try:
-        create_toolbox(vel_settings().toolboxes, request, IfPresent.KEEP, display.note)
+        create_toolbox(DataSettings.now().toolboxes, request, IfPresent.KEEP, display.note)
     except (SandboxError, OSError) as error:
         display.note(
             f"No toolbox, so the demo computes with the standard library: {one_line(str(error))} "

@@ -15,7 +15,7 @@ from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line, visible
 
 with late_imports:
-    from agents.conf import vel_settings
+    from agents.settings import DataSettings
     from sandbox.errors import SandboxError
     from sandbox.toolbox import Toolbox, ToolboxError, mismatch
     from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
@@ -84,7 +84,7 @@ def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, boo
         console.print(visible(line), style="dim")
 
     try:
-        return create_toolbox(vel_settings().toolboxes, request, if_present, note)
+        return create_toolbox(DataSettings.now().toolboxes, request, if_present, note)
     except PipFailed as error:
         console.print(visible(error.output), style="dim")
         raise
@@ -96,9 +96,9 @@ def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, boo
 def list_toolboxes(as_json: bool) -> None:
     """Show the toolboxes of this host."""
     console = new_console()
-    for name in toolbox_names(vel_settings().toolboxes):
+    for name in toolbox_names(DataSettings.now().toolboxes):
         try:
-            found = find_toolbox(vel_settings().toolboxes, name)
+            found = find_toolbox(DataSettings.now().toolboxes, name)
             problem = mismatch(found)
         except SandboxError as error:
             if as_json:
@@ -118,7 +118,7 @@ def list_toolboxes(as_json: bool) -> None:
 @with_settings
 def show(name: str, as_json: bool) -> int:
     """Show what NAME holds, and whether it is still what was built."""
-    found = find_toolbox(vel_settings().toolboxes, name)
+    found = find_toolbox(DataSettings.now().toolboxes, name)
     problems = verify_toolbox(found)
     if as_json:
         print(json.dumps(as_data(found, problems)))
@@ -140,7 +140,7 @@ def show(name: str, as_json: bool) -> int:
 @with_settings
 def remove(name: str) -> None:
     """Remove NAME; runs that are using it keep it to their end."""
-    base = vel_settings().toolboxes
+    base = DataSettings.now().toolboxes
     if not base.is_dir():
         raise ToolboxError(f"There is no toolbox {name!r} on this host, and no other.")
     with open_store(base) as store:

@@ -10,6 +10,22 @@ from typing import Any
 
 import click
 
+from agents.models import WorkspaceSnapshot
+from agents.services.errors import Conflict
+from agents.services.file_changes import shown_path
+from agents.services.skill_care import prune_unpacked_skills
+from agents.services.workspace_care import (
+    KeptWorkspace,
+    archive_workspace,
+    is_busy,
+    is_old,
+    kept_workspaces,
+    remove_leftovers,
+    remove_workspace,
+)
+from agents.settings import DataSettings, RetentionSettings
+from sandbox.paths import AREAS
+from sandbox.tree_size import TreeSize, tree_size
 from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
 from velproject.cli.late_imports import late_imports
@@ -19,7 +35,6 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from django.utils import timezone
 
-    from agents.conf import vel_settings
     from agents.models import WorkspaceSnapshot
     from agents.services.errors import Conflict
     from agents.services.file_changes import shown_path
@@ -81,7 +96,7 @@ def show(thread: str, as_json: bool) -> None:
     kept = find_workspace(thread)
     areas = {area: tree_size(kept.directory / area) for area in AREAS}
     steps = WorkspaceSnapshot.objects.filter(thread=thread)
-    snapshots = tree_size(vel_settings().snapshots / kept.key)
+    snapshots = tree_size(DataSettings.now().snapshots / kept.key)
     if as_json:
         sizes = {area: found.size for area, found in areas.items()}
         more = {"areas": sizes, "snapshots": steps.count(), "snapshot_size": snapshots.size}
@@ -114,7 +129,7 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
     Threads with a run that has not ended are left alone. Without --apply it only says what it
     would do.
     """
-    limit = vel_settings().WORKSPACE_RETENTION_DAYS if days is None else days
+    limit = RetentionSettings.now().WORKSPACE_RETENTION_DAYS if days is None else days
     failed = taken = 0
     for kept in kept_workspaces():
         if not is_old(kept, limit):
@@ -127,7 +142,7 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
             continue
         try:
             if archive:
-                _archive(kept, vel_settings().archives)
+                _archive(kept, DataSettings.now().archives)
             remove_workspace(kept)
         except (Conflict, OSError) as error:
             failed += 1
@@ -160,7 +175,7 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
 def archive(thread: str, directory: Path | None) -> None:
     """Write a workspace into a tar.gz and print its path. The workspace stays."""
     try:
-        _archive(find_workspace(thread), directory or vel_settings().archives)
+        _archive(find_workspace(thread), directory or DataSettings.now().archives)
     except Conflict as error:
         raise CliError(error.message) from error
     except OSError as error:

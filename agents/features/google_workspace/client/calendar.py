@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from agents.conf import vel_settings
 from agents.features.google_workspace.client import access
 from agents.features.google_workspace.client.errors import GoogleFailed
 from agents.features.google_workspace.client.events_text import event_of, summary
 from agents.features.google_workspace.client.session import GoogleSession
+from agents.features.google_workspace.settings import GoogleSettings
 
 PRIMARY = "primary"
 """Of every account: the calendar of its own."""
@@ -24,7 +24,7 @@ _SAME = 5
 
 def _address(*parts: str) -> str:
     """Of the API. Each part is quoted: an id of the model's must not lead elsewhere."""
-    root = vel_settings().CALENDAR_URL.rstrip("/")
+    root = GoogleSettings.now().CALENDAR_URL.rstrip("/")
     return f"{root}/" + "/".join(quote(part, safe="") for part in parts)
 
 

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from agents.conf import vel_settings
 from agents.features.google_workspace.client import access, mail
 from agents.features.google_workspace.client.errors import GoogleFailed
 from agents.features.google_workspace.client.plain_text import PlainText
 from agents.features.google_workspace.client.session import GoogleSession
+from agents.features.google_workspace.settings import GoogleSettings
 
 T = TypeVar("T")
 AT_ONCE = 5
@@ -25,7 +25,7 @@ SYSTEM_LABELS = frozenset(
 
 def address(*parts: str, upload: bool = False) -> str:
     """Of the API. Each part is quoted: an id of the model's must not lead elsewhere."""
-    root = vel_settings().GMAIL_URL.rstrip("/")
+    root = GoogleSettings.now().GMAIL_URL.rstrip("/")
     before = "/upload" if upload else ""
     path = "/".join(quote(part, safe="") for part in parts)
     return f"{root}{before}/gmail/v1/users/me/{path}"

@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
 from agents.features.google_workspace.client.errors import GoogleFailed, refusal
 from agents.features.google_workspace.client.http import Answer, ask
 from agents.features.google_workspace.client.keys import GoogleKey
+from agents.features.google_workspace.settings import GoogleSettings
 
 AUDIENCE = "https://oauth2.googleapis.com/token"
 """Whom an assertion is for, wherever it is sent through."""
@@ -97,7 +97,7 @@ def ask_for_token(form: dict[str, str], until: float) -> dict[str, Any]:
     """What the token endpoint says to a form. Raises `GoogleFailed`."""
     answer = ask(
         "POST",
-        vel_settings().GOOGLE_TOKEN_URL,
+        GoogleSettings.now().GOOGLE_TOKEN_URL,
         headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"},
         body=urlencode(form).encode(),
         until=until,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.checks import ERROR, run_checks
 
-from velproject.checks import is_local, unsafe_exposure
+from velproject.checks.exposure import is_local, unsafe_exposure
 from velproject.cli.errors import FAILED, CliError
 
 

@@ -23,7 +23,6 @@ with late_imports:
     from agents.services.demo import ensure_demo_agent
     from sandbox.probe import check_host
     from velproject.cli.commands.machines.safe import refuse_unsafe
-    from velproject.env import text
     from velproject.supervise import become_supervisor
     from velproject.up import listen, say
 
@@ -53,7 +52,7 @@ def up(host: str, port: int, workers: int | None, grace: float, persist: Path | 
         with listening_socket(host, port) as bound:
             port = bound.getsockname()[1]
             announce(host, port)
-            if not text("VEL_PUBLIC_URL"):
+            if not os.environ.get("VEL_PUBLIC_URL", "").strip():
                 os.environ["VEL_PUBLIC_URL"] = local_url(host, port)  # for web and workers
             become_supervisor(bound, grace)
 

@@ -13,7 +13,6 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from agents.conf import vel_settings
 from agents.engine.host import Host
 from agents.ids import own_executor
 from agents.middleware.decisions import decide
@@ -23,6 +22,7 @@ from agents.services.errors import NotFound, ServiceError
 from agents.services.open_answers import open_answers
 from agents.services.outside_changes import unreported_changes
 from agents.services.run_control import cancel_run
+from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory
 from velproject.cli.boot import again
@@ -259,7 +259,7 @@ def kept_files(run: Run) -> list[Path]:
     """The directories of the thread in which the agent has left something."""
     thread = run.thread
     own = [Path(thread.workspace_path)] if thread.workspace_path else []
-    kept = vel_settings().workspaces / thread.id
+    kept = DataSettings.now().workspaces / thread.id
     areas = [*own, kept / "workspace", kept / "outputs"]
     return [area for area in areas if area.is_dir() and _has_entries(area)]
 

@@ -24,7 +24,6 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from django.contrib.auth.models import User
 
-    from agents.conf import vel_settings
     from agents.middleware.registry import known_tool_names
     from agents.models import Run
     from agents.providers.registry import get_provider
@@ -35,6 +34,7 @@ with late_imports:
     from agents.services.runs import RunRequest
     from agents.services.settings_places import default_model_problem
     from agents.services.skill_directories import check_skill_directories
+    from agents.settings import DataSettings
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError
     from sandbox.host_paths import writable_directory
@@ -398,7 +398,7 @@ def check_options(options: AgentOptions) -> None:
             f"--approve: there is no tool {one_line(unknown[0])!r}; "
             f"the tools are {', '.join(sorted(known_tool_names()))}."
         )
-    settings = vel_settings()
+    settings = DataSettings.now()
     if options["toolbox"]:
         hold_toolbox(settings.toolboxes, options["toolbox"]).release()  # ToolboxError if it cannot
     if not options["provider"] and not options["model"] and (problem := default_model_problem()):

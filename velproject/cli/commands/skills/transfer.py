@@ -13,6 +13,21 @@ from typing import TypeAlias
 
 import click
 
+from agents.models import Agent
+from agents.services.errors import NotAllowed, ServiceError
+from agents.services.skill_export import ExportedSkill, export_version
+from agents.services.skill_library import Imported, import_skill
+from agents.services.skill_rights import check_may_change, check_may_manage, check_may_review
+from skills_app.errors import InvalidSkill
+from skills_app.export import write_folder
+from skills_app.models import Trust
+from skills_app.package import Package, PackageFile, errors_of
+from skills_app.problems import Problem
+from skills_app.scan import findings_json, has_danger, scan_package
+from skills_app.settings import SkillSettings
+from skills_app.sources.archive import archive_package
+from skills_app.sources.discover import find_packages
+from skills_app.sources.folder import folder_package
 from velproject.cli.boot import with_database
 from velproject.cli.commands.skills.listing import (
     agent_option,
@@ -32,7 +47,6 @@ with late_imports:
     from agents.services.skill_export import ExportedSkill, export_version
     from agents.services.skill_library import Imported, import_skill
     from agents.services.skill_rights import check_may_change, check_may_manage, check_may_review
-    from skills_app.conf import skill_settings
     from skills_app.errors import InvalidSkill
     from skills_app.export import write_folder
     from skills_app.models import Trust
@@ -179,7 +193,7 @@ def _archive(path: Path) -> Read:
         with os.fdopen(descriptor, "rb") as stream:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise CliError(f"{one_line(str(path))} is no plain file.")
-            data = stream.read(skill_settings().ARCHIVE_BYTES + 1)
+            data = stream.read(SkillSettings.now().ARCHIVE_BYTES + 1)
     except OSError as error:
         raise CliError(f"{one_line(str(path))}: {error.strerror}.") from None
     package, problems = archive_package(data, path.name)

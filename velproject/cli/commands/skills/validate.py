@@ -9,6 +9,12 @@ from pathlib import Path
 
 import click
 
+from skills_app.package import Package
+from skills_app.problems import Problem, Severity
+from skills_app.settings import SkillSettings
+from skills_app.sources.discover import read_each
+from skills_app.sources.folder import package_in
+from skills_app.validator import validate, validate_archive, with_strict
 from velproject.cli.boot import with_settings
 from velproject.cli.commands.skills.listing import skills
 from velproject.cli.errors import FAILED, OK, CliError
@@ -17,7 +23,6 @@ from velproject.cli.options import json_option
 from velproject.cli.terminal import one_line
 
 with late_imports:
-    from skills_app.conf import skill_settings
     from skills_app.package import Package
     from skills_app.problems import Problem, Severity
     from skills_app.sources.discover import read_each
@@ -73,7 +78,7 @@ def _results(path: Path) -> dict[str, list[Problem]]:
 
 
 def _content(path: Path) -> bytes:
-    limit = skill_settings().ARCHIVE_BYTES
+    limit = SkillSettings.now().ARCHIVE_BYTES
     with path.open("rb") as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:

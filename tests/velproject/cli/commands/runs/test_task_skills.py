@@ -121,7 +121,7 @@ def test_directories_of_the_settings_are_absolute(vel: Vel, place: Path) -> None
     write_skill(place / "one")
     done = vel("runs", "list", VEL_SKILLS_DIRS="skills")
     assert done.returncode == 1
-    assert "VEL_SKILLS_DIRS: 'skills' is relative" in done.stderr
+    assert "VEL_SKILLS_DIRS: expected absolute paths, and 'skills' is relative" in done.stderr
     flags = vel.script(say("", ("load_skill", {"name": "beans"})), say("Loaded."))
     done = vel(*flags, "--no-sandbox", "count", VEL_SKILLS_DIRS=f"{place}/one")
     assert done.returncode == 0, done.stderr

@@ -17,8 +17,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
-from velproject import env
+from agents.settings import SecretSettings, ShellSettings
+from velproject.server_settings import ServerSettings
 
 SHORTEST_KEY = 32
 _KNOWN_KEYS = ("not-a-secret", "django-insecure", "changeme", "change-me", "example")
@@ -60,7 +60,7 @@ def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
                 id="vel.E002",
             )
         )
-    if not settings.HTTPS and not env.boolean("VEL_INSECURE_HTTP"):
+    if not settings.HTTPS and not ServerSettings.now().INSECURE_HTTP:
         found.append(
             Error(
                 f"VEL_HTTPS is off and the server answers as {name}: passwords and tokens would "
@@ -99,7 +99,7 @@ def weak_key(key: str) -> str:
 def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """The key that encrypts stored passwords must not be one that can be guessed."""
     try:
-        keys = vel_settings().SECRET_KEYS
+        keys = SecretSettings.now().SECRET_KEYS
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     if not keys or not (weakness := weak_key(keys[0])):
@@ -131,7 +131,7 @@ def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="vel.E005",
             )
         )
-    if settings.VEL.get("ALLOW_UNSANDBOXED"):
+    if _allows_a_bare_shell():
         found.append(
             Error(
                 "ALLOW_UNSANDBOXED is on and Vel runs as root: an agent would have this machine.",
@@ -140,6 +140,13 @@ def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             )
         )
     return found
+
+
+def _allows_a_bare_shell() -> bool:
+    try:
+        return ShellSettings.now().ALLOW_UNSANDBOXED
+    except ImproperlyConfigured:
+        return False  # which `check_vel_settings` says
 
 
 def closed_directory(path: Path) -> Path | None:

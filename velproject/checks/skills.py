@@ -12,7 +12,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
-from skills_app.conf import SkillSettings, skill_settings, store_directory
+from skills_app.settings import SkillSettings
 
 _PACKAGES = 500
 """Directories within a directory of skills that are looked at."""
@@ -22,10 +22,10 @@ _PACKAGES = 500
 def check_skills(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """The settings are known, the directories readable and nobody's but their owners'."""
     try:
-        settings = skill_settings()
-    except (ImproperlyConfigured, TypeError) as error:
-        return [Error(str(error), id="vel.E009")]
-    return [*_check_directories(settings), *_check_store()]
+        settings, store = SkillSettings.now(), SkillSettings.now().store_directory
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    return [*_check_directories(settings), *_check_store(store)]
 
 
 def _check_directories(settings: SkillSettings) -> Iterator[CheckMessage]:
@@ -74,8 +74,8 @@ def _packages(directory: Path) -> Iterator[Path]:
                 yield Path(entry.path, "SKILL.md")
 
 
-def _check_store() -> Iterator[CheckMessage]:
-    problem = store_problem(store_directory())
+def _check_store(store: Path) -> Iterator[CheckMessage]:
+    problem = store_problem(store)
     if problem:
         yield Warning(
             f"Skills cannot be unpacked for sandboxes: {problem}. Runs with skills fail.",

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
+from agents.settings import MetricsSettings
 from agents.telemetry.wanted import traces_wanted
 
 SHORTEST_TOKEN = 20
@@ -18,7 +18,7 @@ SHORTEST_TOKEN = 20
 def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """It is the only thing between strangers and the numbers."""
     try:
-        token = vel_settings().METRICS_TOKEN
+        token = MetricsSettings.now().METRICS_TOKEN
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     if not token or (len(token) >= SHORTEST_TOKEN and token.isascii() and token.isprintable()):

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
+from agents.settings import MachineSettings, SnapshotSettings, WorkerSettings
 
 _CONTAINER = re.compile(r"[0-9a-f]{12}")
 _LOCAL = "django.core.files.storage.FileSystemStorage"
@@ -19,7 +19,8 @@ _LOCAL = "django.core.files.storage.FileSystemStorage"
 def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A named host has a database that others reach, and a storage for what it must not lose."""
     try:
-        vel = vel_settings()
+        vel, lease = MachineSettings.now(), WorkerSettings.now().LEASE_SECONDS
+        snapshot_turns = SnapshotSettings.now().SNAPSHOT_TURNS
     except ImproperlyConfigured:
         return []  # said by the check of the settings
     found: list[CheckMessage] = []
@@ -60,17 +61,17 @@ def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="vel.E032",
             )
         )
-    if vel.HOST_DEAD_AFTER != 0 and vel.HOST_DEAD_AFTER < 2 * vel.LEASE_SECONDS:
+    if 0 < vel.HOST_DEAD_AFTER < 2 * lease:
         found.append(
             Error(
                 f"VEL_HOST_DEAD_AFTER={vel.HOST_DEAD_AFTER:g} is shorter than two leases of runs "
-                f"({vel.LEASE_SECONDS:g} s each).",
-                hint=f"Set it to {4 * vel.LEASE_SECONDS:g} or more, or to 0.",
+                f"({lease:g} s each).",
+                hint=f"Set it to {4 * lease:g} or more, or to 0.",
                 id="vel.E033",
             )
         )
     if vel.pins_threads:
-        found += _storage(vel.SNAPSHOT_TURNS)
+        found += _storage(snapshot_turns)
     return found
 
 
