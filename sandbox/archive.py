@@ -79,7 +79,7 @@ def _append(
     archive: tarfile.TarFile, member: tarfile.TarInfo, content: io.RawIOBase | None = None
 ) -> None:
     archive.addfile(member, content)
-    archive.getmembers().clear()  # it would keep a kilobyte for each of perhaps 200,000 names
+    archive.getmembers().clear()  # it would keep one for each of perhaps 200,000 names
 
 
 class _ReadError(Exception):

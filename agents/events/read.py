@@ -14,7 +14,9 @@ MAX_SEQ = 2**63 - 1
 READ_BYTES = 2_000_000
 """Of the events that are read together. A single one may have more."""
 ROWS_AT_ONCE = 4
-"""An event may have megabytes."""
+"""Rows that are fetched together where each may have megabytes."""
+EVENTS_AT_ONCE = 10
+"""The same for events, of which most are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[s
         .values_list("seq", "type", "data", "created_at")[:limit]
     )
     found, size = [], 0
-    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+    for row in rows.iterator(chunk_size=EVENTS_AT_ONCE):
         found.append(row)
         size += len(row[2])
         if size >= READ_BYTES:

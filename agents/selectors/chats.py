@@ -11,7 +11,7 @@ from django.db.models.functions import Length
 from agents.events.catalogue.messages import ReasoningDelta, StepReset, StepStarted, TextDelta
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.tool_calls import ToolInputDelta
-from agents.events.read import ROWS_AT_ONCE, StoredEvent, stored_events
+from agents.events.read import EVENTS_AT_ONCE, StoredEvent, stored_events
 from agents.models import Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus
@@ -93,7 +93,7 @@ def outcome_events(run_ids: Collection[str], *, upto: int | None = None) -> Iter
         rows = rows.filter(seq__lte=upto)
     columns = ("run_id", "seq", "type", "data", "created_at")
     found = rows.order_by("run_id", "seq").values_list(*columns)
-    for run_id, *row in found.iterator(chunk_size=ROWS_AT_ONCE):
+    for run_id, *row in found.iterator(chunk_size=EVENTS_AT_ONCE):
         yield from stored_events(run_id, [tuple(row)])
 
 

@@ -47,7 +47,7 @@ from agents.states import (
 )
 
 EDIT_CHARACTERS = 4_000_000
-"""Of an edited input. A whole reply has no more."""
+"""Of an edited input."""
 
 InputCheck = Callable[[AgentSpec, str, dict[str, Any]], str | None]
 """(agent, tool, input) → what is wrong with the input, None when it fits."""
