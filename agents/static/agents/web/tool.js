@@ -34,6 +34,7 @@ export class ToolCard {
     this.isCut = false;
     this.tool = visible(tool);
     this.isCalled = false;
+    this.hasResult = false;
     this.brief = element("span", { class: "brief" });
     this.status = element("span", { class: "status" });
     this.input = element("div");
@@ -70,10 +71,12 @@ export class ToolCard {
         this.setStatus("invalid");
         break;
       case types.TOOL_STARTED:
+        this.outputText.set("");
         this.setStatus("running");
         break;
       case types.TOOL_PROGRESS:
-        this.streamOutput(plain(data.text));
+        // The last pieces may come after the result, which has all of them.
+        if (!this.hasResult) this.streamOutput(plain(data.text));
         break;
       case types.TOOL_COMPLETED:
         this.setOutput(data.output);
@@ -133,6 +136,7 @@ export class ToolCard {
   }
 
   setOutput(output) {
+    this.hasResult = true;
     this.outputLabel.hidden = this.output.hidden = false;
     const text = plain(output);
     this.outputText.set(text);
