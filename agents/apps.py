@@ -34,9 +34,7 @@ class AgentsConfig(AppConfig):
         from django_q.signals import post_spawn  # noqa: PLC0415  # needs loaded apps
 
         from agents import checks  # noqa: F401, PLC0415
-        from agents.services.row_hooks import register_row_hooks  # noqa: PLC0415
 
-        register_row_hooks()
         pre_migrate.connect(_refuse_development_database, sender=self)
         post_spawn.connect(_start_host, dispatch_uid="agents.tasks")
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import feature_modules, features
 
-MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pages")
+MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pages", "row_hooks")
 """The modules in which features say what they add."""
 
 

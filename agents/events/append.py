@@ -12,7 +12,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from agents.events.event import Event
-from agents.events.event_schema import check_data
 from agents.events.notify import notify_watchers
 from agents.events.registry import check_declared
 from agents.models import RunClock, RunEvent
@@ -48,6 +47,9 @@ def encode(draft: EventDraft) -> tuple[str, str]:
     check_declared(draft)
     text = dump(draft.data())
     if EventSettings.now().CHECK_EVENTS:
+        # Imported here: pydantic costs 0.2 s, and only tests and development check values.
+        from agents.events.event_schema import check_data  # noqa: PLC0415
+
         check_data(type(draft), text)
     return draft.type, text
 

@@ -25,6 +25,8 @@ class FeatureConfig(AppConfig):
     default = False
     """Django takes the subclass in `apps.py`, not this class, which is imported there too."""
     default_auto_field = "django.db.models.BigAutoField"
+    declares_settings = True
+    """Its module `settings`, if it has one, lists classes of `agents.kernel.settings`."""
     order: ClassVar[int] = 1000
     """Where its tools and its segment of the prompt stand: lower numbers come first, equal ones
     by label."""

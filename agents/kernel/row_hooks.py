@@ -1,7 +1,8 @@
 """What features do in the transactions that change a run's row, in every process.
 
 Web processes start, end, cancel and resume runs, too, and they have no middleware of a run. So a
-feature that takes part in that defines a `RowHooks`, and its app registers it in `ready()`.
+feature that takes part in that lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`. They
+are imported when a run's row first changes: few processes change one.
 
 Each hook runs inside the transaction of the change, under the lock of the run's row, and an
 exception undoes the whole change. A hook writes rows and nothing else, because a transaction can
@@ -11,10 +12,12 @@ be repeated. It locks the clock of the run first, then its own rows, in the orde
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.kernel.features import collect
 from agents.models import Run, RunClock
 
 
@@ -53,6 +56,7 @@ _NAMES = ("started", "released", "ended", "resumed")
 _registered: list[RowHooks] = []
 _by_name: dict[str, list[RowHooks]] = {name: [] for name in _NAMES}
 _by_reason: dict[str, RowHooks] = {}
+_is_loaded: list[bool] = []
 
 
 def register(hooks: type[RowHooks]) -> None:
@@ -70,6 +74,18 @@ def register(hooks: type[RowHooks]) -> None:
         )
     _registered.append(hooks())
     _sort()
+
+
+def _load() -> None:
+    """Register the hooks of the features, in this process once."""
+    if _is_loaded:
+        return
+    _is_loaded.append(True)
+    # Of the features that are still part of the app agents.
+    for hooks in import_module("agents.services.row_hooks").ROW_HOOKS:
+        register(hooks)
+    for _, hooks in collect("row_hooks", "ROW_HOOKS"):
+        register(hooks)
 
 
 def unregister(hooks: type[RowHooks]) -> None:
@@ -92,6 +108,7 @@ def _name(hooks: RowHooks) -> str:
 
 
 def started(run: Run) -> dict[str, Any]:
+    _load()
     fields: dict[str, Any] = {}
     for hooks in _by_name["started"]:
         fields |= hooks.started(run)
@@ -99,21 +116,25 @@ def started(run: Run) -> dict[str, Any]:
 
 
 def released(run_id: str, clock: RunClock) -> None:
+    _load()
     for hooks in _by_name["released"]:
         hooks.released(run_id, clock)
 
 
 def ended(run: Run, *, wake: bool = True) -> None:
+    _load()
     for hooks in _by_name["ended"]:
         hooks.ended(run, wake=wake)
 
 
 def resumed(run: Run, *, had_ended: bool) -> None:
+    _load()
     for hooks in _by_name["resumed"]:
         hooks.resumed(run, had_ended=had_ended)
 
 
 def stop_waiting(run: Run) -> None:
+    _load()
     hooks = _by_reason.get(run.wait_reason)
     if hooks is not None:
         hooks.stop_waiting(run)

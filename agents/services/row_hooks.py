@@ -1,8 +1,8 @@
-"""The row hooks of this app's own features, for `AgentsConfig.ready`."""
+"""The row hooks of the features that are still part of this app."""
 
 from __future__ import annotations
 
-from agents.kernel.row_hooks import RowHooks, register
+from agents.kernel.row_hooks import RowHooks
 from agents.selectors.starters import StarterRows
 from agents.services.approvals import ApprovalRows
 from agents.services.budget_answers import BudgetRows
@@ -18,9 +18,3 @@ ROW_HOOKS: tuple[type[RowHooks], ...] = (
     UsageRows,
     StarterRows,
 )
-
-
-def register_row_hooks() -> None:
-    """Register them. Each process does so once its apps are loaded."""
-    for hooks in ROW_HOOKS:
-        register(hooks)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agents.events.append import append_events
+from agents.events.catalogue.messages import TextCompleted
 from agents.models import Run
 from agents.selectors import chats
 from agents.states import RunStatus
@@ -24,7 +25,7 @@ def said() -> list[Run]:
     for size in (1_000, 3_000, 1_000):
         run = make_run(user, key="c1")
         answer = {"part_id": "1.0", "text": "x" * size}
-        append_events(run.pk, [("text.completed", answer)])
+        append_events(run.pk, [TextCompleted(**answer)])
         Run.objects.filter(pk=run.pk).update(status=RunStatus.COMPLETED)
         runs.append(run)
     return runs

@@ -10,6 +10,7 @@ from django.db import IntegrityError
 from agents.engine.history import late_notes, open_turn, thread_history
 from agents.engine.notes import add_note, insert_note, note_json, write_note
 from agents.engine.stuck import _is_told
+from agents.events.catalogue.tool_calls import ToolDenied
 from agents.models import Message, Run
 from tests.agents.engine.by_hand import a_call, claimed, committed, new_run, reply_with
 
@@ -26,7 +27,9 @@ def test_a_turn_may_have_several_notes_and_the_model_reads_them_in_their_order()
     _, run = new_run()
     writer = claimed(run)
     committed(reply_with, writer, [])
-    committed(write_note, writer, 1, note_json("First."), [("noted", {})], "one")
+    committed(
+        write_note, writer, 1, note_json("First."), [ToolDenied(call_id="c", reason="No.")], "one"
+    )
     committed(write_note, writer, 1, note_json("Second."), [], "two")
     assert rows(run) == [
         (0, 0, "person", "user"),

@@ -16,6 +16,7 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
+from agents.features.slack.settings import SlackSettings
 from agents.kernel.settings import (
     About,
     Bytes,
@@ -32,7 +33,7 @@ from agents.kernel.settings import (
     refuse_duplicates,
     settings_of,
 )
-from agents.settings import MachineSettings, ModelSettings, SlackSettings, WorkerSettings
+from agents.settings import MachineSettings, ModelSettings, WorkerSettings
 
 
 def word(text: str) -> str:
@@ -284,16 +285,16 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 def test_declarations_come_from_the_module_settings_of_each_app(app: ModuleType) -> None:
     found = declarations(["clock.apps.ClockConfig", "memory", "agents", "clock"])
     assert found[0] is ClockSettings
-    assert SlackSettings in found
+    assert ModelSettings in found
     assert found.count(ClockSettings) == 1
 
 
 def test_an_app_that_declares_a_known_name_is_refused(app: ModuleType) -> None:
     class Taken(FeatureSettings):
-        SLACK_URL: str = ""
+        PROVIDER: str = ""
 
     app.SETTINGS = (Taken,)  # type: ignore[attr-defined]
-    with pytest.raises(ImproperlyConfigured, match=r"VEL_SLACK_URL is declared twice.*Taken"):
+    with pytest.raises(ImproperlyConfigured, match=r"VEL_PROVIDER is declared twice.*Taken"):
         declarations(["agents", "clock"])
 
 
@@ -328,7 +329,7 @@ def test_programs_read_the_same_variables_as_before() -> None:
 
 @pytest.mark.parametrize(
     ("module", "name", "is_refused"),
-    [("skills_app.settings", "SkillSettings", False), ("agents.settings", "SlackSettings", True)],
+    [("skills_app.settings", "SkillSettings", False), ("agents.settings", "PageSettings", True)],
 )
 def test_the_defaults_count_without_django_only_if_the_class_allows_it(
     module: str, name: str, is_refused: bool

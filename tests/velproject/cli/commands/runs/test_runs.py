@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from velproject.cli.actions.display import Display
 
 from tests.velproject.command import Vel, say
+from velproject.cli.commands.runs.display import Display
 
 ECHO = ["--provider", "scripted", "--model", "echo"]
 PASSWORD = "a quite long passphrase 7"
