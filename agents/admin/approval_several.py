@@ -12,8 +12,8 @@ from agents.admin import approval_page
 from agents.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
-from agents.reading.json_text import size_of
-from agents.reading.room import CHARACTERS
+from agents.review.json_text import size_of
+from agents.review.room import CHARACTERS
 from agents.services.approvals import DecisionRequest
 from agents.services.open_answers import open_answers
 from agents.states import Decision

@@ -20,8 +20,8 @@ from agents.admin.journal import person, tag
 from agents.hidden_text import visible
 from agents.middleware.decisions import decide
 from agents.models import ApprovalKind, ApprovalRequest, Run
-from agents.reading.excerpts import TOO_LONG_TO_EDIT
-from agents.reading.json_text import one_line_of
+from agents.review.excerpts import TOO_LONG_TO_EDIT
+from agents.review.json_text import one_line_of
 from agents.selectors.visible import (
     APPROVE,
     VIEW_ALL,
@@ -81,7 +81,7 @@ class ApprovalRequestAdmin(DecideSeveral):
     ]
 
     class Media:
-        css = {"all": ["agents/web/reading.css"]}
+        css = {"all": ["agents/web/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         if request.user.has_perm(VIEW_ALL):

@@ -23,7 +23,7 @@ from agents.services.skill_export import export_version
 from skills_app.models import Skill, SkillVersion
 
 STYLES = forms.Media(
-    css={"all": ["agents/admin/vel.css", "agents/web/reading.css", "agents/admin/skills.css"]}
+    css={"all": ["agents/admin/vel.css", "agents/web/review.css", "agents/admin/skills.css"]}
 )
 """Without the scripts of Django's lists and forms: these pages need none."""
 

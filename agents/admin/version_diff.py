@@ -8,8 +8,8 @@ from typing import Any
 
 from agents.admin.text import pretty
 from agents.hidden_text import visible
-from agents.reading.matching import LINE_STEPS, Steps
-from agents.reading.unified import unified_lines
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
 
 CONTEXT_LINES = 2
 

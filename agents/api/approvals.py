@@ -22,7 +22,7 @@ from agents.api.serializers.lists import created_between
 from agents.api.serializers.strict import read_body, read_query
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
-from agents.reading.json_text import size_of
+from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound

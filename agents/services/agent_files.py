@@ -15,8 +15,8 @@ from agents.agent_files.reading import BadFile, FileProblem
 from agents.agent_files.shape import default_of, file_fields
 from agents.agent_files.writing import write_document
 from agents.models import Agent
-from agents.reading.matching import LINE_STEPS, Steps
-from agents.reading.unified import unified_lines
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
 from agents.services.agent_file_checks import at_its_line, check_names_in_file, read_agent_file
 from agents.services.agent_file_rows import (
     connections_named,

@@ -19,7 +19,7 @@ from agents.events.preview import preview
 from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
-from agents.reading.json_text import size_of
+from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
 from agents.services.audit import Change, record

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from agents.models import WorkspaceSnapshot
-from agents.reading.matching import LINE_STEPS, Steps
-from agents.reading.unified import unified_lines
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
 from agents.services.errors import Conflict, NotFound
 from agents.services.snapshots import snapshot_store
 from agents.services.stored_snapshots import StorageFailed

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 
 from agents.models import ApprovalRequest
-from agents.reading import Reading, Unreadable, call_reading
-from agents.reading.call import NOTHING_IMPORTED, PATH
-from agents.reading.parts import NOT_LOOKED_UP
+from agents.review import Review, Unreadable, call_review
+from agents.review.call import NOTHING_IMPORTED, PATH
+from agents.review.parts import NOT_LOOKED_UP
 from agents.services.errors import Conflict
 from agents.services.placement import host_name
 from agents.services.seen_files import DatabaseSeenFiles
@@ -38,11 +38,11 @@ MAX_LINES = 10_000
 _WRITING = frozenset({"write_file", "edit_file"})
 
 
-def reading_of(request: ApprovalRequest) -> Reading:
+def review_of(request: ApprovalRequest) -> Review:
     """The tool call of `request` as it would meet the workspace now. Changes nothing."""
     spec = AgentSpec.model_validate(request.run.spec)
     before = current_text(request)
-    return call_reading(
+    return call_review(
         request.tool,
         request.input,
         before,

@@ -12,7 +12,7 @@ from agents.call_patterns.commands import exactly
 from agents.conditions import holds, problem_of
 from agents.hidden_text import visible
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.reading.call import PATH
+from agents.review.call import PATH
 from agents.services.errors import InvalidRequest
 from agents.services.grants import GrantMatch, GrantTerms
 from agents.spec import CallCondition

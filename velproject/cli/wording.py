@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from agents.reading.json_text import one_line_of
+from agents.review.json_text import one_line_of
 from velproject.cli.result_text import result_text
 from velproject.cli.terminal import one_line, visible
 

@@ -103,7 +103,7 @@ def test_the_summary_shows_exactly_what_a_decision_is_bound_to(run: str, sign_in
     assert shown["id"] == request
     assert shown["digest"] == site_writer.approval(request)["digest"]
     assert list(shown["blocked"]) == ["approve", "edit", "reject", "respond"]
-    read = json.dumps(shown["reading"], ensure_ascii=False)
+    read = json.dumps(shown["review"], ensure_ascii=False)
     assert "9007199254740993" in read
     assert "⟨U+202E⟩" in read
     assert "\u202e" not in read

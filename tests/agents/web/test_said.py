@@ -69,7 +69,7 @@ def test_a_call_is_whole_and_an_edit_is_a_diff(run: str, sign_in: SignIn) -> Non
     assert len(answer["output"]) > 100_000
     assert answer["output"].endswith("⟨U+200B⟩")
     assert answer["is_cut"] is False
-    [section] = answer["reading"]["sections"]
+    [section] = answer["review"]["sections"]
     assert (section["kind"], section["added"], section["removed"]) == ("diff", 1, 1)
     assert section["notes"] == []
     assert sign_in("olga").get(f"/runs/{run}/call/?call=none\0").status_code == 404

@@ -2,7 +2,7 @@
 
 import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
-import { readingElement } from "./reading.js";
+import { reviewElement } from "./review.js";
 import { element, plain, visible } from "./text.js";
 
 const BRIEF = 200;
@@ -163,7 +163,7 @@ export class ToolCard {
       this.whole.textContent = "It could not be loaded: it may not be yours to see.";
       return;
     }
-    if (call.reading) this.input.replaceChildren(readingElement(call.reading));
+    if (call.review) this.input.replaceChildren(reviewElement(call.review));
     else if (all && call.input) this.setInput(call.input);
     if (!all && this.isCut) {
       this.whole.disabled = false;

@@ -14,7 +14,7 @@ from agents.engine.crash_points import CrashPoint
 from agents.features.google_workspace.client import gmail_sending
 from agents.features.google_workspace.middleware.gmail_sending import LetterInput
 from agents.models import ApprovalRequest, ToolCall
-from agents.reading import as_text, call_reading
+from agents.review import as_text, call_review
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict
 from tests.agents.engine.test_recovery import crash_once
@@ -64,7 +64,7 @@ def test_a_rejected_message_is_not_sent(tmp_path: Path, google: GoogleServer) ->
 
 def test_everybody_who_gets_it_is_shown_in_clear() -> None:
     shown = as_text(
-        call_reading(
+        call_review(
             "send_gmail_message", {**LETTER, "cc": ["c@example.org"], "bcc": ["d@evil.example"]}
         )
     )

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals import DecisionRequest
-from agents.services.edited_reading import reading_of_edit
+from agents.services.edited_review import review_of_edit
 from agents.services.grants import GrantMatch, GrantTerms
 from agents.services.open_answers import OpenAnswers
 from agents.states import Decision
@@ -20,7 +20,7 @@ from velproject.cli.commands.approvals.edit_input import (
     has_editor,
     parsed_input,
 )
-from velproject.cli.commands.approvals.shown_request import show_reading, show_request
+from velproject.cli.commands.approvals.shown_request import show_request, show_review
 from velproject.cli.errors import CliError
 from velproject.cli.prompting import interruptible
 
@@ -111,7 +111,7 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
         given = _edit(request, console)
         if given is None:
             return None
-        show_reading(reading_of_edit(request, given), console)
+        show_review(review_of_edit(request, given), console)
         what = _QUESTIONS.get(request.kind, "Run it").partition(" ")[0]
         if read(f"{what} this instead? [y/n] ", console).strip().lower() != "y":
             return None

@@ -21,7 +21,7 @@ with late_imports:
     from agents.models import POOL, ApprovalKind, ApprovalRequest
     from agents.selectors.family import root_of
     from agents.services.approvals import DecisionRequest
-    from agents.services.edited_reading import reading_of_edit
+    from agents.services.edited_review import review_of_edit
     from agents.services.errors import ServiceError
     from agents.services.grants import GrantTerms
     from agents.states import ApprovalStatus, Decision, RunStatus
@@ -32,7 +32,7 @@ with late_imports:
         parsed_input,
     )
     from velproject.cli.commands.approvals.requests import requests_with_rows
-    from velproject.cli.commands.approvals.shown_request import show_reading, show_request
+    from velproject.cli.commands.approvals.shown_request import show_request, show_review
     from velproject.cli.console import new_console
     from velproject.cli.find import by_id
     from velproject.cli.local_user import local_user
@@ -200,7 +200,7 @@ def _shown_and_confirmed(
     console = new_console(stderr=True)
     show_request(request, console)
     if answer.input is not None:
-        show_reading(reading_of_edit(request, answer.input), console)
+        show_review(review_of_edit(request, answer.input), console)
     if answer.decision == Decision.REJECT:
         return True
     return confirm(f"{answer.decision.capitalize()} this?", console)

@@ -27,10 +27,10 @@ with late_imports:
     from rich.text import Text
 
     from agents.models import ApprovalRequest
-    from agents.reading import as_json as reading_as_json
+    from agents.review import as_json as reading_as_json
     from agents.selectors.visible import approvals_for
     from agents.services.open_answers import open_answers
-    from agents.services.request_reading import reading_of_request
+    from agents.services.request_review import review_of_request
     from agents.states import ApprovalStatus
     from velproject.cli.commands.approvals.ask import show_refused
     from velproject.cli.commands.approvals.shown_request import (
@@ -230,7 +230,7 @@ def in_full(request: ApprovalRequest) -> dict[str, Any]:
     edit = request.memory_edit
     data = {
         **as_data(request),
-        "reading": reading_as_json(reading_of_request(request)),
+        "reading": reading_as_json(review_of_request(request)),
         "edited_input": request.edited_input,
         "reason": request.reason,
         "decided_by": str(request.decided_by) if request.decided_by else None,

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from agents.hidden_text import visible
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.reading import Reading, as_text
+from agents.review import Review, as_text
 from agents.selectors.queue import paths_of_runs
-from agents.services.edited_reading import edited_reading
-from agents.services.request_reading import reading_of_request
+from agents.services.edited_review import edited_review
+from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus
 from velproject.cli.terminal import one_line
 
@@ -25,7 +25,7 @@ def show_request(request: ApprovalRequest, console: Console) -> None:
         console.print(Text(f"  {line}", style="dim"))
     if request.prompt:
         console.print(Text(visible(request.prompt), style="yellow"))
-    show_reading(reading_of_request(request), console)
+    show_review(review_of_request(request), console)
     if request.kind == ApprovalKind.MEMORY:
         _show_provenance(request, console)
 
@@ -40,13 +40,13 @@ def show_outcome(request: ApprovalRequest, console: Console) -> None:
         console.print(Text(f"{request.decision} by {by} {_when(request.decided_at)}"))
     if request.reason:
         console.print(Text(f"reason: {visible(request.reason)}"))
-    edited = edited_reading(request)
+    edited = edited_review(request)
     if edited is not None:
-        show_reading(edited, console)
+        show_review(edited, console)
 
 
-def show_reading(reading: Reading, console: Console) -> None:
-    """`reading` line by line, in colour where the terminal has some."""
+def show_review(reading: Review, console: Console) -> None:
+    """`review` line by line, in colour where the terminal has some."""
     color = console.is_terminal and console.color_system is not None and not console.no_color
     console.file.write("\n" + as_text(reading, color=color) + "\n")
     console.file.flush()

@@ -32,7 +32,7 @@ with late_imports:
     from agents.services.skill_rights import check_may_review
     from skills_app.models import Skill, SkillVersion, Trust
     from velproject.cli.commands.approvals.ask import confirm
-    from velproject.cli.commands.approvals.shown_request import show_reading
+    from velproject.cli.commands.approvals.shown_request import show_review
     from velproject.cli.commands.skills.find import skill_named, version_named
     from velproject.cli.commands.skills.listing import print_findings
     from velproject.cli.console import new_console
@@ -109,7 +109,7 @@ def _show_comparison(comparison: Comparison) -> None:
     console = new_console()
     for file in comparison.files:
         if file.reading is not None:
-            show_reading(file.reading, console)
+            show_review(file.reading, console)
         else:
             print(f"\n{one_line(file.name, 250)} ({file.status})")
         if file.mode:
