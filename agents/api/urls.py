@@ -16,11 +16,11 @@ from agents.api.databases import Databases
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
-from agents.api.going_on import ForkRun, ResumeRun
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.hooks import Deliveries, Hooks, OneHook, RotateHook
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
 from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
+from agents.api.resume_and_fork import ForkRun, ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schedules import Firings, OneSchedule, RunSchedule, Schedules

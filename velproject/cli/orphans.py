@@ -10,8 +10,8 @@ import time
 from agents.models import POOL, Run
 from agents.selectors.family import descendants_of
 from agents.services.errors import Conflict
+from agents.services.resume_orphaned_runs import resume_orphaned_family
 from agents.services.run_control import cancel_run
-from agents.services.takeover import take_over_family
 from agents.states import RunStatus
 
 POLL_SECONDS = 0.5
@@ -31,7 +31,7 @@ def is_orphan(run: Run) -> bool:
     return False
 
 
-def take_over(run: Run, executor: str) -> None:
+def resume_orphaned_run(run: Run, executor: str) -> None:
     """Make the run and its subagents `executor`'s. Leases of orphans are waited for, half a minute
     at most.
 
@@ -40,7 +40,7 @@ def take_over(run: Run, executor: str) -> None:
     said = False
     while True:
         try:
-            take_over_family(run.id, executor=executor)
+            resume_orphaned_family(run.id, executor=executor)
             return
         except Conflict as error:
             if error.code != "driven" or not is_orphan(run):

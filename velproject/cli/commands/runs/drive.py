@@ -41,7 +41,7 @@ from velproject.cli.errors import (
     Signalled,
     explain,
 )
-from velproject.cli.orphans import take_over
+from velproject.cli.orphans import resume_orphaned_run
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]
 
@@ -111,7 +111,7 @@ class Driver:
                 return self._leave_waiting(family)
             if adopt:
                 try:
-                    take_over(run, self.host.executor)
+                    resume_orphaned_run(run, self.host.executor)
                 except KeyboardInterrupt:  # the run is not this process's yet
                     return INTERRUPTED
                 adopt = False

@@ -27,7 +27,7 @@ with late_imports:
     from velproject.cli.commands.runs.tree_display import TreeDisplay
     from velproject.cli.find import by_id
     from velproject.cli.local_user import local_user
-    from velproject.cli.orphans import cancel_wherever, take_over
+    from velproject.cli.orphans import cancel_wherever, resume_orphaned_run
 
 
 @runs.command("show")
@@ -108,7 +108,7 @@ def resume(run_id: str, as_json: bool, detach: bool) -> int:
             raise CliError(
                 f"The run waits for approval: decide that first ({again('approvals list')})."
             )
-        take_over(run, POOL)
+        resume_orphaned_run(run, POOL)
         print(f"Handed to the workers: {again(f'runs show {run.id} --follow')} watches it.")
         return 0
     return _drive_here(run, owner, as_json=as_json)

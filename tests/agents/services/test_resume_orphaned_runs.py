@@ -9,7 +9,7 @@ from django.db import transaction
 
 from agents.models import POOL, Run, RunClock
 from agents.services.errors import Conflict
-from agents.services.takeover import take_over_family
+from agents.services.resume_orphaned_runs import resume_orphaned_family
 from tests.support.runs import make_agent, make_user, start_run
 from tests.support.subagents import delegate
 
@@ -34,7 +34,7 @@ def orphans() -> tuple[Run, list[Run]]:
 
 def test_all_that_has_not_ended_is_the_new_ones_and_nothing_else_changes() -> None:
     run, children = orphans()
-    take_over_family(run.pk, executor=POOL)
+    resume_orphaned_family(run.pk, executor=POOL)
     rows = [Run.objects.get(pk=row.pk) for row in (run, *children)]
     assert [row.executor for row in rows] == [POOL, POOL, POOL, GONE]
     assert [row.status for row in rows] == ["waiting", "running", "waiting", "completed"]
@@ -44,7 +44,7 @@ def test_what_somebody_drives_is_not_taken_away() -> None:
     run, children = orphans()
     RunClock.objects.filter(run=children[0]).update(lease_until=time.time() + 60)
     with pytest.raises(Conflict) as refused:
-        take_over_family(run.pk, executor=POOL)
+        resume_orphaned_family(run.pk, executor=POOL)
     assert refused.value.code == "driven"
     assert Run.objects.filter(executor=POOL).count() == 0
 
@@ -52,7 +52,7 @@ def test_what_somebody_drives_is_not_taken_away() -> None:
 def test_a_subagent_is_not_taken_over_by_itself() -> None:
     _, children = orphans()
     with pytest.raises(Conflict) as refused:
-        take_over_family(children[0].pk, executor=POOL)
+        resume_orphaned_family(children[0].pk, executor=POOL)
     assert refused.value.code == "subagent"
 
 
@@ -60,4 +60,4 @@ def test_a_run_that_waits_for_a_person_is_not_resumed() -> None:
     run, _ = orphans()
     Run.objects.filter(pk=run.pk).update(wait_reason="approval")
     with pytest.raises(Conflict, match="decide"):
-        take_over_family(run.pk, executor=POOL)
+        resume_orphaned_family(run.pk, executor=POOL)

@@ -12,14 +12,14 @@ from agents.api.base import ApiView, person
 from agents.api.idempotency import answer_once, answered_before, idempotent
 from agents.api.operations import IDEMPOTENCY_KEY, LOCATION, operation
 from agents.api.runs import show_run
-from agents.api.serializers.going_on import CURRENT, ForkBody, ForkShape, ResumeBody
+from agents.api.serializers.resume_and_fork import CURRENT, ForkBody, ForkShape, ResumeBody
 from agents.api.serializers.runs import RunShape
 from agents.api.serializers.strict import read_body
 from agents.api.threads import show_thread
 from agents.api.transcript import run_of
 from agents.models import TokenScope
 from agents.services.forking import Fork, ForkRequest, complete_fork, prepared_fork
-from agents.services.resuming import resume_as_new_run
+from agents.services.resume_ended_runs import resume_as_new_run
 
 
 class ResumeRun(ApiView):

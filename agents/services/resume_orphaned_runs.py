@@ -13,7 +13,7 @@ from agents.states import RunStatus, WaitReason
 
 
 @transaction.atomic
-def take_over_family(run_id: str, *, executor: str) -> Run:
+def resume_orphaned_family(run_id: str, *, executor: str) -> Run:
     """Make a run and its subagents `executor`'s, and let go on what can.
 
     A run that waits for subagents still does; of any other this is `resume_run`, and raises as
