@@ -13,7 +13,6 @@ import time
 from django.db import DatabaseError, DataError, IntegrityError
 
 from agents.disk_space import full_disk, is_used_up
-from agents.engine.arrival import FilesNotRestored, settle_files
 from agents.engine.attachments import look_at_uploads
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, Stopped, StopReason
@@ -28,6 +27,7 @@ from agents.engine.loading import open_session
 from agents.engine.outside import report
 from agents.engine.resources import Resources
 from agents.engine.session import Session
+from agents.engine.thread_transfer import FilesNotRestored, settle_files
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
 from agents.ids import run_marker

@@ -16,11 +16,11 @@ from typing import Any
 from django.db import DatabaseError
 
 from agents.engine.database import Database
-from agents.services.arrival import discard
-from agents.services.departure import Leaving, leave, next_leaving
 from agents.services.host_membership import HostRefused, beat_host, join_host
 from agents.services.hosts import declare_silent_hosts
 from agents.services.placement import Member
+from agents.services.thread_transfer.receiving import discard
+from agents.services.thread_transfer.sending import ThreadToSend, next_thread_to_send, send_thread
 from agents.settings import MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
@@ -94,11 +94,13 @@ class Membership:
         after = ""
         while self.is_draining and self.member is not None:
             try:
-                leaving: Leaving | None = await self._database.run(next_leaving, self.member, after)
-                if leaving is None:
+                to_send: ThreadToSend | None = await self._database.run(
+                    next_thread_to_send, self.member, after
+                )
+                if to_send is None:
                     return
-                after = leaving.first
-                if await self._in_thread(self._leave, leaving, self.member):
+                after = to_send.first
+                if await self._in_thread(self._send_thread, to_send, self.member):
                     logger.info("thread %s may go on elsewhere", after)
             except DatabaseError as error:
                 logger.warning("giving threads away failed: %s", error)
@@ -106,11 +108,11 @@ class Membership:
             except (SandboxError, LockTimeout, OSError) as error:
                 logger.error("thread %s cannot leave this host: %s", after, error)
 
-    def _leave(self, leaving: Leaving, member: Member) -> bool:
+    def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
         """In a tool thread."""
-        gone = leave(leaving, member, self._call)
+        gone = send_thread(to_send, member, self._call)
         if gone:
-            for place in leaving.places:
+            for place in to_send.places:
                 discard(place.thread_id)
         return gone
 

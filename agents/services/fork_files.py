@@ -19,13 +19,13 @@ from agents.models import (
     ToolCall,
     WorkspaceSnapshot,
 )
-from agents.services.arrival import discard
 from agents.services.errors import Conflict
 from agents.services.file_changes import load_state, shown_path
 from agents.services.mirror import mirrored
 from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
 from agents.services.stored_snapshots import StoredSnapshots
 from agents.services.thread_files import has_workspace, lie_here
+from agents.services.thread_transfer.receiving import discard
 from agents.services.workspaces import open_workspace, workspace_location
 from agents.settings import DataSettings, MachineSettings, SnapshotSettings
 from sandbox.paths import AREAS

@@ -10,10 +10,10 @@ from typing import TypeVar
 from django.db import transaction
 
 from agents.models import Run, Thread
-from agents.services.arrival import is_current
 from agents.services.mirror import mirrored
 from agents.services.placement import is_elsewhere
 from agents.services.state_files import DatabaseFileStore
+from agents.services.thread_transfer.receiving import is_current
 from agents.settings import DataSettings, MachineSettings
 from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
 from sandbox.errors import ReadOnlyPath

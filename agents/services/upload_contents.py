@@ -1,6 +1,6 @@
 """Uploads where there are several hosts: rows that every host reads.
 
-The driver puts them into the workspace when its run begins (`agents.services.arrival`). On the
+The driver puts them into the workspace when its run begins (`thread_transfer.receiving`). On the
 host that has the workspace they are there at once.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from agents.models import Thread, Upload, UploadContent
-from agents.services.arrival import is_current
 from agents.services.placement import is_elsewhere
+from agents.services.thread_transfer.receiving import is_current
 from agents.services.upload_files import UPLOADS, UploadFiles, directory_uploads
 from agents.services.workspaces import WorkspaceLocation, workspace_location
 from agents.settings import UploadSettings

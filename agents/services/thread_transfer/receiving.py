@@ -27,7 +27,7 @@ MARK = "placement"
 
 
 @dataclass(slots=True)
-class Arrived:
+class ReceivedFiles:
     """What became of one thread's files. `missing` are paths that the state had and did not keep;
     `left_out` are directories that snapshots never hold, such as node_modules. `lost_programs`:
     what its MCP programs had kept is not here."""
@@ -48,9 +48,9 @@ def is_current(thread_id: str, placement: int) -> bool:
         return False
 
 
-def arrive(
+def receive_thread(
     location: WorkspaceLocation, placement: int, state: str | None, programs: str | None = None
-) -> Arrived:
+) -> ReceivedFiles:
     """Make the directories of a thread that comes from elsewhere, with its files in `state`.
 
     None: there are none. `programs` is what `store_state` returned for its MCP programs. What lies
@@ -61,9 +61,9 @@ def arrive(
     thread_id = location.thread_id
     store = snapshot_store(thread_id)
     with store.lock:
-        arrived = Arrived()
+        received = ReceivedFiles()
         if is_current(thread_id, placement):
-            return arrived  # another driver of the family was faster
+            return received  # another driver of the family was faster
         set_aside(thread_id)
         workspace = open_workspace(location)
         if state is not None:
@@ -71,13 +71,13 @@ def arrive(
             owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
             done = restore(store, watched_areas(workspace), Manifest({}), target, owner)
             unkept = {path for path, node in target.nodes.items() if node.reason}
-            arrived.left_out = sorted(path for path in unkept if is_left_out(path))
+            received.left_out = sorted(path for path in unkept if is_left_out(path))
             failed = {path for path, _ in done.failed}
-            arrived.missing = sorted((unkept | failed) - set(arrived.left_out))
+            received.missing = sorted((unkept | failed) - set(received.left_out))
         if programs is not None:
-            arrived.lost_programs = not (programs and bring_state(workspace, programs))
+            received.lost_programs = not (programs and bring_state(workspace, programs))
         _write_mark(workspace.root, placement)
-        return arrived
+        return received
 
 
 def set_aside(thread_id: str) -> Path | None:

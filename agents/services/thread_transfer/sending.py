@@ -14,13 +14,13 @@ from django.db import transaction
 
 from agents.models import Run, RunClock, SnapshotCause, Thread
 from agents.models.database_clock import DatabaseNow
-from agents.services.arrival import is_current
 from agents.services.hosts import release
 from agents.services.mcp_state_moves import store_state
 from agents.services.mcp_state_rows import record_state
 from agents.services.placement import Member, lock_membership
 from agents.services.snapshots import latest_manifest, record_snapshot, watched_areas
 from agents.services.stored_snapshots import StoredSnapshots
+from agents.services.thread_transfer.receiving import is_current
 from agents.services.upload_contents import add_contents, without_contents
 from agents.services.wake import enqueue_run
 from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_location
@@ -46,12 +46,12 @@ LIMITS = SnapshotLimits(
 """Of the last snapshot on a host. What is over them keeps the thread there."""
 
 
-class CannotLeave(SandboxError):
+class CannotSendThread(SandboxError):
     """The thread stays: its files are more than a snapshot holds, or in use."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class ThreadToSend:
     """A family of threads that is about to leave: where its directories are, its first thread."""
 
     first: str
@@ -59,7 +59,7 @@ class Leaving:
 
 
 @transaction.atomic
-def next_leaving(member: Member, after: str) -> Leaving | None:
+def next_thread_to_send(member: Member, after: str) -> ThreadToSend | None:
     """The host's next family, by id, that nobody drives; None when there is none."""
     threads = Thread.every.filter(
         host=member.name, root=None, workspace_path="", erased_at=None, pk__gt=after
@@ -69,7 +69,7 @@ def next_leaving(member: Member, after: str) -> Leaving | None:
         if _driven(thread.pk):
             continue
         here = [one for one in family if is_current(one.pk, thread.placement)]
-        return Leaving(thread.pk, tuple(workspace_location(one) for one in here))
+        return ThreadToSend(thread.pk, tuple(workspace_location(one) for one in here))
     return None
 
 
@@ -80,15 +80,15 @@ def _driven(first: str) -> bool:
     )
 
 
-def leave(leaving: Leaving, member: Member, call: Call) -> bool:
+def send_thread(to_send: ThreadToSend, member: Member, call: Call) -> bool:
     """Store the files of a family and let any host take it; False: it is not this host's to give.
 
-    `call` runs a function of rows in a transaction. Raises `CannotLeave`, `StorageFailed` and
+    `call` runs a function of rows in a transaction. Raises `CannotSendThread`, `StorageFailed` and
     other `SandboxError`, LockTimeout, OSError; then nothing has changed.
     """
     with ExitStack() as locks:
         steps: list[_Step] = []
-        for place in leaving.places:
+        for place in to_send.places:
             store = StoredSnapshots(
                 DataSettings.now().snapshots / place.thread_id, place.thread_id, LIMITS
             )
@@ -96,10 +96,12 @@ def leave(leaving: Leaving, member: Member, call: Call) -> bool:
             found = store.take(watched_areas(open_workspace(place)))
             now = store.load(found.manifest)
             if too_much := now.over_limits():
-                raise CannotLeave(f"{len(too_much)} of its files are more than a snapshot holds.")
+                raise CannotSendThread(
+                    f"{len(too_much)} of its files are more than a snapshot holds."
+                )
             programs = store_state(open_workspace(place), LIMITS)
             if programs == "":
-                raise CannotLeave("What its MCP programs keep is more than a snapshot holds.")
+                raise CannotSendThread("What its MCP programs keep is more than a snapshot holds.")
             store.publish(found.manifest)
             base = call(latest_manifest, place.thread_id) or ""
             changes = _changes(store, base, now)
@@ -107,7 +109,7 @@ def leave(leaving: Leaving, member: Member, call: Call) -> bool:
                 add_contents(place, lacking, call)
             taken = replace(found, base=base, changes=changes)
             steps.append((place.thread_id, taken, programs))
-        return bool(call(_leave, leaving.first, member, steps))
+        return bool(call(_send_thread, to_send.first, member, steps))
 
 
 def _changes(store: StoredSnapshots, base: str, now: Manifest) -> ChangeCounts:
@@ -118,7 +120,7 @@ def _changes(store: StoredSnapshots, base: str, now: Manifest) -> ChangeCounts:
 
 
 @transaction.atomic
-def _leave(first: str, member: Member, steps: list[_Step]) -> bool:
+def _send_thread(first: str, member: Member, steps: list[_Step]) -> bool:
     # Waits for claims that are under way; the host takes no others.
     if not lock_membership(member, exclusive=True):
         return False
@@ -126,7 +128,7 @@ def _leave(first: str, member: Member, steps: list[_Step]) -> bool:
     if thread is None or thread.host != member.name:
         return False
     if _driven(first):
-        raise CannotLeave("It is being driven.")
+        raise CannotSendThread("It is being driven.")
     for thread_id, step, programs in steps:
         record_snapshot(thread_id, step, SnapshotCause.OUTSIDE, is_stored=True)
         if programs is not None:

@@ -17,12 +17,17 @@ from agents.events.append import append_events, dump
 from agents.events.catalogue.files import WorkspaceMoved
 from agents.events.event import OMITTED
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
-from agents.services.arrival import Arrived, arrive, bring_uploads, is_current
 from agents.services.file_changes import shown_path
 from agents.services.mcp_state_rows import forget_state, last_state
 from agents.services.placement import host_name
 from agents.services.snapshots import last_stored, latest_manifest
 from agents.services.stored_snapshots import StorageFailed
+from agents.services.thread_transfer.receiving import (
+    ReceivedFiles,
+    bring_uploads,
+    is_current,
+    receive_thread,
+)
 from agents.services.upload_contents import add_contents, without_contents
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
 from agents.settings import MachineSettings
@@ -72,9 +77,9 @@ async def settle_files(host: Resources, handle: RunHandle, writer: Writer, run: 
             if await _in_thread(host, handle, partial(_is_here, move)):
                 continue
             state = move.state.manifest if move.state is not None else None
-            arriving = partial(arrive, move.location, move.placement, state, move.programs)
-            arrived = await _in_thread(host, handle, arriving)
-            await host.database.run(_tell, writer, run, move, arrived)
+            receiving = partial(receive_thread, move.location, move.placement, state, move.programs)
+            received = await _in_thread(host, handle, receiving)
+            await host.database.run(_tell, writer, run, move, received)
         call = partial(_call, host, asyncio.get_running_loop())
         if plan.lacking:
             adding = partial(add_contents, plan.uploads_at, plan.lacking, call)
@@ -153,18 +158,18 @@ def _content(upload_id: str, is_rendition: bool) -> bytes | None:
     return bytes(data) if data is not None else None
 
 
-def _tell(writer: Writer, run: Run, move: _Move, arrived: Arrived) -> None:
+def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> None:
     """The event that says where the files are now; the model is told of what is missing."""
     check_fence(writer)
     thread_id = move.location.thread_id
     Thread.objects.filter(pk=thread_id).update(lost_host="")
-    if arrived.lost_programs:
+    if received.lost_programs:
         forget_state(thread_id)
     if move.state is None and not move.lost_host and move.programs is None:
         return  # it had none
     state = move.state
-    missing = _shown(arrived.missing)
-    mcp_state = "lost" if arrived.lost_programs else "kept"
+    missing = _shown(received.missing)
+    mcp_state = "lost" if received.lost_programs else "kept"
     event = WorkspaceMoved(
         host=host_name(),
         lost_host=move.lost_host,
@@ -177,7 +182,7 @@ def _tell(writer: Writer, run: Run, move: _Move, arrived: Arrived) -> None:
         mcp_state=mcp_state if move.programs is not None else OMITTED,
     )
     append_events(run.pk, [event])
-    if text := _note(move, missing, arrived):
+    if text := _note(move, missing, received):
         add_note(run, writer, text, "files")
 
 
@@ -186,8 +191,8 @@ def _shown(paths: list[str]) -> list[str]:
     return [dump(shown_path(path)) for path in paths]
 
 
-def _note(move: _Move, missing: list[str], arrived: Arrived) -> str:
-    left_out, parts = _shown(arrived.left_out), []
+def _note(move: _Move, missing: list[str], received: ReceivedFiles) -> str:
+    left_out, parts = _shown(received.left_out), []
     if move.lost_host:
         kept = (
             "restored as they were after the last change that was saved"
@@ -205,7 +210,7 @@ def _note(move: _Move, missing: list[str], arrived: Arrived) -> str:
     if left_out:
         names = ", ".join(left_out[:MAX_TOLD])
         parts.append(f"Directories that only hold what can be installed again are empty: {names}.")
-    if arrived.lost_programs:
+    if received.lost_programs:
         parts.append("What the programs of MCP servers had kept is lost: they begin anew.")
     elif move.programs and move.lost_host:
         parts.append(
