@@ -16,7 +16,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from agents.engine.database import Database
-from agents.services.host_membership import HostRefused, beat_host, join_host
+from agents.services.host_membership import HostRefused, heartbeat_host, join_host
 from agents.services.hosts import declare_silent_hosts
 from agents.services.placement import Member
 from agents.services.thread_transfer.receiving import discard
@@ -45,19 +45,19 @@ class Membership:
         """Say that the host lives, if that is due; `stop_all` ends what the process drives."""
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + MachineSettings.now().HOST_BEAT_SECONDS
+        self._next = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
         try:
-            await self._beat(stop_all)
+            await self._heartbeat(stop_all)
         except DatabaseError as error:
-            self._lives_since = time.monotonic() + MachineSettings.now().HOST_BEAT_SECONDS
+            self._lives_since = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
             logger.warning("the host could not say that it lives: %s", error)
         except HostRefused as refusal:
             logger.error("%s", refusal)
 
-    async def _beat(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _heartbeat(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
         sign = None
         if self.member is not None:
-            sign = await self._database.run(beat_host, self.member)
+            sign = await self._database.run(heartbeat_host, self.member)
         if sign is None:
             if self.member is not None:
                 logger.error("this host was declared dead: its runs are others' now")

@@ -26,7 +26,7 @@ from agents.services.dead_workers import (
     settle_inherited,
 )
 from agents.services.notifications import due_targets
-from agents.services.processes import BEAT_SECONDS, Reporter, leave_counts
+from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
@@ -68,7 +68,9 @@ class Sweeper:
         self._jobs = feature_jobs()
         self._due: dict[str, float] = {}
         self._ends = EndTeller(host.database)
-        self._beat = Beat(host.database, host.name, host.capacity, lambda: host.running)
+        self._heartbeat = WorkerHeartbeat(
+            host.database, host.name, host.capacity, lambda: host.running
+        )
         self._task = asyncio.get_running_loop().create_task(self._sweep())
 
     def turn_away(self) -> None:
@@ -88,9 +90,9 @@ class Sweeper:
         await asyncio.gather(self._task, return_exceptions=True)
         await self.tell_ends()
         if self._is_of_pool:
-            await self._beat.close()
+            await self._heartbeat.close()
         else:
-            await self._beat.leave_counts()
+            await self._heartbeat.leave_counts()
 
     async def tell_ends(self) -> None:
         """Tell hooks of all runs that have ended by now."""
@@ -110,7 +112,7 @@ class Sweeper:
             self._look_now.clear()
             await self._host.look_after_membership()
             if self._is_of_pool:
-                await self._beat.look()
+                await self._heartbeat.look()
             await self._do(JOBS)
             if self._is_of_pool:
                 await self._send()
@@ -190,7 +192,7 @@ class Sweeper:
         self._host.database_failed(error)
 
 
-class Beat:
+class WorkerHeartbeat:
     """A worker's sign of life, from its loop, so that a loop which stands still gives none.
 
     `driven` says how many runs the process drives at the moment.
@@ -208,7 +210,7 @@ class Beat:
         """Write the row if that is due."""
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + BEAT_SECONDS
+        self._next = time.monotonic() + PROCESS_HEARTBEAT_SECONDS
         try:
             await self._database.run(self._reporter.report, self._driven())
         except DatabaseError as error:

@@ -57,7 +57,7 @@ def join_host() -> Member:
 
 
 @transaction.atomic
-def beat_host(member: Member) -> Sign | None:
+def heartbeat_host(member: Member) -> Sign | None:
     """Say that the host lives. None: it was declared dead, and this process must stop."""
     rows = WorkerHost.objects.filter(
         name=member.name, incarnation=member.incarnation, dead_at__isnull=True

@@ -21,7 +21,7 @@ from agents.services.errors import Conflict, NotFound
 from agents.services.placement import queue_of
 from agents.settings import MachineSettings, WorkerSettings
 
-SILENT_BEATS = 3
+SILENT_HEARTBEATS = 3
 """So many signs of life may be missed before a host is shown as silent."""
 
 
@@ -62,7 +62,7 @@ def state_of(row: WorkerHost, now: float, threads: int) -> str:
     """alive, silent, draining, drained or dead; `now` is the database's."""
     if row.dead_at is not None:
         return "dead"
-    if now - row.seen_at > SILENT_BEATS * MachineSettings.now().HOST_BEAT_SECONDS:
+    if now - row.seen_at > SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS:
         return "silent"
     if row.is_draining:
         return "draining" if threads else "drained"
@@ -87,7 +87,7 @@ def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = Non
 
 
 def _others_alive(name: str) -> bool:
-    silent = SILENT_BEATS * MachineSettings.now().HOST_BEAT_SECONDS
+    silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
     others = WorkerHost.objects.filter(dead_at=None, is_draining=False).exclude(name=name)
     return others.filter(seen_at__gt=DatabaseNow() - silent).exists()
 
@@ -180,7 +180,7 @@ def forget_host(name: str, *, by: AbstractBaseUser | None = None) -> None:
     row = _locked(name)
     if Thread.every.filter(host=name).exists():
         raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")
-    silent = SILENT_BEATS * MachineSettings.now().HOST_BEAT_SECONDS
+    silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
     if row.dead_at is None and database_now() - row.seen_at < silent:
         raise Conflict(f"{name} lives: stop it first.")
     forget_erased_of(name)

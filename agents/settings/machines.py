@@ -29,7 +29,7 @@ class MachineSettings(FeatureSettings):
     there is one machine."""
     SHARED_WORKSPACES: bool = False
     """All machines mount the same data directory, so that any of them can continue any thread."""
-    HOST_BEAT_SECONDS: Seconds = 5.0
+    HOST_HEARTBEAT_SECONDS: Seconds = 5.0
     """How often each machine reports that it is alive."""
     HOST_DEAD_AFTER: Seconds = 0.0
     """Silence after which the other machines declare one dead. 0: only the operator does."""

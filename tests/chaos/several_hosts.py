@@ -94,7 +94,7 @@ def two_hosts(
     hosts = Hosts(directory)
     user = make_user()
     with ExitStack() as stack:
-        stack.enter_context(hosts.on("web", LEASE_SECONDS=lease, HOST_BEAT_SECONDS=lease))
+        stack.enter_context(hosts.on("web", LEASE_SECONDS=lease, HOST_HEARTBEAT_SECONDS=lease))
         stack.enter_context(guarded_transitions())
         server = stack.enter_context(MessagesServer(play))
         watchers = stack.enter_context(Watchers())

@@ -108,8 +108,8 @@ def _show(skill: Skill, version: SkillVersion) -> None:
 def _show_comparison(comparison: Comparison) -> None:
     console = new_console()
     for file in comparison.files:
-        if file.reading is not None:
-            show_review(file.reading, console)
+        if file.review is not None:
+            show_review(file.review, console)
         else:
             print(f"\n{one_line(file.name, 250)} ({file.status})")
         if file.mode:

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 
 from agents.events.tail import tail
 from agents.models import ProcessKind
-from agents.services.processes import BEAT_SECONDS, Reporter
+from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter
 from agents.telemetry.wanted import metrics_wanted
 
 logger = logging.getLogger(__name__)
@@ -25,25 +25,25 @@ LAST_SECONDS = 5.0
 _stop = threading.Event()
 
 
-def start_web_beat() -> None:
+def start_web_heartbeat() -> None:
     """Nothing where nobody may scrape metrics."""
     if metrics_wanted():
-        beat = threading.Thread(target=_beat, name="vel-beat", daemon=True)
-        beat.start()
-        atexit.register(_end, beat)
+        heartbeat = threading.Thread(target=_heartbeat, name="vel-heartbeat", daemon=True)
+        heartbeat.start()
+        atexit.register(_end, heartbeat)
 
 
-def _end(beat: threading.Thread) -> None:
+def _end(heartbeat: threading.Thread) -> None:
     _stop.set()
-    beat.join(LAST_SECONDS)
+    heartbeat.join(LAST_SECONDS)
 
 
-def _beat() -> None:
+def _heartbeat() -> None:
     name = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
     reporter = Reporter(ProcessKind.WEB, name)
     while not _stop.is_set():
         _say(lambda: reporter.report(streams=tail.watching))
-        _stop.wait(BEAT_SECONDS)
+        _stop.wait(PROCESS_HEARTBEAT_SECONDS)
     _say(reporter.retire)
 
 
