@@ -13,7 +13,7 @@ from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals import DecisionRequest
 from agents.services.edited_review import review_of_edit
 from agents.services.grants import GrantMatch, GrantTerms
-from agents.services.open_answers import OpenAnswers
+from agents.services.pending_responses import PendingResponses
 from agents.states import Decision
 from velproject.cli.commands.approvals.edit_input import (
     edited_in_editor,
@@ -45,7 +45,9 @@ ALWAYS = "a"
 _MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t": "tool"}
 
 
-def ask(request: ApprovalRequest, answers: OpenAnswers, console: Console) -> DecisionRequest | None:
+def ask(
+    request: ApprovalRequest, answers: PendingResponses, console: Console
+) -> DecisionRequest | None:
     """Show the whole request and take one of `answers` on just that. None leaves it waiting: after
     Ctrl-D, or where none is offered, which is said.
 
@@ -72,7 +74,7 @@ def ask(request: ApprovalRequest, answers: OpenAnswers, console: Console) -> Dec
         return None
 
 
-def show_refused(answers: OpenAnswers, console: Console) -> bool:
+def show_refused(answers: PendingResponses, console: Console) -> bool:
     """Say which answers are not the person's to give, and why. Whether any is left."""
     reasons = [answers.closed] if answers.closed else []
     reasons += [f"{', '.join(which)}: {reason}" for reason, which in answers.refused.items()]

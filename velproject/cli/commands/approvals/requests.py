@@ -29,7 +29,7 @@ with late_imports:
     from agents.models import ApprovalRequest
     from agents.review import as_json as reading_as_json
     from agents.selectors.visible import approvals_for
-    from agents.services.open_answers import open_answers
+    from agents.services.pending_responses import pending_responses
     from agents.services.request_review import review_of_request
     from agents.states import ApprovalStatus
     from velproject.cli.commands.approvals.ask import show_refused
@@ -218,7 +218,7 @@ def show(request_id: str, as_json: bool) -> None:
     show_request(request, console)
     show_outcome(request, console)
     if request.status == ApprovalStatus.PENDING:
-        answers = open_answers(request, local_user())
+        answers = pending_responses(request, local_user())
         show_refused(answers, console)
         if answers.offered:
             console.print(f"  decisions: {', '.join(answers.offered)}")

@@ -19,8 +19,8 @@ from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound, ServiceError
-from agents.services.open_answers import open_answers
 from agents.services.outside_changes import unreported_changes
+from agents.services.pending_responses import pending_responses
 from agents.services.run_control import cancel_run
 from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
@@ -203,7 +203,7 @@ class Driver:
                 if not self._take(request, self._stand_in_for(request)):
                     self._left.add(request.pk)
                 continue
-            answers = open_answers(request, self.owner)
+            answers = pending_responses(request, self.owner)
             # Imported at the first question: showing a request costs 30 ms.
             from velproject.cli.commands.approvals.ask import ask  # noqa: PLC0415
 

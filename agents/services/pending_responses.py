@@ -17,7 +17,7 @@ from agents.states import ApprovalStatus, RunStatus
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAnswers:
+class PendingResponses:
     """`offered`: decisions that the person may make. `refused`: reasons, each with its decisions.
 
     `closed` is why nobody decides the request any more, or empty.
@@ -28,17 +28,19 @@ class OpenAnswers:
     closed: str = ""
 
 
-def open_answers(request: ApprovalRequest, by: AbstractBaseUser) -> OpenAnswers:
+def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> PendingResponses:
     """For a request that `by` may see, with its run at hand."""
     if request.status != ApprovalStatus.PENDING:
-        return OpenAnswers(closed=f"The request is {request.get_status_display()}.")
+        return PendingResponses(closed=f"The request is {request.get_status_display()}.")
     waits = request.run.status == RunStatus.WAITING or (
         request.kind == ApprovalKind.BUDGET and not request.run.has_ended
     )
     if not waits:
-        return OpenAnswers(closed=f"The run is {request.run.status}: there is nothing to decide.")
+        return PendingResponses(
+            closed=f"The run is {request.run.status}: there is nothing to decide."
+        )
     if request.expires_at is not None and request.expires_at <= timezone.now():
-        return OpenAnswers(closed="The request has expired.")
+        return PendingResponses(closed="The request has expired.")
     offered: list[str] = []
     refused: dict[str, tuple[str, ...]] = {}
     for decision in request.allowed_decisions:
@@ -48,4 +50,4 @@ def open_answers(request: ApprovalRequest, by: AbstractBaseUser) -> OpenAnswers:
             refused[error.message] = (*refused.get(error.message, ()), decision)
         else:
             offered.append(decision)
-    return OpenAnswers(tuple(offered), refused)
+    return PendingResponses(tuple(offered), refused)
