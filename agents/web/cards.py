@@ -26,7 +26,6 @@ from agents.services.approval_rights import check_right, is_of_window
 from agents.services.errors import ServiceError
 from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
-from agents.web.always import GrantOption, grant_options
 from agents.web.card_parts import (
     Editor,
     Outcome,
@@ -37,6 +36,7 @@ from agents.web.card_parts import (
     source_of,
     until,
 )
+from agents.web.grant_options import GrantOption, grant_options
 
 OPEN_BYTES = 100_000
 """A request larger than this is shown closed, until somebody opens it."""

@@ -23,8 +23,8 @@ from agents.services.errors import (
     ServiceError,
 )
 from agents.states import ApprovalStatus, Decision
-from agents.web.always import terms_of
 from agents.web.cards import cards_of
+from agents.web.grant_options import terms_of
 from agents.web.pages import PersonRequest, page
 from agents.web.queue_query import back_to, card_rows
 

@@ -100,7 +100,7 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
     given = None
     always = None
     if key == ALWAYS:
-        always = _always(console)
+        always = _ask_grant_terms(console)
         if always is None:
             return None
     elif decision == Decision.REJECT:
@@ -120,7 +120,7 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
     return DecisionRequest(decision, request.digest, given, reason, always)
 
 
-def _always(console: Console) -> GrantTerms | None:
+def _ask_grant_terms(console: Console) -> GrantTerms | None:
     """Which calls need not be asked about any more, for a week; None goes back."""
     console.print(
         Text("Allow for 7 days, 100 times: i(nput), this very input; c(ommand) or p(ath)")
