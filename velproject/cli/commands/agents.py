@@ -40,8 +40,8 @@ with late_imports:
     )
     from memory.limits import size_of
     from velproject.cli.find import agent_named, by_id
+    from velproject.cli.findings import show_findings
     from velproject.cli.local_user import local_user
-    from velproject.cli.suspicions import show_suspicions
 
 MAX_FILE = 1_000_000
 """Bytes; what is longer is refused once it is read."""
@@ -77,7 +77,7 @@ def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, app
     if plan.after == plan.before:
         print(f"{one_line(found.name)} has this prompt already.")
         return
-    show_suspicions(plan.suspicions)
+    show_findings(plan.findings)
     if not apply:
         print("Nothing is changed yet: --apply stores it.")
         return

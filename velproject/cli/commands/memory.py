@@ -37,8 +37,8 @@ with late_imports:
     from memory.paths import InvalidPath
     from velproject.cli.console import print_table
     from velproject.cli.find import agent_named
+    from velproject.cli.findings import show_findings
     from velproject.cli.local_user import local_user
-    from velproject.cli.suspicions import show_suspicions
 
 DOOR = "cli"
 MAX_CONTENT = 1024**2
@@ -282,7 +282,7 @@ def _show(plan: ImportPlan) -> None:
         print(f"{'ignored':>9}  {one_line(name)}")
     for warning in plan.warnings:
         print(warning, file=sys.stderr)
-    show_suspicions(plan.suspicions)
+    show_findings(plan.findings)
 
 
 def _agent(agent: str) -> Agent:

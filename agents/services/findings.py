@@ -12,7 +12,7 @@ SERIOUS = frozenset({"warning", "danger"})
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class FileFinding:
     """One serious finding. `match` is others' text: show it with hidden characters visible."""
 
     path: str
@@ -23,10 +23,10 @@ class Suspicion:
     severity: str
 
 
-def suspicions_in(files: Mapping[str, str]) -> list[Suspicion]:
+def findings_in(files: Mapping[str, str]) -> list[FileFinding]:
     """What is worse than a note in each of `files`, by path and line."""
     return [
-        Suspicion(
+        FileFinding(
             path,
             content.count("\n", 0, finding.start) + 1,
             finding.pattern,
@@ -40,9 +40,9 @@ def suspicions_in(files: Mapping[str, str]) -> list[Suspicion]:
     ]
 
 
-def require_accepted(suspicions: Iterable[Suspicion], accepted: bool) -> None:
+def require_accepted(findings: Iterable[FileFinding], accepted: bool) -> None:
     """Raise `InvalidRequest` (code `findings`) unless there are none or somebody took them on."""
-    found = list(suspicions)
+    found = list(findings)
     if found and not accepted:
         raise InvalidRequest(
             f"The scanner has found {len(found)} suspicious places: read them, and accept the "
