@@ -37,7 +37,7 @@ def erase_files_here(thread_id: str) -> None:
         os.rename(workspace, gone)
     for place in (
         settings.snapshots / thread_id,
-        settings.mirrors / thread_id,
+        settings.synced_copies / thread_id,
         *settings.workspaces.glob(f"{REMOVED}{thread_id}-*"),
         *settings.set_aside.glob(f"{thread_id}-*"),
     ):

@@ -21,8 +21,8 @@ from agents.models import (
 )
 from agents.services.errors import Conflict
 from agents.services.file_changes import load_state, shown_path
-from agents.services.mirror import mirrored
 from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
+from agents.services.storage_sync import synced_copy
 from agents.services.stored_snapshots import StoredSnapshots
 from agents.services.thread_files import has_workspace, lie_here
 from agents.services.thread_transfer.receiving import discard
@@ -148,7 +148,7 @@ def _put(
 
 def _directories(thread: Thread) -> dict[str, Path]:
     """Those that there are. Looking makes none. Another host's are copied here first."""
-    base = DataSettings.now().workspaces / thread.pk if lie_here(thread) else mirrored(thread)
+    base = DataSettings.now().workspaces / thread.pk if lie_here(thread) else synced_copy(thread)
     found = {area: base / area for area in _COPIED}
     if thread.workspace_path:
         found["workspace"] = Path(thread.workspace_path)

@@ -10,9 +10,9 @@ from typing import TypeVar
 from django.db import transaction
 
 from agents.models import Run, Thread
-from agents.services.mirror import mirrored
 from agents.services.placement import is_elsewhere
 from agents.services.state_files import DatabaseFileStore
+from agents.services.storage_sync import synced_copy
 from agents.services.thread_transfer.receiving import is_current
 from agents.settings import DataSettings, MachineSettings
 from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
@@ -35,8 +35,8 @@ def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
     when they cannot be had here.
     """
     if in_workspace and not lie_here(thread):
-        above = mirrored(thread.root) if thread.root is not None else None
-        return WorkspaceBackend(mirrored(thread), family=above)
+        above = synced_copy(thread.root) if thread.root is not None else None
+        return WorkspaceBackend(synced_copy(thread), family=above)
     if in_workspace:
         # Not `open_workspace`, which makes what is missing: looking makes nothing.
         own = thread.workspace_path

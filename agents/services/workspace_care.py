@@ -128,7 +128,7 @@ def remove_leftovers() -> list[str]:
             if old and not Thread.objects.filter(pk=entry.name).exists():
                 remove_tree(Path(entry.path))
                 done.append(f"snapshots of {entry.name}")
-    for copies in (settings.mirrors, settings.set_aside):
+    for copies in (settings.synced_copies, settings.set_aside):
         for place in list(copies.iterdir()) if copies.is_dir() else []:
             if not Thread.objects.filter(pk=place.name.partition("-")[0]).exists():
                 remove_tree(place)

@@ -37,7 +37,7 @@ class DataSettings(FeatureSettings):
         return self.DATA_DIR / "set-aside"
 
     @property
-    def mirrors(self) -> Path:
+    def synced_copies(self) -> Path:
         """Copies of other machines' workspaces, which people can view."""
         return self.DATA_DIR / "mirrors"
 

@@ -46,7 +46,7 @@ def places_of(thread: str) -> list[Path]:
         settings.workspaces / thread,
         settings.workspaces / f"{REMOVED}{thread}-0a1b",  # whoever removed it was interrupted
         settings.snapshots / thread,
-        settings.mirrors / thread,
+        settings.synced_copies / thread,
         settings.set_aside / f"{thread}-0a1b2c3d",
         settings.archives / f"{thread}-20260101T000000Z-aa.tar.gz",
     ]

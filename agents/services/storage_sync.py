@@ -21,7 +21,7 @@ from sandbox.snapshots import Manifest, restore
 _UPLOADS = "user_uploads"
 
 
-def mirrored(thread: Thread) -> Path:
+def synced_copy(thread: Thread) -> Path:
     """A directory with the thread's areas as they were after the last change that was stored.
 
     Raises `Conflict` when that is not what they are now, or cannot be read.
@@ -35,7 +35,7 @@ def mirrored(thread: Thread) -> Path:
             code="files_elsewhere",
         )
     uploads = list(Upload.objects.filter(thread=thread).order_by("pk"))
-    top = DataSettings.now().mirrors / thread.pk
+    top = DataSettings.now().synced_copies / thread.pk
     place = top / _version(state, uploads)
     try:
         if not place.exists():
