@@ -32,8 +32,8 @@ from agents.review.parts import (
 from agents.review.room import Room
 from agents.review.spans import lines_of
 from agents.review.sql import sql_section
-from sandbox.backends.budget import FileLimits
 from sandbox.backends.editing import replace_text
+from sandbox.backends.limits import FileLimits
 from sandbox.errors import InvalidRequest
 from sandbox.importable import Importable
 from sandbox.paths import WORKING_DIR

@@ -2,7 +2,7 @@
 
 The common beginning and end are cut off; elements that occur once on both sides divide the rest
 (as in patience diff); what lies between them is compared with Myers' greedy algorithm. Each costs
-steps, and when a budget is used up the part at hand is one block, removed and added: coarser, and
+steps, and when a limit is used up the part at hand is one block, removed and added: coarser, and
 as true. difflib is cubic on repeated lines, and an agent chooses the lines.
 """
 

@@ -38,7 +38,7 @@ class FileLimits:
     search_bytes: int = 256 * 1024**2
 
 
-class Budget:
+class WalkLimit:
     """What one search may still spend. `cut` says why its results are incomplete, if they are."""
 
     def __init__(self, limits: FileLimits) -> None:
@@ -51,7 +51,7 @@ class Budget:
         self.cut = self.cut or reason
 
     def spend(self, *, entries: int = 0, size: int = 0) -> bool:
-        """Take from the budget; False when it is used up and the search should stop."""
+        """Take from the limit; False when it is used up and the search should stop."""
         self._entries -= entries
         self._bytes -= size
         if self._entries < 0:
