@@ -20,7 +20,7 @@ with late_imports:
     from agents.models import Agent, NotificationStatus, NotificationTarget, TargetKind
     from agents.services.notification_delivery import send_test
     from agents.services.notification_targets import remove_target, save_target
-    from agents.services.webhook import DeliveryFailed
+    from agents.services.webhook_delivery import DeliveryFailed
     from velproject.cli.console import print_table
     from velproject.cli.find import by_id
 
