@@ -12,7 +12,7 @@ from agents.engine.database import Database
 from agents.engine.journal import write_events
 from agents.engine.watching import tell_spans
 from agents.events.catalogue.guardrails import HookFailed
-from agents.guards.hooks import HookContext
+from agents.guards.lifecycle_hooks import HookContext
 from agents.guards.registry import hook_calls
 from agents.guards.runner import HOOKS
 from agents.guards.usable import HookCall, joined

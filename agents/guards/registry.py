@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 
 from agents.guards.builtin import MaxLength, Secrets
 from agents.guards.guardrail import Guardrail
-from agents.guards.hooks import Hooks
+from agents.guards.lifecycle_hooks import Hooks
 from agents.guards.usable import HookCalls, calls_of, check_guardrail, instance_of, joined
 from agents.settings import GuardSettings
 
