@@ -96,7 +96,7 @@ def claim_run(
 
 def last_fault(run: Run) -> str:
     """Why the driver before this one gave the run up, as an event of the run says."""
-    event = run.events.filter(type="run.resumed").order_by("-seq").first()
+    event = run.events.filter(type=RunResumed.type).order_by("-seq").first()
     return str(json.loads(event.data)["reason"]) if event is not None else ""
 
 

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db
 
 
 def say(run: Run, turn: int, *blocks: dict[str, Any], role: str = MessageRole.ASSISTANT) -> None:
-    Message.objects.create(run=run, turn=turn, role=role, content=dump(list(blocks)))
+    position = Message.objects.filter(run=run, turn=turn).count()
+    content = dump(list(blocks))
+    Message.objects.create(run=run, turn=turn, position=position, role=role, content=content)
 
 
 def call(run: Run, turn: int, call_id: str = "", result: Any = "ok", **fields: Any) -> ToolCall:

@@ -75,6 +75,7 @@ NOT_OF_THE_AGENT = {
     "name", "user", "persistence_path",  # which agent and database it is
     "skill_dirs", "sandbox_working_dir", "sandbox_allow_write", "sandbox_protect",  # of sessions
     "outputs_dir",  # of the program
+    "options",  # of features: those that come with Vel have none
     "middleware",  # part of the toolkit, as tools are
     "checkpoint_interval", "auto_load_skills",  # do nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here

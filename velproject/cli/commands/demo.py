@@ -6,15 +6,6 @@ from pathlib import Path
 
 import click
 
-from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
-from agents.models import ApprovalRequest, Run
-from agents.services.approvals import DecisionRequest
-from agents.services.demo import demo_task, read_demo_outputs, start_demo_run
-from agents.settings import DataSettings
-from agents.states import Decision
-from sandbox.errors import SandboxError
-from sandbox.probe import check_host
-from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
 from velproject.cli.boot import with_database
 from velproject.cli.errors import FAILED, OK
 from velproject.cli.late_imports import late_imports
@@ -25,6 +16,7 @@ with late_imports:
     from agents.models import ApprovalRequest, Run
     from agents.services.approvals import DecisionRequest
     from agents.services.demo import demo_task, read_demo_outputs, start_demo_run
+    from agents.settings import DataSettings
     from agents.states import Decision
     from sandbox.errors import SandboxError
     from sandbox.probe import check_host

@@ -10,22 +10,6 @@ from typing import Any
 
 import click
 
-from agents.models import WorkspaceSnapshot
-from agents.services.errors import Conflict
-from agents.services.file_changes import shown_path
-from agents.services.skill_care import prune_unpacked_skills
-from agents.services.workspace_care import (
-    KeptWorkspace,
-    archive_workspace,
-    is_busy,
-    is_old,
-    kept_workspaces,
-    remove_leftovers,
-    remove_workspace,
-)
-from agents.settings import DataSettings, RetentionSettings
-from sandbox.paths import AREAS
-from sandbox.tree_size import TreeSize, tree_size
 from velproject.cli.boot import with_database
 from velproject.cli.errors import CliError
 from velproject.cli.late_imports import late_imports
@@ -48,6 +32,7 @@ with late_imports:
         remove_leftovers,
         remove_workspace,
     )
+    from agents.settings import DataSettings, RetentionSettings
     from sandbox.paths import AREAS
     from sandbox.tree_size import TreeSize, tree_size
     from velproject.cli.console import print_table

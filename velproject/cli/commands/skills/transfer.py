@@ -13,21 +13,6 @@ from typing import TypeAlias
 
 import click
 
-from agents.models import Agent
-from agents.services.errors import NotAllowed, ServiceError
-from agents.services.skill_export import ExportedSkill, export_version
-from agents.services.skill_library import Imported, import_skill
-from agents.services.skill_rights import check_may_change, check_may_manage, check_may_review
-from skills_app.errors import InvalidSkill
-from skills_app.export import write_folder
-from skills_app.models import Trust
-from skills_app.package import Package, PackageFile, errors_of
-from skills_app.problems import Problem
-from skills_app.scan import findings_json, has_danger, scan_package
-from skills_app.settings import SkillSettings
-from skills_app.sources.archive import archive_package
-from skills_app.sources.discover import find_packages
-from skills_app.sources.folder import folder_package
 from velproject.cli.boot import with_database
 from velproject.cli.commands.skills.listing import (
     agent_option,
@@ -53,6 +38,7 @@ with late_imports:
     from skills_app.package import Package, PackageFile, errors_of
     from skills_app.problems import Problem
     from skills_app.scan import findings_json, has_danger, scan_package
+    from skills_app.settings import SkillSettings
     from skills_app.sources.archive import archive_package
     from skills_app.sources.discover import find_packages
     from skills_app.sources.folder import folder_package

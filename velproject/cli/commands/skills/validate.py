@@ -9,12 +9,6 @@ from pathlib import Path
 
 import click
 
-from skills_app.package import Package
-from skills_app.problems import Problem, Severity
-from skills_app.settings import SkillSettings
-from skills_app.sources.discover import read_each
-from skills_app.sources.folder import package_in
-from skills_app.validator import validate, validate_archive, with_strict
 from velproject.cli.boot import with_settings
 from velproject.cli.commands.skills.listing import skills
 from velproject.cli.errors import FAILED, OK, CliError
@@ -25,6 +19,7 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from skills_app.package import Package
     from skills_app.problems import Problem, Severity
+    from skills_app.settings import SkillSettings
     from skills_app.sources.discover import read_each
     from skills_app.sources.folder import package_in
     from skills_app.validator import validate, validate_archive, with_strict
