@@ -13,7 +13,7 @@ TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
-	screenshots client requirements clean system-run system-test
+	screenshots events settings-page client requirements clean system-run system-test
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
@@ -68,6 +68,12 @@ bench: $(VENV)/installed-dev ## measure the overhead beside other harnesses
 
 screenshots: $(VENV)/installed-dev system-test ## take the screenshots of the documentation
 	$(BIN)/python docs/screenshots.py
+
+events: $(VENV)/installed-dev ## write the page, the JSON schema and the JavaScript of the event types
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py generate_events
+
+settings-page: $(VENV)/installed-dev ## write the tables of docs/settings.md
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs.settings_page
 
 client: $(VENV)/installed-dev ## generate a Python client of the REST API in client/
 	$(BIN)/vel schema > openapi.json

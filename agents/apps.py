@@ -1,5 +1,6 @@
 from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models.signals import pre_migrate
 
 _NEEDED = (
     "django.contrib.contenttypes",
@@ -12,6 +13,7 @@ _NEEDED = (
 
 class AgentsConfig(AppConfig):
     name = "agents"
+    declares_settings = True
     verbose_name = "Agents"
     # As in the migrations, whatever the project has for its own models.
     default_auto_field = "django.db.models.BigAutoField"
@@ -29,8 +31,7 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; Django wants that once the apps are loaded.
-        from django.db.models.signals import pre_migrate  # noqa: PLC0415  # needs loaded apps
-        from django_q.signals import post_spawn  # noqa: PLC0415
+        from django_q.signals import post_spawn  # noqa: PLC0415  # needs loaded apps
 
         from agents import checks  # noqa: F401, PLC0415
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from agents.conf import vel_settings
+from agents.settings import PageSettings
 
 
 def client_address(peer: str, forwarded: str) -> str:
@@ -17,7 +17,7 @@ def client_address(peer: str, forwarded: str) -> str:
     That of the peer without proxies (`TRUSTED_PROXIES` 0), and for a header that these have not
     written: one with fewer addresses, or with what is none.
     """
-    proxies = vel_settings().TRUSTED_PROXIES
+    proxies = PageSettings.now().TRUSTED_PROXIES
     hops = [hop.strip() for hop in forwarded.split(",")] if proxies > 0 else []
     if not proxies or len(hops) < proxies:
         return peer

@@ -17,7 +17,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connections
 
-from agents.conf import vel_settings
+from agents.settings import DataSettings, DiskSettings
 
 KEEP_SECONDS = 1.0
 """Seconds between two calls of `statvfs`."""
@@ -68,20 +68,20 @@ def forget_room() -> None:
 
 def is_short(adding: int = 0) -> bool:
     """Return whether `adding` more bytes would use a part of the reserve."""
-    reserve = vel_settings().RESERVE_BYTES
+    reserve = DiskSettings.now().RESERVE_BYTES
     return reserve > 0 and room().free - adding < reserve
 
 
 def is_used_up() -> bool:
     """Return whether active runs have to wait for free space."""
-    reserve = vel_settings().RESERVE_BYTES
+    reserve = DiskSettings.now().RESERVE_BYTES
     return reserve > 0 and room().free < reserve // WAIT_PART
 
 
 def why_refused() -> str:
     """Return the message for a person whose request would use the reserve."""
     left = room()
-    reserve = vel_settings().RESERVE_BYTES
+    reserve = DiskSettings.now().RESERVE_BYTES
     return (
         f"The disk of {left.place} is full ({_megabytes(left.free)} left, and "
         f"{_megabytes(reserve)} are reserved for active runs). Nothing was started. Erase "
@@ -130,7 +130,7 @@ def _of_one(error: BaseException) -> str:
         )
     if not (_is_full_sqlite(error) or (isinstance(error, OSError) and error.errno in _FULL)):
         return ""
-    plenty = max(_PLENTY, vel_settings().RESERVE_BYTES)
+    plenty = max(_PLENTY, DiskSettings.now().RESERVE_BYTES)
     if room().free > plenty:
         forget_room()  # the figure may be from before the disk was full
     left = room()
@@ -155,7 +155,7 @@ def _is_full_sqlite(error: BaseException) -> bool:
 
 
 def _places() -> tuple[tuple[str, Path], ...]:
-    directory = vel_settings().DATA_DIR
+    directory = DataSettings.now().DATA_DIR
     places = [(DATA_DIRECTORY, directory)]
     database = connections["default"].settings_dict
     name = str(database["NAME"])

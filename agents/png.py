@@ -7,14 +7,22 @@ checked here, in a language without pointers, and written again.
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
+from collections.abc import Iterator, Sequence
 
 MAX_BYTES = 20_000_000
 """The largest file that is looked at."""
 MAX_RAW_BYTES = 64_000_000
 """The most that its pixels may come to."""
 MAX_SIDE = 10_000
+MAX_MADE_BYTES = 30_000_000
+"""The largest picture that is made. A file that was packed for long may be packed worse here."""
+MAX_CHUNKS = 50_000
+"""Programs write 8 kB or more of pixels into each."""
+_STEP_BYTES = 64 * 1024
+"""Packed bytes, and pixels, that are looked at together."""
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -38,7 +46,7 @@ def remade_png(data: bytes) -> bytes:
     """The same pixels in a new file. Raises `NotAPicture`."""
     if len(data) > MAX_BYTES:
         raise NotAPicture("The file is too large to be shown.")
-    chunks = _chunks(data)
+    chunks, packed = _chunks(data)
     header = chunks[b"IHDR"]
     if len(header) != 13:
         raise NotAPicture("Its header is broken.")
@@ -50,40 +58,51 @@ def remade_png(data: bytes) -> bytes:
     if depth not in _DEPTHS.get(colour, ()) or compression or filtering or interlace > 1:
         raise NotAPicture("Its header is not one that PNG knows.")
     rows = _rows(width, height, depth * _CHANNELS[colour], interlace)
-    raw = _pixels(chunks[b"IDAT"], rows)
-    made = [_SIGNATURE, _chunk(b"IHDR", header)]
+    expected = sum(size * count for size, count in rows)
+    if expected > MAX_RAW_BYTES:
+        raise NotAPicture("It has too many pixels to be shown.")
+    made = io.BytesIO()
+    made.write(_SIGNATURE)
+    made.write(_chunk(b"IHDR", header))
     palette = chunks.get(b"PLTE", b"")
     if colour == 3:
         if not palette or len(palette) % 3 or len(palette) // 3 > 2**depth:
             raise NotAPicture("Its palette is broken.")
-        made.append(_chunk(b"PLTE", palette))
+        made.write(_chunk(b"PLTE", palette))
     clear = chunks.get(b"tRNS", b"")
     if clear and _fits(clear, colour, len(palette) // 3):
-        made.append(_chunk(b"tRNS", clear))
-    return b"".join([*made, _chunk(b"IDAT", zlib.compress(raw, 1)), _chunk(b"IEND", b"")])
+        made.write(_chunk(b"tRNS", clear))
+    _pack(_checked(_unpacked(data, packed, expected), rows), made)
+    made.write(_chunk(b"IEND", b""))
+    return made.getvalue()
 
 
-def _chunks(data: bytes) -> dict[bytes, bytes]:
-    """The chunks that count, those of the pixels joined."""
+def _chunks(data: bytes) -> tuple[dict[bytes, bytes], list[tuple[int, int]]]:
+    """(the chunks that count, where those of the pixels begin and end)."""
     if not data.startswith(_SIGNATURE):
         raise NotAPicture("It is no PNG picture.")
-    found: dict[bytes, list[bytes]] = {}
+    found: dict[bytes, bytes] = {}
+    pixels: list[tuple[int, int]] = []
     place = len(_SIGNATURE)
-    while place + 12 <= len(data):
+    for _ in range(MAX_CHUNKS):
+        if place + 12 > len(data):
+            break
         size, kind = struct.unpack_from(">I4s", data, place)
         end = place + 8 + size
-        if end + 4 > len(data):
+        if end + 4 > len(data) or kind == b"IEND":
             break
-        if kind in (b"IHDR", b"PLTE", b"tRNS", b"IDAT"):
-            found.setdefault(kind, []).append(data[place + 8 : end])
-        if kind == b"IEND":
-            break
+        if kind == b"IDAT":
+            pixels.append((place + 8, end))
+        elif kind in (b"IHDR", b"PLTE", b"tRNS"):
+            if kind in found:
+                raise NotAPicture("A part of it is there twice.")
+            found[kind] = data[place + 8 : end]
         place = end + 4
-    if b"IHDR" not in found or b"IDAT" not in found:
+    else:
+        raise NotAPicture(f"It has more than {MAX_CHUNKS:,} parts.")
+    if b"IHDR" not in found or not pixels:
         raise NotAPicture("A part of it is missing.")
-    if any(len(parts) > 1 for kind, parts in found.items() if kind != b"IDAT"):
-        raise NotAPicture("A part of it is there twice.")
-    return {kind: b"".join(parts) for kind, parts in found.items()}
+    return found, pixels
 
 
 def _rows(width: int, height: int, bits: int, interlace: int) -> list[tuple[int, int]]:
@@ -98,22 +117,70 @@ def _rows(width: int, height: int, bits: int, interlace: int) -> list[tuple[int,
     return found
 
 
-def _pixels(packed: bytes, rows: list[tuple[int, int]]) -> bytes:
-    expected = sum(size * count for size, count in rows)
-    if expected > MAX_RAW_BYTES:
-        raise NotAPicture("It has too many pixels to be shown.")
+def _unpacked(data: bytes, places: Sequence[tuple[int, int]], expected: int) -> Iterator[bytes]:
+    """The first `expected` bytes of the pixels, in small pieces."""
+    unpacker = zlib.decompressobj()
+    left = expected
     try:
-        raw = zlib.decompressobj().decompress(packed, expected)
+        for packed in _slices(data, places):
+            while packed and left and not unpacker.eof:
+                raw = unpacker.decompress(packed, min(_STEP_BYTES, left))
+                packed = unpacker.unconsumed_tail
+                left -= len(raw)
+                yield raw
     except zlib.error:
         raise NotAPicture("Its pixels are broken.") from None
-    if len(raw) != expected:
+    if left:
         raise NotAPicture("Some of its pixels are missing.")
-    place = 0
-    for size, count in rows:
-        if max(raw[place : place + size * count : size]) > 4:
-            raise NotAPicture("Its pixels are broken.")
-        place += size * count
-    return raw
+
+
+def _slices(data: bytes, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """What is at the places. The unpacker copies what it leaves of a piece, so pieces are small."""
+    for begin, end in places:
+        for start in range(begin, end, _STEP_BYTES):
+            yield data[start : min(start + _STEP_BYTES, end)]
+
+
+def _checked(raw: Iterator[bytes], rows: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """The same pieces. Each row must begin with a filter that PNG knows."""
+    passes = iter(rows)
+    size, count = next(passes)
+    skipped = 0  # bytes before the next row
+    for piece in raw:
+        while skipped < len(piece):
+            begun = min(count, -((skipped - len(piece)) // size))
+            if max(piece[skipped : skipped + begun * size : size]) > 4:
+                raise NotAPicture("Its pixels are broken.")
+            skipped += begun * size
+            count -= begun
+            if not count:
+                size, count = next(passes, (1, 0))
+        skipped -= len(piece)
+        yield piece
+
+
+def _pack(raw: Iterator[bytes], made: io.BytesIO) -> None:
+    """Add one chunk with all pixels. Its size is known at the end."""
+    begin = made.tell()
+    made.write(_chunk(b"IDAT", b"")[:8])
+    check = zlib.crc32(b"IDAT")
+    for data in _packed(raw):
+        made.write(data)
+        check = zlib.crc32(data, check)
+        if made.tell() > MAX_MADE_BYTES:
+            raise NotAPicture(f"Its pixels take more than {MAX_MADE_BYTES:,} bytes.")
+    size = made.tell() - begin - 8
+    made.write(struct.pack(">I", check))
+    made.seek(begin)
+    made.write(struct.pack(">I", size))
+    made.seek(0, io.SEEK_END)
+
+
+def _packed(raw: Iterator[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(1)
+    for piece in raw:
+        yield packer.compress(piece)
+    yield packer.flush()
 
 
 def _fits(clear: bytes, colour: int, colours: int) -> bool:

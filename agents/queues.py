@@ -19,9 +19,9 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
-from agents.conf import vel_settings
 from agents.database_away import is_away
 from agents.services.placement import queue_of
+from agents.settings import MachineSettings
 
 logger = logging.getLogger(__name__)
 
@@ -75,8 +75,8 @@ class HostQueue(TaskQueue):
 
     def keys(self) -> list[str]:
         """Return the names of the common queue and of this host's queue."""
-        if self.list_key == Conf.CLUSTER_NAME and vel_settings().HOST:
-            return [self.list_key, queue_of(vel_settings().HOST)]
+        if self.list_key == Conf.CLUSTER_NAME and MachineSettings.now().HOST:
+            return [self.list_key, queue_of(MachineSettings.now().HOST)]
         return super().keys()
 
 

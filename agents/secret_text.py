@@ -21,7 +21,7 @@ from django.db import models
 from django.utils.encoding import force_str
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
+from agents.settings import SecretSettings
 
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
@@ -134,14 +134,11 @@ class SecretTextField(_TextField):
 
 
 def _setting() -> str:
-    return "VEL_SECRET_KEYS" if vel_settings().SECRET_KEYS else "VEL_SECRET_KEY"
+    return "VEL_SECRET_KEYS" if SecretSettings.now().SECRET_KEYS else "VEL_SECRET_KEY"
 
 
 def _keys() -> tuple[str, ...]:
-    given = vel_settings().SECRET_KEYS
-    if isinstance(given, str):  # each of its letters would be a key
-        raise ImproperlyConfigured("VEL['SECRET_KEYS'] is a text: write a tuple of keys.")
-    return tuple(given) or tuple(
+    return SecretSettings.now().SECRET_KEYS or tuple(
         map(force_str, [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS])
     )
 

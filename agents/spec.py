@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -13,9 +13,11 @@ from pydantic import (
     model_serializer,
 )
 
+from agents.kernel.options import AgentOptions
+
+Options = TypeVar("Options", bound=AgentOptions)
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
-Integration = Literal["slack", "gmail", "calendar", "agents"]
 ALL_TOOLS = "*"
 """Among an agent's tools: all of its profile, beside those that are named."""
 ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond")
@@ -143,9 +145,13 @@ class McpToolSpec(BaseModel):
 
 
 class AgentSpec(BaseModel):
-    """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit."""
+    """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Beside these fields it has the options of features (`agents.kernel.options`), as stored. Those
+    of a feature that is not installed are kept and have no effect.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     name: str
     slug: str
@@ -175,7 +181,7 @@ class AgentSpec(BaseModel):
     """What each of `databases` is, as postgresql; empty where that is not known."""
     writable_databases: tuple[str, ...] = ()
     """Those of `databases` to which it may ask to write."""
-    integrations: tuple[Integration, ...] = ()
+    integrations: tuple[str, ...] = ()
     """Other services that it acts in, by the credential of who runs it."""
     mcp_tools: tuple[McpToolSpec, ...] = ()
     """Of MCP servers. Whether it still has them is asked anew at each call."""
@@ -208,6 +214,12 @@ class AgentSpec(BaseModel):
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: int | None = None
+
+    def option(self, kind: type[Options]) -> Options:
+        """Return the options of one feature, with defaults where the agent has no value."""
+        stored = self.__pydantic_extra__ or {}
+        own = {name: stored[name] for name in kind.model_fields if name in stored}
+        return kind.model_validate_json(json.dumps(own))
 
     @property
     def output_schema_value(self) -> dict[str, Any] | None:

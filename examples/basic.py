@@ -7,7 +7,7 @@ script below, so that you see how it works.
 import asyncio
 import os
 
-from agents import HarnessConfig, VelHarness, scripted_model
+from vel import HarnessConfig, VelHarness, scripted_model
 
 SCRIPT = [
     {

@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from agents import SkillRegistry, create_deep_agent, scripted_model
+from vel import SkillRegistry, create_deep_agent, scripted_model
 
 SKILL = """\
 ---

@@ -10,7 +10,7 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from agents import create_deep_agent, scripted_model
+from vel import create_deep_agent, scripted_model
 
 QUERY = "SELECT month, source, count(*) AS signups FROM signups GROUP BY month, source"
 CODE = """

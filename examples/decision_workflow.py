@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 
-from agents import create_deep_agent, scripted_model, tool
+from vel import create_deep_agent, scripted_model, tool
 
 SCRIPT = [
     {

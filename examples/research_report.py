@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from agents import SubagentConfig, create_deep_agent, scripted_model
+from vel import SubagentConfig, create_deep_agent, scripted_model
 
 REPORT = (
     "# Agent frameworks\n\n## Market\nMany small ones.\n\n## Technology\nDurable runs matter.\n"

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from agents import (
+from vel import (
     AgentConfig,
     AgentRegistry,
     SubagentSpawner,

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from agents import HarnessConfig, SkillsRegistry, VelHarness, scripted_model
+from vel import HarnessConfig, SkillsRegistry, VelHarness, scripted_model
 
 SCRIPT = [
     {"text": "I load the skill.", "tool_calls": [("load_skill", {"name": "decision-workflow"})]},

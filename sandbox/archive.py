@@ -61,7 +61,7 @@ def write_archive(areas: Mapping[str, Path], target: Path) -> Archived:
 def _add_directory(
     archive: tarfile.TarFile, directory: int, path: str, depth: int, done: Archived
 ) -> None:
-    archive.addfile(_member(path, tarfile.DIRTYPE, os.fstat(directory)))
+    _append(archive, _member(path, tarfile.DIRTYPE, os.fstat(directory)))
     if depth > MAX_DEPTH:
         done.left_out.append((path, f"nested deeper than {MAX_DEPTH} directories"))
         return
@@ -73,6 +73,13 @@ def _add_directory(
             reason = str(error)
         if reason:
             done.left_out.append((inner, reason))
+
+
+def _append(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, content: io.RawIOBase | None = None
+) -> None:
+    archive.addfile(member, content)
+    archive.getmembers().clear()  # it would keep one for each of perhaps 200,000 names
 
 
 class _ReadError(Exception):
@@ -91,7 +98,7 @@ def _add(
                 return "a link that could lead out"
             link = _member(path, tarfile.SYMTYPE, status)
             link.linkname = target
-            archive.addfile(link)
+            _append(archive, link)
             return ""
         if modes.S_ISDIR(status.st_mode):
             opened = open_directory(name, parent)
@@ -112,7 +119,7 @@ def _add(
             return f"larger than {MAX_FILE_BYTES} bytes"
         member = _member(path, tarfile.REGTYPE, status)
         member.size = status.st_size
-        archive.addfile(member, _Exactly(opened, status.st_size))
+        _append(archive, member, _Exactly(opened, status.st_size))
         done.files += 1
         return ""
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sandbox.backends.budget import Budget, FileLimits
+from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.protocol import Entry, FileBackend
 from sandbox.backends.window import require_text
 from sandbox.errors import FileError, FileMissing, IsDirectory, NotDirectory, NotText
@@ -64,7 +64,7 @@ class _Search:
         self._limits = limits
         self._named = named
         self._room = limits.shown
-        self._budget = Budget(FileLimits())
+        self._walk_limit = WalkLimit(FileLimits())
         self._missing = ""
 
     def run(self, directory: str) -> Importable:
@@ -83,7 +83,7 @@ class _Search:
         return self._result(found)
 
     def _result(self, found: list[ImportableFile]) -> Importable:
-        missing = self._missing or (self._budget.cut or "")
+        missing = self._missing or (self._walk_limit.cut or "")
         return Importable(tuple(found), missing, self._changes_path())
 
     def _changes_path(self) -> bool:
@@ -103,7 +103,7 @@ class _Search:
             if entry.name.endswith(_SUFFIXES):
                 yield entry
         else:
-            for below in self._backend.walk(entry.path, self._budget, skip=("__pycache__",)):
+            for below in self._backend.walk(entry.path, self._walk_limit, skip=("__pycache__",)):
                 if below.type == "link" or below.name.endswith(_SUFFIXES):
                     yield below
 

@@ -20,13 +20,13 @@ from pathlib import Path
 import yaml
 
 from skills_app.carried import carried_metadata
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
 from skills_app.frontmatter import read_skill
 from skills_app.head import read_head
 from skills_app.package import SKILL_FILE, Head, Package, PackageFile, errors_of
 from skills_app.paths import path_problems
 from skills_app.read import refused
+from skills_app.settings import SkillSettings
 from skills_app.strict import strict_problems
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.]*(?:[ -][A-Za-z0-9_.]+)*")
@@ -70,7 +70,7 @@ def head_text(head: Head) -> str:
     if metadata:
         lines += ["metadata:", *(f"  {line}" for line in _lines(metadata))]
     written = "".join(f"{line}\n" for line in lines)
-    limit = skill_settings().HEAD_BYTES
+    limit = SkillSettings.now().HEAD_BYTES
     if len(written.encode()) > limit:
         raise InvalidSkill(f"The head would be longer than {limit:,} bytes: shorten it.")
     return f"---\n{written}---\n"

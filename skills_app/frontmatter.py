@@ -14,8 +14,8 @@ from typing import TypeAlias
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
+from skills_app.settings import SkillSettings
 
 Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 
@@ -31,7 +31,7 @@ def split_skill(text: str) -> tuple[str, str]:
 
     Raises `InvalidSkill`.
     """
-    limit = skill_settings().HEAD_BYTES
+    limit = SkillSettings.now().HEAD_BYTES
     if not re.match(r"\ufeff?---[ \t]*\r?\n", text):
         raise InvalidSkill(
             "A skill begins with a head: a line ---, then name: and description:, a line ---, "

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from skills_app.carried import CARRIED, EXTRA, as_text, carried_extra, from_json
-from skills_app.conf import skill_settings
 from skills_app.frontmatter import Value
 from skills_app.listed import split_commas, split_tools, split_words
 from skills_app.normalise import normalise_name, read_name
 from skills_app.package import SKILL_FILE, Head, errors_of
 from skills_app.problems import Problem, error, warning
+from skills_app.settings import SkillSettings
 
 STANDARD = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
 """The specification's fields: nothing else may stand at the top level of an export."""
@@ -42,7 +42,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.extra: dict[str, str] = {}
         self.metadata: dict[str, Value] = {}
-        self.limits = skill_settings()
+        self.limits = SkillSettings.now()
 
     def read(self, fallback_name: str | None) -> Head:
         self._tell_unexpected()

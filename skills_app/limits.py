@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skills_app.conf import skill_settings
 from skills_app.package import SKILL_FILE, PackageFile
 from skills_app.problems import Problem, error
+from skills_app.settings import SkillSettings
 
 
 def is_skill_file(name: str) -> bool:
@@ -16,13 +16,13 @@ def is_skill_file(name: str) -> bool:
 
 def file_limit(path: str) -> int:
     """Bytes that the file `path` of a package may have."""
-    limits = skill_settings()
+    limits = SkillSettings.now()
     return limits.BODY_BYTES if is_skill_file(path) else limits.FILE_BYTES
 
 
 def limit_problems(files: Sequence[PackageFile]) -> list[Problem]:
     """Which limits `files` exceed."""
-    limits = skill_settings()
+    limits = SkillSettings.now()
     problems = [
         file_too_large(file.path) for file in files if len(file.data) > file_limit(file.path)
     ]
@@ -34,14 +34,14 @@ def limit_problems(files: Sequence[PackageFile]) -> list[Problem]:
 
 
 def too_many_files() -> Problem:
-    limit = skill_settings().FILES
+    limit = SkillSettings.now().FILES
     return error(
         "too_many", f"The package has more than {limit:,} files: leave out what is not needed."
     )
 
 
 def package_too_large() -> Problem:
-    limit = skill_settings().PACKAGE_BYTES
+    limit = SkillSettings.now().PACKAGE_BYTES
     return error(
         "too_large",
         f"The package exceeds the limit of {limit:,} bytes: leave out what is not needed.",

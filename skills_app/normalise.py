@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from skills_app.conf import skill_settings
 from skills_app.devices import is_device
 from skills_app.invisible import has_invisible
 from skills_app.package import SKILL_FILE
 from skills_app.problems import Problem, error, warning
+from skills_app.settings import SkillSettings
 
 _HYPHENS = re.compile(r"-+")
 _MAX_ROUNDS = 8
@@ -62,7 +62,7 @@ def _from_directory(directory: str | None) -> tuple[str, list[Problem]]:
 
 
 def _unusable(said: str, name: str) -> Problem | None:
-    limit = skill_settings().NAME_CHARACTERS
+    limit = SkillSettings.now().NAME_CHARACTERS
     shown = ascii(said[:80])
     if has_invisible(said):
         message = f"The name {shown} holds invisible characters: leave them out."
@@ -84,7 +84,7 @@ def _unusable(said: str, name: str) -> Problem | None:
 def _not_as_written(said: str, name: str) -> Problem:
     """Says all that the reference validator would say of `said`."""
     text = unicodedata.normalize("NFKC", said)
-    limit = skill_settings().NAME_CHARACTERS
+    limit = SkillSettings.now().NAME_CHARACTERS
     wrong = []
     if len(text) > limit:
         wrong.append(f"exceeds {limit} character limit")

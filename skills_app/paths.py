@@ -6,10 +6,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from skills_app.conf import skill_settings
 from skills_app.devices import is_device
 from skills_app.invisible import has_invisible
 from skills_app.problems import Problem, error
+from skills_app.settings import SkillSettings
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _MAX_SHOWN = 200
@@ -37,7 +37,7 @@ def shown_path(path: str) -> str:
 
 def wrong_path(path: str) -> str:
     """Why `path` cannot be that of a file in a package; "" when it can."""
-    limits = skill_settings()
+    limits = SkillSettings.now()
     if len(path) > limits.PATH_CHARACTERS:
         return f"The path is longer than {limits.PATH_CHARACTERS} characters: shorten it."
     if path.count("/") > limits.DEPTH:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from skills_app.conf import skill_settings
 from skills_app.package import SKILL_FILE, Head, Package
 from skills_app.paths import shown_path
 from skills_app.problems import Problem
 from skills_app.search.document import SkillDocument, analyse, package_document
 from skills_app.search.query import read_query
 from skills_app.search.ranking import score
+from skills_app.settings import SkillSettings
 from skills_app.sources.discover import read_each
 from skills_app.sources.folder import package_in, read_folder
 
@@ -53,7 +53,7 @@ class Skill:
         At most about `CONTEXT_BYTES`: whole files are left out, the body is cut at the end of a
         line, and what is missing is said at the end.
         """
-        left = skill_settings().CONTEXT_BYTES
+        left = SkillSettings.now().CONTEXT_BYTES
         body, cut = _cut(self.content.strip(), left)
         parts = [f"# Skill: {self.name}\n\n{body}"]
         left -= len(parts[0].encode())

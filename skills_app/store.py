@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from skills_app.conf import store_directory
 from skills_app.package import PackageFile, hash_files
 from skills_app.pinned import PinnedSkill
+from skills_app.settings import SkillSettings
 from skills_app.store_check import check_place, mode_of, tree_hash
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def unpacked(
     Raises OSError when the store cannot be written or others can write to it, ValueError when
     bytes are not what their hash says.
     """
-    store = store_directory()
+    store = SkillSettings.now().store_directory
     with held_store(store, exclusive=False):
         sets = _made(store / "sets")
         packages = _made(store / "packages")

@@ -8,8 +8,8 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from skills_app.conf import store_directory
 from skills_app.package import SKILL_FILE
+from skills_app.settings import SkillSettings
 from skills_app.store import held_store, used_mark
 
 LEFTOVER_SECONDS = 86_400.0
@@ -22,7 +22,7 @@ def prune_store(keep: Collection[str], *, older_than: float, apply: bool) -> lis
     Then packages that no set has, and what dead processes left. Returns what went, or with `apply`
     false would go, as paths in the store. Nothing is unpacked meanwhile. Raises OSError.
     """
-    store = store_directory()
+    store = SkillSettings.now().store_directory
     if not store.is_dir():
         return []
     with held_store(store, exclusive=True):

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
-from agents.conf import vel_settings
+from agents.kernel.settings import forget
 from tests.support import compiling, flush, mariadb, migrated, postgres, static_files
 from tests.support.site import site
 
@@ -128,4 +128,4 @@ def django_db_keepdb() -> bool:
 
 @pytest.fixture(autouse=True)
 def _fresh_settings() -> None:
-    vel_settings.cache_clear()
+    forget()

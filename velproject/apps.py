@@ -7,9 +7,10 @@ class VelProjectConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks register themselves; Django wants that once the apps are loaded.
-        from velproject import (  # noqa: F401, PLC0415
-            checks,
-            checks_hosts,
-            checks_skills,
-            checks_watching,
+        from velproject.checks import (  # noqa: F401, PLC0415
+            environment,
+            exposure,
+            hosts,
+            skills,
+            watching,
         )

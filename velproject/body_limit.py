@@ -12,8 +12,8 @@ from typing import Any
 
 from daphne.http_protocol import WebRequest
 
-from agents.conf import vel_settings
-from skills_app.conf import skill_settings
+from agents.settings import UploadSettings
+from skills_app.settings import SkillSettings
 from velproject.response_headers import bare_answer, missing
 
 FORM_BYTES = 5_000_000
@@ -22,7 +22,7 @@ FORM_BYTES = 5_000_000
 
 def longest_body() -> int:
     """Bytes of the largest form that a view takes."""
-    return max(vel_settings().UPLOAD_BYTES, skill_settings().ARCHIVE_BYTES) + FORM_BYTES
+    return max(UploadSettings.now().UPLOAD_BYTES, SkillSettings.now().ARCHIVE_BYTES) + FORM_BYTES
 
 
 class LimitedRequest(WebRequest):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from django_q.cluster import Cluster
 
 PR_SET_PDEATHSIG = 1
+SETTINGS = "velproject.settings"
+SETTINGS_WITHOUT_ADMIN = "velproject.cli.settings"
 SHARED = (
     "agents.tasks",
     "agents.services.agent_files",
@@ -104,6 +106,20 @@ def imports_without_collection() -> Iterator[None]:
         gc.enable()
 
 
+def set_up_without_admin() -> None:
+    """Set Django up without the modules of the admin, which only pages need.
+
+    Processes that this one starts get the settings that were meant.
+    """
+    meant = os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
+    if meant == SETTINGS:
+        os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS_WITHOUT_ADMIN
+    try:
+        import_module("django").setup()
+    finally:
+        os.environ["DJANGO_SETTINGS_MODULE"] = meant
+
+
 def run_workers(life: Life | None = None) -> None:
     """One cluster of workers until SIGTERM, which goes to this process alone.
 
@@ -112,7 +128,7 @@ def run_workers(life: Life | None = None) -> None:
     """
     kill_forks_with_parent()
     with imports_without_collection():
-        import_module("django").setup()
+        set_up_without_admin()
         cluster = preload_workers(life or Life())
     cluster.start()
     cluster.sentinel.join()
@@ -124,6 +140,7 @@ def preload_workers(life: Life) -> Cluster:
         import_module(module).preload()
     for name in SHARED:
         import_module(name)
+    import_module("agents.middleware.registry").installed_middleware()
     ours = import_module("velproject.cluster")
     if ours.agents_have_databases():
         for name in DRIVERS:

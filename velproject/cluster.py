@@ -21,9 +21,9 @@ from django_q.conf import Conf
 from django_q.signing import SignedPackage
 from django_q.worker import worker
 
-from agents.conf import vel_settings
 from agents.models import DatabaseConnection
 from agents.services.host_membership import join_host, refuse_nameless
+from agents.settings import MachineSettings
 from agents.tasks import prepare_host
 from velproject.lives import Life
 from velproject.mortal import Event, Queue, TooLarge
@@ -188,7 +188,7 @@ def join_before_forks() -> None:
     A database that is away is the workers' own affair: they wait for it.
     """
     try:
-        if vel_settings().HOST:
+        if MachineSettings.now().HOST:
             join_host()
         elif connection.vendor == "postgresql":
             refuse_nameless()

@@ -1,48 +1,25 @@
-"""Typed reading of environment variables. A value that does not fit is an error with its name."""
+"""Django's settings from the URLs of environment variables."""
 
 from __future__ import annotations
 
-import re
-import socket
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.environment import (
-    boolean,
-    directories,
-    integer,
-    items,
-    run_settings,
-    skill_settings,
-    text,
-)
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 
 __all__ = [
-    "boolean",
     "data_dir",
-    "directories",
-    "integer",
-    "items",
+    "database",
+    "mail_server",
     "make_private_directory",
-    "run_settings",
     "secret_key",
-    "skill_settings",
-    "text",
+    "storages",
 ]
 
 _MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
-
-
-def choice(name: str, words: tuple[str, ...]) -> str:
-    """One of `words`; the first where nothing is said."""
-    value = text(name).lower() or words[0]
-    if value not in words:
-        raise ImproperlyConfigured(f"{name}={value!r}: write {' or '.join(words)}.")
-    return value
 
 
 def database(url: str, directory: Path) -> dict[str, Any]:
@@ -74,22 +51,6 @@ def database(url: str, directory: Path) -> dict[str, Any]:
         f"DATABASE_URL begins with {parts.scheme!r}: write postgresql://user:password@host/name, "
         "sqlite:////absolute/path, or leave it empty for SQLite in the data directory."
     )
-
-
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-
-
-def host_name(name: str) -> str:
-    """This machine's name among several; empty for one. `hostname` stands for its own."""
-    value = text(name)
-    if value == "hostname":
-        value = socket.gethostname()
-    if value and not _HOST.fullmatch(value):
-        raise ImproperlyConfigured(
-            f"{name}={value!r}: write up to 63 letters, digits, dots and hyphens, as a host has "
-            "them, or `hostname` for this machine's own name."
-        )
-    return value
 
 
 def storages(url: str) -> dict[str, Any]:
@@ -161,12 +122,3 @@ def mail_server(url: str) -> dict[str, Any]:
         "EMAIL_USE_TLS": parts.scheme == "submission",
         "EMAIL_USE_SSL": parts.scheme == "smtps",
     }
-
-
-def public_url(name: str, default: str) -> str:
-    """The beginning of links to this server's pages, without a slash at its end."""
-    url = text(name) or default
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ImproperlyConfigured(f"{name}={url!r}: write it as https://vel.example.org.")
-    return url.rstrip("/")

@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agents.conf import vel_settings
 from agents.selectors.metrics import counted, gauges
+from agents.settings import MetricsSettings
 from agents.telemetry.exposition import CONTENT_TYPE, text_of
 
 KEEP_SECONDS = 2.0
@@ -26,7 +26,7 @@ _kept: tuple[float, str] = (float("-inf"), "")
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
     """404 where no token is set, so that nobody learns what could be there; 401 without it."""
-    token = vel_settings().METRICS_TOKEN
+    token = MetricsSettings.now().METRICS_TOKEN
     if not token:
         raise Http404
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")

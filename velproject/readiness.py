@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, connection
 
-from agents.conf import vel_settings
 from agents.disk_space import DATA_DIRECTORY, is_short, room
 from agents.models import ProcessKind
 from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
+from agents.settings import DataSettings
 from agents.telemetry.content import short
 from sandbox.probe import check_host
 from velproject.schema import is_development_database, missing_migrations, unknown_migrations
@@ -64,7 +64,7 @@ def check_workers() -> Iterator[Check]:
 
 def check_disk() -> Iterator[Check]:
     """There is as much room as new runs need."""
-    directory, left = vel_settings().DATA_DIR, room()
+    directory, left = DataSettings.now().DATA_DIR, room()
     if not directory.is_dir():
         yield Check("disk", False, f"{directory}: there is no such directory")
         return

@@ -5,11 +5,11 @@ from django.core.handlers.asgi import ASGIHandler
 
 from agents.routing import websocket_application
 from velproject.health import HealthFirst
-from velproject.web_beat import start_web_beat
+from velproject.web_heartbeat import start_web_heartbeat
 
 # Whoever routes has set Django up: `velproject.asgi` does.
 application = ProtocolTypeRouter(
     {"http": HealthFirst(ASGIHandler()), "websocket": websocket_application}
 )
 
-start_web_beat()
+start_web_heartbeat()

@@ -4,28 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
 
-@contextmanager
-def handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Iterator[None]:
+@asynccontextmanager
+async def handling(numbers: Iterable[int], handle: Callable[[int], None]) -> AsyncIterator[None]:
     """Call `handle` in the running loop for these signals, then restore the earlier handlers.
 
-    asyncio does not restore them: it sets Python's default handlers, also for a signal that was
-    ignored. SIGINT gets Python's own handler even so, unless it was ignored: that of `asyncio.run`
-    does not interrupt a prompt.
+    At its end, `handle` has been called for every signal that came before, also in the last
+    moment. `loop.add_signal_handler` would lose that one, or give it to the next user of the loop.
+
+    SIGINT then has Python's own handler, unless it was ignored: that of `asyncio.run` does not
+    interrupt a prompt.
     """
     loop = asyncio.get_running_loop()
+    came: list[int] = []
+
+    def handle_all() -> None:
+        while came:
+            handle(came.pop(0))
+
+    def woken() -> None:
+        bell.recv(4096)
+        handle_all()
+
     earlier = {number: signal.getsignal(number) for number in numbers}
-    try:
-        for number in earlier:
-            loop.add_signal_handler(number, handle, number)
-        yield
-    finally:
-        for number, handler in earlier.items():
-            loop.remove_signal_handler(number)
-            if handler is None:  # a handler of C code
-                continue
-            if number != signal.SIGINT or handler == signal.SIG_IGN:
-                signal.signal(number, handler)
+    bell, ringer = socket.socketpair()
+    with bell, ringer:
+        ringer.setblocking(False)
+        loop.add_reader(bell, woken)
+        before = signal.set_wakeup_fd(ringer.fileno(), warn_on_full_buffer=False)
+        try:
+            for number in earlier:
+                signal.signal(number, lambda number, frame: came.append(number))
+            yield
+        finally:
+            for number, handler in earlier.items():
+                signal.signal(number, _later(number, handler))
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(bell)
+    handle_all()
+
+
+def _later(number: int, earlier: object) -> signal._HANDLER:
+    """The handler of a signal once it is not handled here any more."""
+    if number == signal.SIGINT and earlier != signal.SIG_IGN:
+        return signal.default_int_handler
+    # None: a handler of C code, which Python cannot restore.
+    return signal.SIG_DFL if earlier is None else earlier  # type: ignore[return-value]

@@ -15,11 +15,11 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from agents.conf import vel_settings
 from agents.disk_space import is_used_up
 from agents.models import POOL, Run, RunClock, WorkerHost
 from agents.models.database_clock import now_sql
 from agents.services.placement import queue_of
+from agents.settings import MachineSettings, WorkerSettings
 from agents.states import RunStatus
 
 Due = frozenset[tuple[str, str]]
@@ -38,7 +38,7 @@ def due_work() -> Due:
     """
     if is_used_up():
         return frozenset()
-    name = vel_settings().HOST
+    name = MachineSettings.now().HOST
     if name and not WorkerHost.objects.filter(pk=name, dead_at=None, is_draining=False).exists():
         return frozenset()
     keys = [settings.Q_CLUSTER["name"], *([queue_of(name)] if name else [])]
@@ -48,14 +48,14 @@ def due_work() -> Due:
     due = {("task", str(pk)) for pk in tasks.values_list("pk", flat=True)[:MOST]}
     clocks = RunClock.objects.filter(run__executor=POOL, run__status=RunStatus.RUNNING)
     queued = Run.objects.filter(executor=POOL, status=RunStatus.QUEUED)
-    if vel_settings().pins_threads:
+    if MachineSettings.now().pins_threads:
         here = {"home__in": ("", name)}
         queued = queued.alias(home=Coalesce("thread__root__host", "thread__host")).filter(**here)
         of_run = Coalesce("run__thread__root__host", "run__thread__host")
         clocks = clocks.alias(home=of_run).filter(**here)
     lost = clocks.extra(where=[f"lease_until < {now_sql()} - 5"])  # noqa: S610 - a constant
     due |= {("run", pk) for pk in lost.values_list("run_id", flat=True)[:MOST]}
-    room = settings.WORKERS * vel_settings().RUNS_PER_WORKER
+    room = settings.WORKERS * WorkerSettings.now().RUNS_PER_WORKER
     driven = clocks.extra(where=[f"lease_until > {now_sql()}"])  # noqa: S610 - a constant
     if driven.count() < room:
         oldest = queued.order_by("created_at")  # as they are taken

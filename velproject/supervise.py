@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import os
 import socket
 import sys
 from importlib import import_module
 from typing import NoReturn
 
-from velproject.cli.boot import SETTINGS, SHORT_SETTINGS
+from velproject.child import imports_without_collection, set_up_without_admin
 from velproject.cli.errors import INTERRUPTED
 
 
@@ -40,26 +39,13 @@ def main() -> int:
     parser.add_argument("--grace", type=float, required=True)
     arguments = parser.parse_args()
     try:
-        set_up_short()
+        with imports_without_collection():
+            set_up_without_admin()
         supervise = import_module("velproject.up").supervise
         asyncio.run(supervise(arguments.listen_fd, arguments.grace))
     except KeyboardInterrupt:  # before it listens for signals: nothing has been started
         return INTERRUPTED
     return 0
-
-
-def set_up_short() -> None:
-    """Set Django up without what only pages need. Children get the settings that were meant."""
-    meant = os.environ.setdefault("DJANGO_SETTINGS_MODULE", SETTINGS)
-    if meant == SETTINGS:
-        os.environ["DJANGO_SETTINGS_MODULE"] = SHORT_SETTINGS
-    gc.disable()  # what is imported stays
-    try:
-        import_module("django").setup()
-    finally:
-        os.environ["DJANGO_SETTINGS_MODULE"] = meant
-        gc.freeze()
-        gc.enable()
 
 
 if __name__ == "__main__":

@@ -270,7 +270,7 @@ class Supervisor:
 
     async def run(self) -> None:
         """Start the children and stay until SIGTERM or SIGINT; a second one does not wait."""
-        with handling((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), self._signalled):
+        async with handling((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), self._signalled):
             await self._run()
 
     async def _run(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
+from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -25,9 +26,6 @@ from agents.services.agent_files import (
 )
 from agents.services.errors import Conflict, NotAllowed
 
-if TYPE_CHECKING:
-    from agents.admin.agents import AgentAdmin
-
 
 class ImportForm(forms.Form):
     """A file, or its text."""
@@ -37,7 +35,7 @@ class ImportForm(forms.Form):
     base = forms.CharField(required=False, max_length=64)
 
 
-def import_page(page: AgentAdmin, request: HttpRequest) -> HttpResponse:
+def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
     """Choose a file; look at what it changes; import just that."""
     if not (page.has_add_permission(request) or page.has_change_permission(request)):
         raise PermissionDenied
@@ -74,7 +72,7 @@ def import_page(page: AgentAdmin, request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
 
 
-def export_file(page: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def export_file(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """One agent as a file."""
     agent = page.get_queryset(request).filter(pk=object_id).first()
     if agent is None:
@@ -94,7 +92,7 @@ def _text_of(data: dict[str, Any]) -> str:
 
 
 def _page(
-    page: AgentAdmin,
+    page: ModelAdmin,
     request: HttpRequest,
     status: int = 200,
     *,

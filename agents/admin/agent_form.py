@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django import forms
@@ -16,8 +15,9 @@ from agents.admin.approval_fields import (
     check_tool_name,
 )
 from agents.admin.guard_fields import GuardrailChoice
-from agents.admin.json_input import parse_json
-from agents.conf import vel_settings
+from agents.admin.json_input import JsonText
+from agents.admin.option_fields import option_values, take_options
+from agents.kernel.integrations import integrations
 from agents.models import Agent, DatabaseConnection
 from agents.providers.registry import PROVIDERS
 from agents.services.agent_rights import RESERVED_SLUGS
@@ -26,38 +26,8 @@ from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.prompt_values import check_names
 from agents.services.script_files import check_script
+from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
-
-
-class JsonText(forms.CharField):
-    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text."""
-
-    widget = forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "vel-json"})
-
-    def __init__(self, *, empty: Any, **kwargs: Any) -> None:
-        super().__init__(required=False, **kwargs)
-        self.empty = empty
-
-    def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return value  # what was typed, shown again with its error
-        # A new row's form has None here.
-        return (
-            "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)
-        )
-
-    def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        return parse_json(text) if text else self.empty
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        try:
-            return bool(self.to_python(data) != initial)
-        except ValidationError:
-            return True
-
-    def run_validators(self, value: Any) -> None:
-        """Those of a text do not apply to what it means."""
 
 
 class ToolboxChoice(forms.ChoiceField):
@@ -69,7 +39,7 @@ class ToolboxChoice(forms.ChoiceField):
     }
 
     def __init__(self, present: str) -> None:
-        here = toolbox_names(vel_settings().toolboxes)
+        here = toolbox_names(DataSettings.now().toolboxes)
         choices = [("", "the system's Python"), *((name, name) for name in here)]
         if present and present not in here:
             choices.append((present, f"{present} (not on this host)"))
@@ -119,12 +89,7 @@ class AgentForm(forms.ModelForm):
     )
     integrations = forms.MultipleChoiceField(
         required=False,
-        choices=[
-            ("slack", "Slack"),
-            ("gmail", "Gmail"),
-            ("calendar", "Google Calendar"),
-            ("agents", "Vel: it builds agents, each approved first"),
-        ],
+        choices=lambda: [(each.name, each.label) for each in integrations()],
         widget=forms.CheckboxSelectMultiple,
         help_text=Agent._meta.get_field("integrations").help_text,
     )
@@ -151,6 +116,7 @@ class AgentForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.initial = {**option_values(self.instance), **self.initial}
         if "toolbox" in self.fields:  # it is not, for people who may only look at it
             self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
         if "provider" in self.fields:
@@ -191,6 +157,11 @@ class AgentForm(forms.ModelForm):
         """Once the agent is put together, see whether a run could pin it."""
         super()._post_clean()  # type: ignore[misc]  # the stubs lack it
         if self.errors:
+            return
+        try:
+            take_options(self.instance, self.cleaned_data)
+        except ValidationError as error:
+            self.add_error(None, error)
             return
         try:
             build_spec(self.instance, subagents=())  # those have forms of their own

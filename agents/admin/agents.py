@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from agents.admin.agent_form import AgentForm
 from agents.admin.agent_skills import skills_page, summary
 from agents.admin.approval_fields import APPROVAL_FIELDS
 from agents.admin.guard_fields import GUARD_FIELDS
+from agents.admin.option_fields import option_fieldsets, option_form_fields, option_values
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.subagents import (
     SUBAGENT_FIELDS,
@@ -116,6 +118,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         "updated_at",
         "limits_of_commands",
         "skills_of_agent",
+        "shown_options",
     ]
     save_on_top = True
     show_full_result_count = False
@@ -165,6 +168,27 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def skills_of_agent(self, agent: Agent) -> str:
         """How many it has, linked to the page where each is turned on or off."""
         return summary(agent) if agent.version else "once it is saved"
+
+    @admin.display(description="options")
+    def shown_options(self, agent: Agent) -> str:
+        """Those of features, for people who may only look."""
+        return visible(json.dumps(option_values(agent), indent=2, ensure_ascii=False))
+
+    def get_form(
+        self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form = type("AgentForm", (AgentForm,), option_form_fields())
+        return super().get_form(request, obj, change, **{**kwargs, "form": form})
+
+    def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
+        *before, sharing, history = super().get_fieldsets(request, obj)
+        options = option_fieldsets()
+        may_change = (
+            self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        )
+        if options and not may_change:
+            options = [("Options of features", {"fields": ["shown_options"]})]
+        return [*before, *options, sharing, history]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
         return [*super().get_readonly_fields(request, obj), *not_to_change(request)]

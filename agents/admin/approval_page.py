@@ -15,14 +15,14 @@ from agents.admin.numbers import span
 from agents.admin.text import ShownText, decided_input, shown, typed
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.reading.excerpts import is_editable
-from agents.reading.json_text import size_of, text_of
-from agents.reading.room import CHARACTERS
+from agents.review.excerpts import is_editable
+from agents.review.json_text import size_of, text_of
+from agents.review.room import CHARACTERS
 from agents.selectors.queue import paths_of_runs
 from agents.services.agents import SCRIPTED
 from agents.services.budget_answers import editable_part
-from agents.services.edited_reading import edited_reading
-from agents.services.request_reading import reading_of_request
+from agents.services.edited_review import edited_review
+from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
 
 
@@ -42,7 +42,7 @@ def shown_request(asked: ApprovalRequest) -> dict[str, Any]:
     return {
         "asked": asked,
         "tool": visible(asked.tool),
-        "reading": reading_of_request(asked),
+        "review": review_of_request(asked),
         "input": decided_input(asked.input),
         "prompt": shown(asked.prompt, limit=None),
         "age": age(asked),
@@ -78,10 +78,10 @@ def trail(asked: ApprovalRequest) -> list[TrailEntry]:
 
 def edited(asked: ApprovalRequest) -> dict[str, Any] | None:
     """What a person made of it: as a diff to what was asked, and in full."""
-    reading = edited_reading(asked)
-    if reading is None:
+    review = edited_review(asked)
+    if review is None:
         return None
-    return {"reading": reading, "input": decided_input(asked.edited_input)}
+    return {"review": review, "input": decided_input(asked.edited_input)}
 
 
 def text_to_edit(asked: ApprovalRequest) -> str | None:

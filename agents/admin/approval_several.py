@@ -12,10 +12,10 @@ from agents.admin import approval_page
 from agents.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
-from agents.reading.json_text import size_of
-from agents.reading.room import CHARACTERS
+from agents.review.json_text import size_of
+from agents.review.room import CHARACTERS
 from agents.services.approvals import DecisionRequest
-from agents.services.open_answers import open_answers
+from agents.services.pending_responses import pending_responses
 from agents.states import Decision
 
 SEVERAL_AT_ONCE = 100
@@ -107,7 +107,7 @@ class DecideSeveral(JournalAdmin):
             if not self.may_decide(request, asked):
                 left_out.append((asked, "It is not for you to decide here."))
                 continue
-            answers = open_answers(asked, person(request))
+            answers = pending_responses(asked, person(request))
             if decision in answers.offered:
                 size = size_of(asked.input, CHARACTERS)
                 if size > left:

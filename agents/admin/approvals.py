@@ -20,8 +20,8 @@ from agents.admin.journal import person, tag
 from agents.hidden_text import visible
 from agents.middleware.decisions import decide
 from agents.models import ApprovalKind, ApprovalRequest, Run
-from agents.reading.excerpts import TOO_LONG_TO_EDIT
-from agents.reading.json_text import one_line_of
+from agents.review.excerpts import TOO_LONG_TO_EDIT
+from agents.review.json_text import one_line_of
 from agents.selectors.visible import (
     APPROVE,
     VIEW_ALL,
@@ -33,7 +33,7 @@ from agents.selectors.visible import (
 from agents.services.approval_rights import is_of_window
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import ServiceError
-from agents.services.open_answers import open_answers
+from agents.services.pending_responses import pending_responses
 from agents.states import ApprovalStatus, Decision, IllegalTransition
 
 PREVIEW_CHARACTERS = 120
@@ -81,7 +81,7 @@ class ApprovalRequestAdmin(DecideSeveral):
     ]
 
     class Media:
-        css = {"all": ["agents/web/reading.css"]}
+        css = {"all": ["agents/web/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalRequest]:
         if request.user.has_perm(VIEW_ALL):
@@ -152,7 +152,7 @@ class ApprovalRequestAdmin(DecideSeveral):
             "state": tag(asked.status, asked.get_status_display()),
             "trail": approval_page.trail(asked),
             "edited": approval_page.edited(asked),
-            "answers": open_answers(asked, person(request)) if may_decide else None,
+            "answers": pending_responses(asked, person(request)) if may_decide else None,
             "is_memory": asked.kind == ApprovalKind.MEMORY,
             "is_pending": asked.status == ApprovalStatus.PENDING,
             "can_see_run": self.admin_site.get_model_admin(Run).has_view_permission(request),

@@ -15,9 +15,9 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from agents.admin.agent_form import JsonText
 from agents.admin.approval_fields import at_its_field
 from agents.admin.journal import person
+from agents.admin.json_input import JsonText
 from agents.admin.typed_fields import TypedFieldAdmin
 from agents.hidden_text import visible
 from agents.models import DatabaseConnection

@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any, NoReturn
 
+from django import forms
 from django.core.exceptions import ValidationError
 
 
@@ -48,3 +49,34 @@ def _check_storable(value: object) -> None:
             char == "\x00" or "\ud800" <= char <= "\udfff" for char in item
         ):
             raise ValidationError("The JSON holds a NUL or half of a character: leave it out.")
+
+
+class JsonText(forms.CharField):
+    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text."""
+
+    widget = forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "vel-json"})
+
+    def __init__(self, *, empty: Any, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+        self.empty = empty
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value  # what was typed, shown again with its error
+        # A new row's form has None here.
+        return (
+            "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)
+        )
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value) or ""
+        return parse_json(text) if text else self.empty
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool(self.to_python(data) != initial)
+        except ValidationError:
+            return True
+
+    def run_validators(self, value: Any) -> None:
+        """Those of a text do not apply to what it means."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -20,9 +21,6 @@ from agents.services.errors import ServiceError
 from agents.services.mcp_connections import fetch_tools
 from agents.services.mcp_servers import may_configure
 from agents.services.mcp_tools import accept_tools, may_accept
-
-if TYPE_CHECKING:
-    from agents.admin.mcp_servers import McpServerAdmin
 
 FINDINGS_SHOWN = 20
 
@@ -45,7 +43,7 @@ class ShownTool:
     is_accepted: bool
 
 
-def fetch_page(page: McpServerAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def fetch_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """A POST has the server asked, and shows what it says."""
     server = _server_or_404(page, request, object_id)
     if request.method != "POST" or not may_configure(person(request)):
@@ -58,7 +56,7 @@ def fetch_page(page: McpServerAdmin, request: HttpRequest, object_id: str) -> Ht
     return HttpResponseRedirect(_url(server))
 
 
-def accept_page(page: McpServerAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def accept_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """The tools; a POST accepts those that are ticked, of the list that was shown."""
     server = _server_or_404(page, request, object_id)
     if request.method != "POST":
@@ -79,7 +77,7 @@ def accept_page(page: McpServerAdmin, request: HttpRequest, object_id: str) -> H
     return HttpResponseRedirect(_url(server))
 
 
-def _server_or_404(page: McpServerAdmin, request: HttpRequest, object_id: str) -> McpServer:
+def _server_or_404(page: ModelAdmin, request: HttpRequest, object_id: str) -> McpServer:
     server = page.get_queryset(request).filter(pk=object_id).first()
     if server is None:
         raise Http404("There is no such MCP server.")
@@ -93,7 +91,7 @@ def _url(server: McpServer) -> str:
 
 
 def _page(
-    page: McpServerAdmin,
+    page: ModelAdmin,
     request: HttpRequest,
     server: McpServer,
     status: int = 200,

@@ -16,13 +16,13 @@ from agents.admin.journal import JournalAdmin, person, tag
 from agents.admin.text import shown
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
-from agents.reading import memory_edit_reading
-from agents.reading.marked_text import marked_text
+from agents.review import memory_edit_review
+from agents.review.marked_text import marked_text
 from agents.selectors.visible import VIEW_ALL, agents_for, approvals_for, approved_agents
 from agents.services.approval_rights import may_change_memory
 from agents.services.errors import ServiceError
 from agents.services.memory_changes import restore_revision
-from agents.services.request_reading import reading_of_request
+from agents.services.request_review import review_of_request
 from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
 from memory.scanner import scan
 
@@ -37,7 +37,7 @@ class MemoryAdmin(JournalAdmin):
     search_help_text = "A part of a path, or an agent's slug or id."
 
     class Media:
-        css = {"all": ["agents/web/reading.css"]}
+        css = {"all": ["agents/web/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
@@ -103,7 +103,7 @@ class MemoryRevisionAdmin(MemoryAdmin):
             "agent_name": visible(row.agent.name),
             "by": self.by(row),
             "reason": shown(row.reason),
-            "reading": memory_edit_reading(
+            "review": memory_edit_review(
                 row.path, row.operation, before, row.content, scan(row.content or "")
             ),
             "is_latest": row.number == latest,
@@ -162,7 +162,7 @@ class MemoryEditRequestAdmin(MemoryAdmin):
             "state": self.state(row),
             "approval": _approval_of(request, row.pk),
             "reason": shown(row.reason),
-            "reading": reading_of_request(asked) if asked else None,
+            "review": review_of_request(asked) if asked else None,
             "sources": [
                 {name: visible(str(source.get(name, ""))) for name in ("step", "tool", "source")}
                 for source in sources

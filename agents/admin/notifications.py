@@ -22,7 +22,7 @@ from agents.services.notification_targets import (
     renew_secret,
     save_target,
 )
-from agents.services.webhook import DeliveryFailed
+from agents.services.webhook_delivery import DeliveryFailed
 
 TESTS_AT_ONCE = 3
 """Each may take ten seconds, for which the page waits."""

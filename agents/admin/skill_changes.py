@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin.journal import person
+from agents.admin.journal import JournalAdmin, person
 from agents.admin.skill_page import where_from
 from agents.admin.skill_views import page_response, skill_or_404
 from agents.hidden_text import visible
@@ -20,9 +18,6 @@ from agents.services.skill_rights import may_change_skills, may_manage_library
 from skills_app.models import Skill
 from skills_app.scopes import LIBRARY
 
-if TYPE_CHECKING:
-    from agents.admin.skills import SkillAdmin
-
 SOURCE = "admin"
 
 
@@ -33,7 +28,7 @@ def may_remove(user: Person, skill: Skill) -> bool:
     return skill.scope == LIBRARY and may_manage_library(user)
 
 
-def remove_page(page: SkillAdmin, request: HttpRequest, pk: int) -> HttpResponse:
+def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
     """Asks whether to delete the skill; a POST deletes it, if it is the version that was shown."""
     skill = skill_or_404(page, request, pk)
     user = person(request)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agents.reading.spans import line_of
+from agents.review.spans import line_of
 
 MAX_CHARACTERS = 400_000
 """More of one file is not put into a page; the page links to the whole."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin.journal import person
+from agents.admin.journal import JournalAdmin, person
 from agents.admin.skill_page import findings_by_severity, head_facts, tools_left
 from agents.admin.skill_views import page_response
 from agents.admin.text import shown
@@ -28,16 +28,13 @@ from agents.selectors.visible import agents_for
 from agents.services.errors import ServiceError
 from agents.services.skill_library import Imported, import_skill
 from agents.services.skill_rights import may_change_skills, may_manage_library, may_review
-from skills_app.conf import skill_settings
 from skills_app.models import Skill
 from skills_app.package import SKILL_FILE, Package
 from skills_app.problems import Problem
 from skills_app.scan import findings_json, has_danger, scan_package
 from skills_app.scopes import LIBRARY, agent_scope
+from skills_app.settings import SkillSettings
 from skills_app.sources.archive import archive_package
-
-if TYPE_CHECKING:
-    from agents.admin.skills import SkillAdmin
 
 SOURCE = "admin"
 CARRIED_BYTES = 1_500_000
@@ -80,7 +77,7 @@ def own_agents(request: HttpRequest) -> list[Agent]:
     return [agent for agent in found if may_change_skills(user, agent)]
 
 
-def import_page(page: SkillAdmin, request: HttpRequest) -> HttpResponse:
+def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
     """Choose a file; look at it; import it."""
     user = person(request)
     agents = {agent.pk: agent for agent in own_agents(request)}
@@ -92,7 +89,7 @@ def import_page(page: SkillAdmin, request: HttpRequest) -> HttpResponse:
         "title": "Import a skill",
         "targets": targets,
         "chosen": request.POST.get("target", request.GET.get("agent", "")),
-        "limit": skill_settings().ARCHIVE_BYTES,
+        "limit": SkillSettings.now().ARCHIVE_BYTES,
         "may_accept": may_review(user),
         "reason": request.POST.get("reason", ""),
     }
@@ -131,7 +128,7 @@ def _upload_of(data: dict[str, Any]) -> Upload | None:
     file = data["file"]
     if file is not None:
         # One byte more than is taken tells the reader of archives that it is too much.
-        return Upload(file.read(skill_settings().ARCHIVE_BYTES + 1), file.name or "")
+        return Upload(file.read(SkillSettings.now().ARCHIVE_BYTES + 1), file.name or "")
     try:
         carried = base64.b64decode(data["carried"], validate=True)
     except (binascii.Error, ValueError):
@@ -140,7 +137,7 @@ def _upload_of(data: dict[str, Any]) -> Upload | None:
 
 
 def _store(
-    page: SkillAdmin,
+    page: JournalAdmin,
     request: HttpRequest,
     package: Package,
     agent: Agent | None,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin.journal import person
+from agents.admin.journal import JournalAdmin, person
 from agents.admin.skill_page import findings_by_severity, where_from
 from agents.admin.skill_views import page_response, skill_or_404, version_or_404
 from agents.admin.version_diff import changes
@@ -19,9 +17,6 @@ from agents.services.skill_comparison import compare
 from agents.services.skill_library import quarantine_version, review_version
 from agents.services.skill_rights import may_review
 from skills_app.models import Skill, SkillVersion, Trust
-
-if TYPE_CHECKING:
-    from agents.admin.skills import SkillAdmin
 
 _HASH = r"[0-9a-f]{64}"
 _VOUCHED = (Trust.REVIEWED, Trust.BUILT_IN)
@@ -45,7 +40,7 @@ class ReviewForm(forms.Form):
         return data
 
 
-def review_page(page: SkillAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """What a version changes to the one that agents get, what the scan found, and the answer."""
     skill = skill_or_404(page, request, pk)
     if not may_review(person(request)):
@@ -93,7 +88,7 @@ def _base_of(skill: Skill, version: SkillVersion) -> SkillVersion | None:
 
 
 def _answer(
-    page: SkillAdmin,
+    page: JournalAdmin,
     request: HttpRequest,
     skill: Skill,
     version: SkillVersion,

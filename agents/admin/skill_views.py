@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from agents.admin.journal import JournalAdmin
 from agents.admin.skill_code import shown_code
 from agents.admin.skill_page import findings_by_severity
 from agents.admin.version_diff import changes
@@ -21,11 +22,8 @@ from agents.services.skill_comparison import compare
 from agents.services.skill_export import export_version
 from skills_app.models import Skill, SkillVersion
 
-if TYPE_CHECKING:
-    from agents.admin.skills import SkillAdmin
-
 STYLES = forms.Media(
-    css={"all": ["agents/admin/vel.css", "agents/web/reading.css", "agents/admin/skills.css"]}
+    css={"all": ["agents/admin/vel.css", "agents/web/review.css", "agents/admin/skills.css"]}
 )
 """Without the scripts of Django's lists and forms: these pages need none."""
 
@@ -45,7 +43,7 @@ _KINDS = (
 )
 
 
-def skill_or_404(page: SkillAdmin, request: HttpRequest, pk: int) -> Any:
+def skill_or_404(page: JournalAdmin, request: HttpRequest, pk: int) -> Any:
     """The skill, for somebody who may look at it."""
     if not page.has_view_permission(request):
         raise PermissionDenied
@@ -63,7 +61,7 @@ def version_or_404(skill: Skill, number: int) -> SkillVersion:
 
 
 def page_response(
-    page: SkillAdmin, request: HttpRequest, template: str, status: int = 200, **context: Any
+    page: JournalAdmin, request: HttpRequest, template: str, status: int = 200, **context: Any
 ) -> HttpResponse:
     """A page of the admin with `context`."""
     whole = {
@@ -82,7 +80,7 @@ def strict(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def file_page(page: SkillAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """One file, highlighted where it is text; what is no text is described only."""
     skill = skill_or_404(page, request, pk)
     version = version_or_404(skill, number)
@@ -118,7 +116,7 @@ def kind_of(data: bytes) -> str:
     return next((name for start, name in _KINDS if data.startswith(start)), "binary data")
 
 
-def download(page: SkillAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """The very bytes of a file, which no browser opens as a page."""
     version = version_or_404(skill_or_404(page, request, pk), number)
     path = request.GET.get("path", "")
@@ -128,7 +126,7 @@ def download(page: SkillAdmin, request: HttpRequest, pk: int, number: int) -> Ht
     return attached_bytes(data, path)
 
 
-def export(page: SkillAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def export(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """The version as a zip that holds to the specification."""
     version = version_or_404(skill_or_404(page, request, pk), number)
     try:
@@ -138,7 +136,7 @@ def export(page: SkillAdmin, request: HttpRequest, pk: int, number: int) -> Http
     return attached_bytes(archive.data, archive.name, "application/zip")
 
 
-def compare_page(page: SkillAdmin, request: HttpRequest, pk: int) -> HttpResponse:
+def compare_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
     """What one version changes to another: `?from=1&to=2`."""
     skill = skill_or_404(page, request, pk)
     numbers = [request.GET.get(name, "") for name in ("from", "to")]

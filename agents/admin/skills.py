@@ -59,7 +59,7 @@ class SkillAdmin(JournalAdmin):
     ordering = ["name", "scope"]
 
     class Media:
-        css = {"all": ["agents/web/reading.css", "agents/admin/skills.css"]}
+        css = {"all": ["agents/web/review.css", "agents/admin/skills.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return with_columns(skills_to_look_at(person(request))).defer(

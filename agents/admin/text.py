@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.hidden_text import escaped_json, visible
-from agents.reading.excerpts import joined, shown_text
-from agents.reading.fields import fields_section
+from agents.review.excerpts import joined, shown_text
+from agents.review.fields import fields_section
 
 FOLD_CHARACTERS = 1_500
 FOLD_LINES = 24

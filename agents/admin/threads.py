@@ -17,7 +17,6 @@ from agents.admin.journal import JournalAdmin, person
 from agents.admin.runs import run_tag
 from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
-from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.models import Run, Thread, WorkspaceSnapshot
 from agents.selectors.steps import step_of
@@ -26,6 +25,7 @@ from agents.services.agents import SCRIPTED
 from agents.services.erasure import erase_thread
 from agents.services.errors import ServiceError
 from agents.services.restoring import restore_workspace
+from agents.settings import DataSettings
 from sandbox.tree_size import tree_size
 
 RUNS_PER_PAGE = 10
@@ -108,8 +108,8 @@ class ThreadAdmin(JournalAdmin):
             "thread": row,
             "thread_title": shown(row.title),
             "key": shown(row.key or ""),
-            "workspace": shown(row.workspace_path or str(vel_settings().workspaces / row.pk)),
-            "workspace_size": tree_size(vel_settings().workspaces / row.pk, seconds=1.0),
+            "workspace": shown(row.workspace_path or str(DataSettings.now().workspaces / row.pk)),
+            "workspace_size": tree_size(DataSettings.now().workspaces / row.pk, seconds=1.0),
             "steps": _shown_steps(row),
             "may_restore": request.user.has_perm(RESTORE),
             "can_see_runs": self.admin_site.get_model_admin(Run).has_view_permission(request),

@@ -21,6 +21,7 @@ from agents.admin.text import (
     shown_input_json,
     shown_result_json,
 )
+from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Message, MessageRole, Run, ToolCall
 
@@ -90,13 +91,16 @@ def turns_of(
     """
     window = Q(run__in=runs, turn__gte=first, turn__lte=last)
     turns: dict[str, dict[int, Turn]] = {run.pk: {} for run in runs}
-    for message in Message.objects.filter(window).order_by("run_id", "turn", "id"):
+    messages = Message.objects.filter(window).order_by("run_id", "turn", "position")
+    for message in messages.iterator(chunk_size=ROWS_AT_ONCE):
+        parts = list(_parts(message.blocks))
+        del message.content  # of perhaps megabytes; a page shows the beginnings of parts
         turn = _turn(turns, message.run_id, message.turn)
         if message.role == MessageRole.USER and message.turn:
-            turn.notes = list(_parts(message.blocks))
+            turn.notes += parts
             continue
         turn.message = message
-        turn.parts = list(_parts(message.blocks))
+        turn.parts = parts
     decisions = _decisions(
         Q(tool_call__run__in=runs, tool_call__turn__gte=first, tool_call__turn__lte=last)
     )

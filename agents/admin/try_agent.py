@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -17,11 +18,10 @@ from agents.services.errors import NoSpace, ServiceError
 from agents.services.runs import RunRequest, create_run
 
 if TYPE_CHECKING:
-    from agents.admin.agents import AgentAdmin
     from agents.models import Agent, Run
 
 
-def try_page(page: AgentAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+def try_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
     """Ask for a message; start the run; go and watch it."""
     agent = page.get_queryset(request).filter(pk=object_id).first()
     if agent is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agents.admin.text import pretty
 from agents.hidden_text import visible
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
 
 CONTEXT_LINES = 2
 
@@ -62,11 +63,9 @@ def _given(value: object) -> object:
 def text_lines(before: str, after: str) -> list[DiffLine]:
     """The lines that differ, with some around them. Both texts are fit to be shown."""
     signs = {"+": "added", "-": "removed", " ": "same"}
-    unified = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), lineterm="", n=CONTEXT_LINES
-    )
+    old, new = before.splitlines(), after.splitlines()
     found = [
         DiffLine("gap", "…") if line.startswith("@@") else DiffLine(signs[line[0]], line[1:])
-        for line in list(unified)[2:]  # after the two lines that name files
+        for line in unified_lines(old, new, Steps(LINE_STEPS), CONTEXT_LINES)
     ]
     return found[1:] if found and found[0].sign == "gap" else found

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError
 
 from agents.agent_files.reading import Path
+from agents.kernel.integrations import integrations
+from agents.kernel.options import (
+    checked_options,
+    option_classes,
+    option_defaults,
+    option_fields,
+)
 from agents.spec import (
     MAX_FALLBACKS,
+    AgentSpec,
     FallbackModel,
-    Integration,
     InterruptRule,
     PolicyRule,
     RetryRule,
@@ -23,6 +40,27 @@ Cost = Annotated[float, Field(ge=0, lt=1_000_000, multiple_of=0.000001)]
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
 Tokens = Annotated[int, Field(ge=0, le=9_223_372_036_854_775_807)]
+
+
+def _installed(name: str) -> str:
+    names = [each.name for each in integrations()]
+    if name not in names:
+        raise PydanticKnownError("literal_error", {"expected": _one_of(names)})
+    return name
+
+
+def _one_of(names: list[str]) -> str:
+    *others, last = (repr(name) for name in names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _name_integrations(schema: dict[str, Any]) -> None:
+    schema["enum"] = [each.name for each in integrations()]
+
+
+IntegrationName = Annotated[
+    str, AfterValidator(_installed), Field(json_schema_extra=_name_integrations)
+]
 
 
 class _Part(BaseModel):
@@ -93,7 +131,7 @@ class AgentFile(_Part):
     toolbox: str = Field(default="", max_length=100)
     command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
     databases: list[Name] = []
-    integrations: list[Integration] = []
+    integrations: list[IntegrationName] = []
     mcp_servers: list[Name | McpServerFile] = []
     general_subagent: bool = True
     background_subagents: bool = False
@@ -111,6 +149,40 @@ class AgentFile(_Part):
     groups: list[Name] = []
 
 
+def file_fields() -> dict[str, FieldInfo]:
+    """Return the fields of a file: those of `AgentFile`, then the options of features."""
+    return {**AgentFile.model_fields, **option_fields()}
+
+
+def ambiguous_options() -> list[str]:
+    """Return the options of features that have the name of a field of every agent."""
+    return sorted(option_fields().keys() & {*AgentSpec.model_fields, *AgentFile.model_fields})
+
+
+def default_of(name: str) -> Any:
+    """Return the value of a field that is not in the file; None for those that must be there."""
+    if name not in AgentFile.model_fields:
+        return option_defaults()[name]
+    field = AgentFile.model_fields[name]
+    return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def check_shape(data: dict[str, Any]) -> list[Any]:
+    """Return the errors of `data`, in the names of `file_fields`, as pydantic describes them."""
+    options = option_fields()
+    core = {name: value for name, value in data.items() if name not in options}
+    errors: list[Any] = []
+    for check, part in (
+        (AgentFile.model_validate, core),
+        (checked_options, {name: data[name] for name in data if name in options}),
+    ):
+        try:
+            check(part)
+        except ValidationError as error:
+            errors += error.errors(include_url=False)
+    return errors
+
+
 def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path]]:
     """`data` with the names that a file may also use put into those of `AgentFile`.
 
@@ -119,7 +191,7 @@ def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path
     `systemPromptAddition`. Names that are neither stay, for `AgentFile` to refuse. Also returned
     is where in `data` each renamed part stands.
     """
-    found, origin = _renamed(data, AgentFile, {"customAgents": "subagents"})
+    found, origin = _renamed(data, file_fields(), {"customAgents": "subagents"})
     model = found.get("model")
     if isinstance(model, dict) and set(model) <= {"provider", "model"} and "provider" not in found:
         del found["model"]
@@ -139,16 +211,16 @@ def in_snake_case(data: dict[str, Any]) -> tuple[dict[str, Any], dict[Path, Path
             origin["subagents", at] = (*place, keys[at])
             if isinstance(each, dict):
                 also = {"systemPromptAddition": "system_prompt"}
-                found["subagents"][at], names = _renamed(each, SubagentFile, also)
+                found["subagents"][at], names = _renamed(each, SubagentFile.model_fields, also)
                 for new, old in names.items():
                     origin[("subagents", at, *new)] = (*place, keys[at], *old)
     return found, origin
 
 
 def _renamed(
-    data: dict[str, Any], kind: type[_Part], also: dict[str, str]
+    data: dict[str, Any], fields: Iterable[str], also: dict[str, str]
 ) -> tuple[dict[str, Any], dict[Path, Path]]:
-    names = {to_camel(name): name for name in kind.model_fields} | also
+    names = {to_camel(name): name for name in fields} | also
     found: dict[str, Any] = {}
     origin: dict[Path, Path] = {}
     for key, value in data.items():
@@ -163,4 +235,8 @@ def _renamed(
 def agent_schema() -> dict[str, Any]:
     """The JSON schema of an agent's file, with the names in snake_case."""
     schema = AgentFile.model_json_schema()
+    for kind in option_classes():
+        of_feature = kind.model_json_schema()
+        schema["properties"] |= of_feature.get("properties", {})
+        schema["$defs"] |= of_feature.get("$defs", {})
     return {"$schema": SCHEMA_URL, **schema, "title": "An agent of Vel"}

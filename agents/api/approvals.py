@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
 from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page
+from agents.api.pages import PAGE_BYTES, ordered_page
 from agents.api.serializers.approvals import (
     APPROVAL_ORDER,
     ApprovalListQuery,
@@ -22,6 +22,7 @@ from agents.api.serializers.lists import created_between
 from agents.api.serializers.strict import read_body, read_query
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
+from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound
@@ -49,7 +50,16 @@ class Approvals(ApiView):
         if "tool" in query:
             requests = requests.filter(tool=query["tool"])
         requests = with_approval_columns(requests.filter(**created_between(query)))
-        return ordered_page(requests, ApprovalShape().to_representation, query, APPROVAL_ORDER)
+        return ordered_page(
+            requests, ApprovalShape().to_representation, query, APPROVAL_ORDER, weight=_weight
+        )
+
+
+def _weight(request: ApprovalRequest) -> int:
+    edit = request.memory_edit
+    texts = (edit.proposed_content, edit.previous_content) if edit else ()
+    inputs = sum(size_of(given, PAGE_BYTES) for given in (request.input, request.edited_input))
+    return inputs + sum(len(text or "") for text in texts)
 
 
 class OneApproval(ApiView):

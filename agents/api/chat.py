@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
+from itertools import groupby
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -30,6 +32,7 @@ from agents.api.serializers.runs import CancelBody
 from agents.api.serializers.strict import read_body, read_query
 from agents.api.streaming import Access, event_stream, take_slot
 from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS, ui_message
+from agents.events.projections.ui_message import UiMessage
 from agents.events.projections.ui_stream import VERSION_HEADER
 from agents.models import Run, TokenScope
 from agents.selectors.chats import (
@@ -135,14 +138,14 @@ class ChatHistory(ApiView):
         version = _version(request, query)
         thread = chat_of(person(request), agent, chat_id)
         found = newest_runs(thread, before=query.get("before"), limit=query["limit"] + 1)
-        runs = within_reason(found[: query["limit"]])
+        runs, too_long = within_reason(found[: query["limit"]])
         more = len(runs) < len(found)
         newest = newest_runs(thread, before=None, limit=1)
         return Response(
             {
                 "id": chat_id,
                 "thread": thread.pk,
-                "messages": _messages(runs, version),
+                "messages": _messages(runs, too_long, version),
                 "latest_run": _shown(newest[0]) if newest else None,
                 "next_before": runs[-1].number if more else None,
             }
@@ -199,21 +202,35 @@ def _shown(run: Run) -> dict[str, Any]:
     return {"id": run.pk, "status": run.status, "error": error}
 
 
-def _messages(runs: list[Run], version: int) -> list[dict[str, Any]]:
+def _messages(runs: list[Run], too_long: Mapping[str, int], version: int) -> list[dict[str, Any]]:
     """What was said, oldest first. The message under way is left to its stream."""
     said = messages_of(runs)
-    ended = [run.pk for run in runs if run.has_ended]
-    events = outcome_events(ended)
+    ended = [run.pk for run in runs if run.has_ended and run.pk not in too_long]
+    answers = {
+        run_id: ui_message(run_id, events, version)
+        for run_id, events in groupby(outcome_events(ended), lambda event: event.run_id)
+    }
     messages: list[dict[str, Any]] = []
     for run in reversed(runs):
         text = said[run.pk].text
         part = {"type": "text", "text": text, "state": "done"}
         messages.append({"id": f"{run.pk}-user", "role": "user", "parts": [part]})
-        if run.pk in events:
-            message = ui_message(run.pk, events[run.pk], version)
-            if message.parts:
-                messages.append(message.as_dict())
+        message = answers.get(run.pk)
+        if run.has_ended and run.pk in too_long:
+            message = _too_long(run.pk, too_long[run.pk])
+        if message is not None and message.parts:
+            messages.append(message.as_dict())
     return messages
+
+
+def _too_long(run_id: str, size: int) -> UiMessage:
+    message = UiMessage(run_id)
+    text = (
+        f"[Vel: this answer is too long to be shown here: its events have {size:,} characters. "
+        f"Read it with GET /runs/{run_id}/transcript.]"
+    )
+    message.parts.append({"type": "text", "text": text, "state": "done"})
+    return message
 
 
 def _response(

@@ -9,6 +9,7 @@ from channels.db import database_sync_to_async
 
 from agents.api.streaming import Access, RightEnded, free_connection, lasting
 from agents.events.append import dump
+from agents.events.catalogue.runs import RunSuspended
 from agents.events.projections.ui import DIALECTS
 from agents.events.projections.ui_dialect import Chunk
 from agents.events.projections.ui_stream import DONE, UiStream
@@ -53,7 +54,7 @@ def _begin(stream: UiStream, after: int) -> list[Chunk]:
     try:
         if not after:
             return []
-        for event in outcome_events([stream.run_id], upto=after)[stream.run_id]:
+        for event in outcome_events([stream.run_id], upto=after):
             stream.feed(event)
         stream.finish_response()
         return stream.begin_response()
@@ -73,7 +74,7 @@ async def _chunks(
                 continue
             for chunk in stream.feed(event):
                 yield chunk
-            if not stream.awaits_answer or event.type != "run.suspended":
+            if not stream.awaits_answer or event.type != RunSuspended.type:
                 continue
             # In a log that is read again it may have been decided long ago.
             if await database_sync_to_async(_is_parked)(stream.run_id):

@@ -35,7 +35,6 @@ from agents.api.serializers.files import (
 )
 from agents.api.serializers.strict import PageQuery, read_body, read_query
 from agents.api.streaming import take_slot
-from agents.conf import vel_settings
 from agents.downloads import attachment
 from agents.models import Thread, TokenScope, WorkspaceSnapshot
 from agents.selectors.visible import threads_for
@@ -44,7 +43,8 @@ from agents.services.file_changes import changes_between, shown_path, steps_of_t
 from agents.services.restoring import restore_workspace
 from agents.services.thread_files import has_workspace, readable_files
 from agents.services.uploads import store_uploads
-from sandbox.backends.budget import Budget, FileLimits
+from agents.settings import UploadSettings
+from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.errors import FileError, SandboxError
 
 MAX_FILES = 1_000
@@ -62,7 +62,7 @@ class Files(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Before authentication, which looks for a CSRF token in the form and so reads all of it.
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdecimal() or int(length) > vel_settings().UPLOAD_BYTES + FORM_BYTES:
+        if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a thread takes.")
         super().initial(request, *args, **kwargs)
 
@@ -71,15 +71,15 @@ class Files(ApiView):
         query = read_query(FilesQuery, request)
         thread = thread_of(person(request), thread_id)
         backend = readable_files(thread, in_workspace=has_workspace(thread))
-        budget = Budget(LIMITS)
+        walk_limit = WalkLimit(LIMITS)
         found: list[dict[str, Any]] = []
         try:
             top = backend.resolve(query["path"]) if query.get("path") else "/"
-            for entry in backend.walk(top, budget):
+            for entry in backend.walk(top, walk_limit):
                 if entry.type == "directory" or not entry.addressable:
                     continue
                 if len(found) == MAX_FILES:
-                    budget.cut_short("too many files")
+                    walk_limit.cut_short("too many files")
                     break
                 stat = backend.stat(entry.path) if entry.type == "file" else None
                 size = stat.size if stat else None
@@ -87,7 +87,7 @@ class Files(ApiView):
         except FileError as error:
             if query.get("path"):
                 raise NotFound(str(error), code="unknown_file") from error
-        return Response({"results": found, "truncated": budget.cut is not None})
+        return Response({"results": found, "truncated": walk_limit.cut is not None})
 
     @operation(
         "upload_files",

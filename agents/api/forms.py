@@ -11,7 +11,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from agents.api.base import ApiView
-from agents.conf import vel_settings
+from agents.settings import UploadSettings
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files: a message has a limit of its own."""
@@ -24,7 +24,7 @@ class UploadsView(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Before authentication, which looks for a CSRF token in the form and so reads all of it.
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdecimal() or int(length) > vel_settings().UPLOAD_BYTES + FORM_BYTES:
+        if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a thread takes.")
         super().initial(request, *args, **kwargs)
 

@@ -16,10 +16,12 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.response import Response
 
 from agents.events.append import dump
+from agents.events.read import ROWS_AT_ONCE
 from agents.selectors.history import LOOKED_THROUGH
 from agents.services.errors import InvalidRequest
 
 Row = TypeVar("Row", bound=Model)
+PAGE_BYTES = 2_000_000
 
 
 def page_of(
@@ -31,12 +33,14 @@ def page_of(
     cursor: str | None = None,
     descending: bool = False,
     among: QuerySet[Row] | None = None,
+    weight: Callable[[Row], int] | None = None,
 ) -> Response:
     """`{results, next_cursor}`: the `limit` rows after `cursor`, ordered by the column `by`.
 
     `by` is never null; what is equal in it is ordered by the primary key. `next_cursor` is null on
     the last page. `among` is the list that `rows` were filtered from: a page then looks through
-    `LOOKED_THROUGH` of it at most, and may show fewer than `limit` though there is a next one.
+    `LOOKED_THROUGH` of it at most, and may show fewer than `limit` though there is a next one. So
+    may a page of rows whose `weight`, in bytes, is more than `PAGE_BYTES` together.
     Raises `InvalidRequest` for a cursor that is none of this list in this order.
     """
     order = f"{'-' if descending else ''}{by}"
@@ -55,14 +59,29 @@ def page_of(
         last = found[0] if len(found) == 2 else None
     if last is not None:
         ordered = _beyond(ordered, by, last, not descending, itself=True)
-    page = list(ordered[: limit + 1])
+    page, more = _first_of(ordered, limit, weight)
     next_cursor = None
-    if len(page) > limit:
-        page.pop()
+    if more:
         next_cursor = write_cursor(order, getattr(page[-1], by), page[-1].pk)
     elif last is not None:
         next_cursor = write_cursor(order, *last)
     return Response({"results": [show(row) for row in page], "next_cursor": next_cursor})
+
+
+def _first_of(
+    rows: QuerySet[Row], limit: int, weight: Callable[[Row], int] | None
+) -> tuple[list[Row], bool]:
+    """The first rows, and whether there are more."""
+    if weight is None:
+        page = list(rows[: limit + 1])
+        return page[:limit], len(page) > limit
+    page, size = [], 0
+    for row in rows[: limit + 1].iterator(chunk_size=ROWS_AT_ONCE):
+        size += weight(row)
+        if len(page) == limit or (page and size > PAGE_BYTES):
+            return page, True
+        page.append(row)
+    return page, False
 
 
 def _beyond(
@@ -87,6 +106,7 @@ def ordered_page(
     query: Mapping[str, Any],
     columns: Mapping[str, str],
     among: QuerySet[Row] | None = None,
+    weight: Callable[[Row], int] | None = None,
 ) -> Response:
     """`page_of` for a query with `ordering`; `columns` are the columns of the names it may have."""
     name = query["ordering"].removeprefix("-")
@@ -98,6 +118,7 @@ def ordered_page(
         cursor=query.get("cursor"),
         limit=query["limit"],
         among=among,
+        weight=weight,
     )
 
 

@@ -23,16 +23,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from agents.disk_space import full_disk
-from agents.services.credentials import CredentialRejected, ServiceUnreachable
-from agents.services.errors import (
-    Conflict,
-    InvalidRequest,
-    NoSpace,
-    NotAllowed,
-    NotFound,
-    ServiceError,
-)
-from agents.services.open_connections import NoRoom, TooManyConnections
+from agents.services.errors import NoSpace, ServiceError
 
 logger = logging.getLogger("agents.api")
 
@@ -41,18 +32,6 @@ RETRY_SECONDS = 2
 HOW_TO_SIGN_IN = (
     "Say who asks: `Authorization: Token vel_…`; `vel token create USER` makes a token."
 )
-
-_SERVICE_STATUS: dict[type[ServiceError], int] = {
-    InvalidRequest: 400,
-    NotAllowed: 403,
-    NotFound: 404,
-    Conflict: 409,
-    NoSpace: 507,
-    CredentialRejected: 401,
-    ServiceUnreachable: 503,
-    TooManyConnections: 429,
-    NoRoom: 503,
-}
 
 
 def problem(
@@ -84,10 +63,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
         logger.error("%s: %s", _asked(context), text)
         error = NoSpace(text)
     if isinstance(error, ServiceError):
-        status = next(
-            (_SERVICE_STATUS[t] for t in type(error).__mro__ if t in _SERVICE_STATUS), 400
-        )
-        return problem(status, code=error.code, detail=error.message)
+        return problem(error.http_status, code=error.code, detail=error.message)
     if isinstance(error, ValidationError):
         return _of_validation(error)
     if isinstance(error, NotAuthenticated):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework.parsers import MultiPartParser
@@ -36,6 +36,11 @@ from agents.services.uploads import create_run_with
 from sandbox.errors import SandboxError
 
 
+def _answer_size(run: Any) -> int:
+    """Of a row of `with_run_columns`."""
+    return len(run.final_content or "")
+
+
 class Runs(UploadsView):
     """`GET /runs`, `POST /runs` (JSON, or a form with files)"""
 
@@ -64,7 +69,14 @@ class Runs(UploadsView):
         if "started_by" in query:
             runs = runs.filter(of_starter(query["started_by"]))
         show = RunShape().to_representation
-        return ordered_page(with_run_columns(runs), show, query, RUN_ORDER, among)
+        return ordered_page(
+            with_run_columns(runs),
+            show,
+            query,
+            RUN_ORDER,
+            among,
+            weight=_answer_size,
+        )
 
     @operation(
         "create_run",

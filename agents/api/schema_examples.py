@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from agents.events.catalogue.runs import RunStarted
+
 _MOMENT = "2026-01-31T12:00:00.123456Z"
 _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _RUN, _THREAD, _AGENT = "01kb4f6y8m3q9t5w7x1z2c4v6b", "01kb4e2s7d9f1g3h5j7k9m2n4p", "01kb3a"
@@ -64,7 +66,7 @@ _BY_NAME: dict[str, tuple[Any, ...]] = {
     "key": ("review-42",),
     "cost": ("0.001234",),
     "code": ("max_turns",),
-    "type": ("run.started", "file"),
+    "type": (RunStarted.type, "file"),
     "seq": (1,),
     "after": (0,),
     "next_after": (1,),

@@ -13,8 +13,8 @@ from agents.api.serializers.skills import problems_of
 from agents.api.serializers.strict import StrictSerializer, read_body
 from agents.api.wire import StrictJSONParser
 from agents.services.skill_uploads import InvalidPackage, PackageTooLarge, read_upload
-from skills_app.conf import skill_settings
 from skills_app.package import Package
+from skills_app.settings import SkillSettings
 
 FORM_BYTES = 100_000
 """What a form may have beside its file."""
@@ -28,7 +28,7 @@ class UploadView(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Before authentication, which looks for a CSRF token in the form and so reads all of it.
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdecimal() or int(length) > skill_settings().ARCHIVE_BYTES + FORM_BYTES:
+        if not length.isdecimal() or int(length) > SkillSettings.now().ARCHIVE_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a package may be.")
         super().initial(request, *args, **kwargs)
 

@@ -12,9 +12,9 @@ from agents.api.base import ApiView, person
 from agents.api.operations import operation
 from agents.api.serializers.strict import StrictSerializer, read_query
 from agents.api.serializers.toolboxes import ToolboxesShape
-from agents.conf import vel_settings
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
+from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.toolbox import mismatch
 from sandbox.toolbox_find import find_toolbox, toolbox_names
@@ -35,7 +35,7 @@ class Toolboxes(ApiView):
         read_query(StrictSerializer, request)
         user = person(request)
         is_operator = bool(request.user.has_perm(CONFIGURE))
-        names = toolbox_names(vel_settings().toolboxes)
+        names = toolbox_names(DataSettings.now().toolboxes)
         if not is_operator:
             usable = set(agents_for(user).values_list("toolbox", flat=True))
             names = [name for name in names if name in usable]
@@ -54,7 +54,7 @@ def _show(name: str, is_operator: bool) -> dict[str, Any]:
         "problem": "",
     }
     try:
-        found = find_toolbox(vel_settings().toolboxes, name)
+        found = find_toolbox(DataSettings.now().toolboxes, name)
         problem = mismatch(found) or ""
     except SandboxError as error:
         logger.warning("toolbox %s cannot be used: %s", name, error)

@@ -90,7 +90,11 @@ class ToolCalls(ApiView):
         query = read_query(ToolCallQuery, request)
         given = {name: query[name] for name in ("tool", "status", "turn") if name in query}
         return ordered_page(
-            calls.filter(**given), ToolCallShape().to_representation, query, CALL_ORDER
+            calls.filter(**given),
+            ToolCallShape().to_representation,
+            query,
+            CALL_ORDER,
+            weight=lambda call: len(call.input) + len(call.edited_input) + len(call.result),
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import path, re_path, register_converter
+from django.urls import path, re_path
 
+from agents.api import converters  # noqa: F401  # registers them, also for the features
 from agents.api.agent_files import ExportAgent, ImportAgent
 from agents.api.agent_templates import AgentTemplates
 from agents.api.agents import Agents, OneAgent
@@ -11,17 +12,15 @@ from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
 from agents.api.base import UnknownUrl
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
-from agents.api.credentials import SlackCredential, SlackStatus
 from agents.api.databases import Databases
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
-from agents.api.going_on import ForkRun, ResumeRun
-from agents.api.google_credentials import GoogleCredential, GoogleStatus
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.hooks import Deliveries, Hooks, OneHook, RotateHook
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
 from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
+from agents.api.resume_and_fork import ForkRun, ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schedules import Firings, OneSchedule, RunSchedule, Schedules
@@ -41,37 +40,11 @@ from agents.api.toolboxes import Toolboxes
 from agents.api.transcript import OneToolCall, RunTranscript, ThreadTranscript, ToolCalls
 from agents.api.uploads import OneUpload, Uploads
 from agents.api.usage import Usage
-
-
-class OpaqueId:
-    """Any id that Vel could have made; what is none reaches no database."""
-
-    regex = "[0-9A-Za-z_-]{1,64}"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
-
-
-class CallId:
-    """The id that a model's server gave a call: anything short, in one part of the path."""
-
-    regex = r"[^/\x00]{1,200}"
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
-
-
-register_converter(OpaqueId, "opaque_id")
-register_converter(CallId, "call_id")
+from agents.kernel.features import collect
 
 app_name = "api"
 urlpatterns = [
+    *(pattern for _, pattern in collect("api", "urlpatterns", skip_broken=True)),
     path("agents", Agents.as_view(), name="agents"),
     path("agent-templates", AgentTemplates.as_view(), name="agent-templates"),
     path("agents/import", ImportAgent.as_view(), name="agent-import"),
@@ -156,10 +129,6 @@ urlpatterns = [
     ),
     path("usage", Usage.as_view(), name="usage"),
     path("audit", Audit.as_view(), name="audit"),
-    path("credentials/google", GoogleCredential.as_view(), name="credential-google"),
-    path("credentials/google/status", GoogleStatus.as_view(), name="credential-google-status"),
-    path("credentials/slack", SlackCredential.as_view(), name="credential-slack"),
-    path("credentials/slack/status", SlackStatus.as_view(), name="credential-slack-status"),
     path("grants", Grants.as_view(), name="grants"),
     path("grants/<opaque_id:grant_id>/revoke", RevokeGrant.as_view(), name="grant-revoke"),
     path(

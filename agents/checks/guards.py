@@ -8,8 +8,8 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
 from agents.guards.registry import guardrails, hook_calls
+from agents.settings import GuardSettings
 
 _HINT = (
     "GUARDRAILS and HOOKS of VEL are lists of dotted paths (VEL_GUARDRAILS and VEL_HOOKS: with "
@@ -22,7 +22,7 @@ _HINT = (
 def check_guards(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each path of `VEL["GUARDRAILS"]` and `VEL["HOOKS"]` leads to one, under a name of its own."""
     try:
-        vel_settings()
+        GuardSettings.now()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     return [*_problem(guardrails, "vel.E012"), *_problem(hook_calls, "vel.E013")]

@@ -1,4 +1,4 @@
-"""A Django system check of the `VEL` dictionary."""
+"""A Django system check of the dictionaries that hold Vel's settings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
+from agents.kernel.settings import find_problems
+
+_IDS = {"VEL_SKILLS": "vel.E009"}
 
 
 @register()
 def check_vel_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The VEL dictionary holds only keys that mean something."""
+    """Report unknown keys, wrong values and settings that two apps declare."""
     try:
-        vel_settings()
+        found = list(find_problems())
     except ImproperlyConfigured as error:
         return [Error(str(error), id="vel.E008")]
-    return []
+    return [Error(problem, id=_IDS.get(name, "vel.E008")) for name, problem in found]

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.conf import vel_settings
 from agents.mcp.names import PREFIX
+from agents.settings import ToolSettings
 
 _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
 
@@ -21,7 +21,7 @@ def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     from agents.middleware.registry import built_in_tools  # noqa: PLC0415
 
     try:
-        vel_settings()
+        ToolSettings.now()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     try:

@@ -17,7 +17,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import DatabaseError
 
 from agents.client_address import client_address
-from agents.consumers.actions import carry_out, needed_scope
 from agents.consumers.base import (
     BAD_REQUEST,
     INTERNAL_ERROR,
@@ -28,8 +27,9 @@ from agents.consumers.base import (
     reader_of,
 )
 from agents.consumers.credentials import Credentials, person_of
-from agents.consumers.frames import ClientFrame, accepted, parse_frame, refused
+from agents.consumers.frames import Frame, accepted, refused
 from agents.consumers.memory_frames import frames_after, may_need_frames
+from agents.consumers.parse import parse_frame
 from agents.disk_space import full_disk
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
 from agents.events.tail import tail
@@ -37,7 +37,7 @@ from agents.events.tree import follow_tree
 from agents.models import Door, TokenScope
 from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.audit import Origin, acting
-from agents.services.errors import InvalidRequest, NoSpace, NotAllowed, ServiceError
+from agents.services.errors import InvalidRequest, NoSpace, NotAllowed, NotFound, ServiceError
 from agents.services.request_limits import count_request
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class RunConsumer(Consumer):
             frame = parse_frame(text_data)
             ref = frame.ref
             self.credentials.check_csrf(frame.csrf)
-            user = await person_of(self.credentials, needed_scope(frame))
+            user = await person_of(self.credentials, frame.scope)
             if not user.is_authenticated:
                 await self.close(UNAUTHENTICATED)
                 return
@@ -114,10 +114,14 @@ class RunConsumer(Consumer):
             answer = refused(NoSpace.code, text, ref)
         await self.send(text_data=answer)
 
-    def _carry_out(self, frame: ClientFrame, user: AbstractBaseUser) -> dict[str, str]:
+    def _carry_out(self, frame: Frame, user: AbstractBaseUser) -> dict[str, str]:
         token = self.credentials.token
         count_request(user.pk, token.pk if token is not None else None)
-        return carry_out(self._run_id, frame, user)
+        rows = watchable_runs_for(user).select_related("thread__agent")
+        run = rows.filter(pk=self._run_id).first()
+        if run is None:
+            raise NotFound(f"There is no run {self._run_id!r} that you may see.")
+        return frame.carry_out(run, user)
 
     def _origin(self, user: Person) -> Origin:
         meta = self.meta

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
 from agents.databases.errors import MYSQL_DRIVER_MISSING
 from agents.databases.local_address import canonical, is_local
+from agents.settings import DataSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -187,7 +187,7 @@ def _checked_file(parts: URL) -> str:
         ) from None
     if not stat.S_ISREG(found.st_mode):
         raise AddressRefused("Its path names no file.")
-    if place.is_relative_to(vel_settings().DATA_DIR.resolve()) or _is_own_file(place):
+    if place.is_relative_to(DataSettings.now().DATA_DIR.resolve()) or _is_own_file(place):
         raise AddressRefused("This is Vel's own database, or lies in Vel's data directory.")
     return parts.set(database=str(place)).render_as_string(hide_password=False)
 

@@ -67,7 +67,7 @@ class Changes:
             raise too_many(target)
 
 
-class Budget:
+class ChangeLimit:
     """Rows and bytes of a target that what is kept in memory may take."""
 
     def __init__(self, target: DatabaseTarget) -> None:

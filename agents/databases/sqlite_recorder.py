@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.databases.changes import Budget, TableChanges
+from agents.databases.changes import ChangeLimit, TableChanges
 from agents.databases.errors import QueryFailed
 from agents.databases.readonly_sqlite import cell
 from agents.databases.sqlite_hidden import HiddenInSqlite
@@ -32,12 +32,12 @@ class Recorder:
     tables: dict[str, TableChanges] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
     """Tables that cannot be written: they, or what refers to them, have hidden columns."""
-    _budget: Budget | None = None
+    _change_limit: ChangeLimit | None = None
     _parts: list[Any] = field(default_factory=list)
 
     def install(self, connection: sqlite3.Connection, hidden: HiddenInSqlite) -> None:
         """Make the triggers. The authorizer comes afterwards."""
-        self._budget = Budget(self.target)
+        self._change_limit = ChangeLimit(self.target)
         connection.create_function(self.name, -1, self._told)
         rows = connection.execute(
             "SELECT name, type FROM pragma_table_list WHERE schema = 'main'"
@@ -106,7 +106,7 @@ class Recorder:
         if not is_last:
             return
         parts, self._parts = self._parts, []
-        assert self._budget is not None
+        assert self._change_limit is not None
         changes = self.tables[table]
         match event:
             case "INSERT":
@@ -125,9 +125,9 @@ class Recorder:
                 before += part[:half]
                 after += part[half:]
         if event != "INSERT":
-            changes.before.append(self._budget.spend(tuple(map(cell, before))))
+            changes.before.append(self._change_limit.spend(tuple(map(cell, before))))
         if event != "DELETE":
-            changes.after.append(self._budget.spend(tuple(map(cell, after))))
+            changes.after.append(self._change_limit.spend(tuple(map(cell, after))))
 
     def changed(self) -> list[TableChanges]:
         return [table for table in self.tables.values() if any(table.counts)]

@@ -7,29 +7,34 @@ what looks like writing is tried, shown, and waits for a person.
 from __future__ import annotations
 
 import re
+from itertools import chain
 
-_SKIPPED = re.compile(
+# Possessive, and unclosed parts reach to the end: an agent can write a million of them.
+_TOKEN = re.compile(
     r"""
-    '(?:[^']|'')*' | "(?:[^"]|"")*" | `[^`]*` | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$
-    | --[^\n]* | /\*.*?\*/
+    '[^']*+(?:''[^']*+)*+' | "[^"]*+(?:""[^"]*+)*+" | `[^`]*+`
+    | \$(?P<tag>\w*+)\$.*?(?:\$(?P=tag)\$|\Z)
+    | --[^\n]*+ | /\*.*?(?:\*/|\Z)
+    | (?P<word>[a-z_]++|\()
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_WORD = re.compile(r"[a-z_]+|\(", re.IGNORECASE)
 _WRITES = frozenset({"insert", "update", "delete", "merge", "replace"})
 
 
 def looks_like_writing(query: str) -> bool:
     """Its first word is INSERT, UPDATE, DELETE, MERGE or REPLACE; or it is WITH and has one."""
-    words = [word.lower() for word in _WORD.findall(_SKIPPED.sub(" ", query))]
-    words = [word for word in words if word != "("] if words[:1] == ["("] else words
-    if not words:
-        return False
-    if words[0] != "with":
-        return words[0] in _WRITES
+    words = (found["word"].lower() for found in _TOKEN.finditer(query) if found["word"])
+    first = next(words, "")
+    if first == "(":
+        words = (word for word in words if word != "(")
+        first = next(words, "")
+    if first != "with":
+        return first in _WRITES
     # Behind a parenthesis, a closing one or AS: `replace(x)` and `FOR UPDATE` are none.
-    return any(
-        word in _WRITES and words[number - 1] != "for" and words[number + 1 : number + 2] != ["("]
-        for number, word in enumerate(words)
-        if number
-    )
+    before, word = first, next(words, "")
+    for after in chain(words, ("",)):
+        if word in _WRITES and before != "for" and after != "(":
+            return True
+        before, word = word, after
+    return False

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from agents.databases.changes import Budget, Changes, TableChanges
+from agents.databases.changes import ChangeLimit, Changes, TableChanges
 from agents.databases.errors import OutcomeUnknown, QueryFailed
 from agents.databases.own_database import OwnDatabase
 from agents.databases.params import numbered
@@ -121,10 +121,10 @@ def _run(
     changes = Changes(_changed(connection, target, looked, counts), returned)
     changes.check(target)
     by_name = {changed.table: changed for changed in changes.tables}
-    budget = Budget(target)
+    change_limit = ChangeLimit(target)
     for at, table in enumerate(shown):
         if table.shown in by_name:
-            _fill(connection, by_name[table.shown], table, at, number, budget)
+            _fill(connection, by_name[table.shown], table, at, number, change_limit)
     return changes
 
 
@@ -182,7 +182,7 @@ def _table(name: str, columns: tuple[str, ...], counts: tuple[int, ...], note: s
 
 def _fill(
     connection: Connection, changes: TableChanges, table: WrittenTable, at: int, number: str,
-    budget: Budget,
+    change_limit: ChangeLimit,
 ) -> None:  # fmt: skip
     if changes.inserted or changes.updated:
         cursor = connection.execute(
@@ -190,7 +190,7 @@ def _fill(
                 _columns(table), _place(table), _xid(number)
             )
         )
-        changes.after += [budget.spend(row) for row in cursor]
+        changes.after += [change_limit.spend(row) for row in cursor]
     if changes.updated or changes.deleted:
         ended = connection.execute(f"FETCH ALL FROM vel_before_{at}").fetchall()
         # Foreign keys only lock the rows that they look at, which bear the number too.
@@ -203,7 +203,7 @@ def _fill(
                 [[row[0] for row in ended]],
             )
         }
-        changes.before += [budget.spend(row[1:]) for row in ended if row[0] not in locked]
+        changes.before += [change_limit.spend(row[1:]) for row in ended if row[0] not in locked]
     before, after = changes.updated + changes.deleted, changes.inserted + changes.updated
     if len(changes.before) != before or len(changes.after) != after:
         changes.note = "Not all rows can be shown: some were changed more than once, or aside."

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from agents.conf import vel_settings
 from agents.documents.picture_size import picture_size
+from agents.settings import DataSettings, UploadSettings
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
@@ -88,12 +88,12 @@ class DocumentReader:
         self._marker = marker
         self._held: HeldToolbox | None = None
         self.problem = ""
-        name = vel_settings().DOCUMENTS_TOOLBOX
+        name = UploadSettings.now().DOCUMENTS_TOOLBOX
         if not name:
             self.problem = "this installation makes none"
             return
         try:
-            self._held = hold_toolbox(vel_settings().toolboxes, name)
+            self._held = hold_toolbox(DataSettings.now().toolboxes, name)
             BubblewrapSandbox(self._policy(()))
         except SandboxError as error:
             logger.warning("uploads are not read: %s", error)

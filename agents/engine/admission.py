@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.guarding import Ruling, call_refusal
+from agents.engine.guarding import Ruling
 from agents.engine.journal import write_started
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.outcomes import store_outcomes
@@ -17,6 +17,8 @@ from agents.engine.park import Question, approval_is_stale
 from agents.engine.results import finished_event
 from agents.engine.session import Session
 from agents.events.append import dump
+from agents.events.catalogue.tool_calls import ToolDenied, ToolStarted
+from agents.events.event import OMITTED
 from agents.middleware.base import Tool
 from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
@@ -161,7 +163,7 @@ async def _is_blocked(session: Session, ready: Ready) -> bool:
     """Ask the guardrails, before anybody is asked about the call and again before it is made."""
     if session.guards is None:
         return False
-    ruling = await call_refusal(session, ready.call, ready.tool)
+    ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
     if ruling is not None:
         await _block(session, ready.call, ruling)
     return ruling is not None
@@ -173,9 +175,10 @@ async def _block(session: Session, call: Call, ruling: Ruling) -> None:
     started = call.status == ToolCallStatus.STARTED
     status = ToolCallStatus.FAILED if started else ToolCallStatus.DENIED
     outcome = Outcome(call, status, dump(message), is_error=True, code="guardrail")
-    blocked = {"call_id": call.call_id, "reason": ruling.reason, "by": ruling.guardrail}
     outcome.events.append(ruling.event("tool_call", call_id=call.call_id))
-    outcome.events.append(("tool.denied", blocked))
+    outcome.events.append(
+        ToolDenied(call_id=call.call_id, reason=ruling.reason, by=ruling.guardrail)
+    )
     reached(CrashPoint.BLOCKED)
     await store_outcomes(session, [outcome])
 
@@ -184,8 +187,8 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
     reason = f" Reason: {verdict.reason}" if verdict.reason else ""
     message = f"The policy does not allow this call; it was not made.{reason}"
     outcome = Outcome(call, ToolCallStatus.DENIED, dump(message), is_error=True, code="denied")
-    denied = {"call_id": call.call_id, "reason": verdict.reason, "by": verdict.source}
-    outcome.events.append(("tool.denied", denied))
+    denied = ToolDenied(call_id=call.call_id, reason=verdict.reason, by=verdict.source)
+    outcome.events.append(denied)
     await store_outcomes(session, [outcome])
 
 
@@ -198,11 +201,12 @@ def start_call(writer: Writer, call: Call, grant_id: str = "", family: str = "")
         return False
     if grant_id and not use_grant(grant_id):
         return False
-    data: dict[str, Any] = {"call_id": call.call_id, "attempt": call.attempt + 1}
     if grant_id:
         ToolCall.objects.filter(
             run_id=writer.run_id, turn=call.turn, position=call.position
         ).update(grant_id=grant_id)
-        data["grant_id"] = grant_id
-    write_started(writer, call, [("tool.started", data)])
+    started = ToolStarted(
+        call_id=call.call_id, attempt=call.attempt + 1, grant_id=grant_id or OMITTED
+    )
+    write_started(writer, call, [started])
     return True

@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Count, Sum
 
-from agents.conf import vel_settings
 from agents.documents.kinds import PICTURES
 from agents.documents.reader import SECONDS, DocumentReader, Picture
 from agents.engine.conversation import stored_image, takes_images
@@ -25,20 +24,20 @@ from agents.engine.handle import RunHandle
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.model_choice import provider_of
+from agents.engine.resources import Resources
 from agents.events.append import append_events, dump
+from agents.events.catalogue.files import UploadedFile, UploadsReady
 from agents.ids import new_id, run_marker
 from agents.models import MessageImage, Run, Upload
 from agents.providers.base import Block
 from agents.services.upload_contents import keep_rendition
 from agents.services.upload_files import UploadFiles, directory_uploads, row_uploads
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, workspace_location
+from agents.settings import MachineSettings, UploadSettings
 from agents.spec import AgentSpec
 from sandbox.cancellation import Cancellation
 from sandbox.errors import FileError, SandboxError
 from sandbox.workspace import own_directory_account
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 T = TypeVar("T")
 
@@ -74,7 +73,7 @@ class _Begun:
     picture_bytes: int
 
 
-async def look_at_uploads(host: Host, handle: RunHandle, writer: Writer, run: Run) -> None:
+async def look_at_uploads(host: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
     """Read what came with the run's message, once. Raises `Stopped`, `FenceLost`."""
     if not run.has_uploads or run.attachments:
         return
@@ -101,7 +100,7 @@ class _Desk:
     """The files of one message, one after the other."""
 
     def __init__(
-        self, host: Host, writer: Writer, run: Run, spec: AgentSpec, begun: _Begun, shows: bool
+        self, host: Resources, writer: Writer, run: Run, spec: AgentSpec, begun: _Begun, shows: bool
     ) -> None:
         self.looks: list[Look] = []
         self._host, self._writer, self._run, self._spec = host, writer, run, spec
@@ -136,7 +135,7 @@ class _Desk:
             return look
         try:
             files = self._uploads()
-            data = files.read(upload.name, vel_settings().UPLOAD_BYTES)
+            data = files.read(upload.name, UploadSettings.now().UPLOAD_BYTES)
             if is_picture:
                 self._look_at_picture(look, data, cancel)
             else:
@@ -168,7 +167,7 @@ class _Desk:
             look.note = f"no Markdown: {problem}"
             return
         files.replace(look.upload.rendition, text.encode())
-        if vel_settings().pins_threads:
+        if MachineSettings.now().pins_threads:
             self._call(keep_rendition, look.upload, text.encode())
         look.has_rendition = True
 
@@ -194,7 +193,9 @@ class _Desk:
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
 
-async def _in_thread(host: Host, function: Callable[[], T], on_cancel: Callable[[], None]) -> T:
+async def _in_thread(
+    host: Resources, function: Callable[[], T], on_cancel: Callable[[], None]
+) -> T:
     """Run it in a tool thread; when the driver is stopped, end it and wait for its end."""
     future = asyncio.ensure_future(host.in_thread(function))
     try:
@@ -236,8 +237,8 @@ def _store(writer: Writer, run: Run, looks: list[Look]) -> str:
             )
     attachments = dump(_blocks(looks))
     Run.objects.filter(pk=run.pk).update(attachments=attachments)
-    event = {"files": [_told(look) for look in looks[:MAX_TOLD]], "count": len(looks)}
-    append_events(run.pk, [("uploads.ready", event)])
+    event = UploadsReady(files=[_told(look) for look in looks[:MAX_TOLD]], count=len(looks))
+    append_events(run.pk, [event])
     return attachments
 
 
@@ -252,9 +253,9 @@ def _blocks(looks: list[Look]) -> list[Block]:
     return blocks
 
 
-def _told(look: Look) -> dict[str, Any]:
+def _told(look: Look) -> UploadedFile:
     upload = look.upload
-    told: dict[str, Any] = {
+    told: UploadedFile = {
         "path": upload.path,
         "bytes": upload.size,
         "type": upload.media_type,

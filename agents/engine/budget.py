@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.finish import add_active, fail_run
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import release_lease
+from agents.engine.park import park_run
 from agents.engine.session import Prompt, Session
 from agents.events.append import append_events
+from agents.kernel.park import End, Locked, Park, Suspend
 from agents.models import Allowance, Run, RunClock
 from agents.providers.base import Usage
 from agents.providers.prices import worst_cost_microusd
@@ -25,15 +26,13 @@ from agents.services.reservations import (
     Need,
     NoRoom,
     Reserved,
-    Shortage,
     release,
     reserve,
     settle,
     shortage_among,
 )
-from agents.services.run_control import end_driven_cancelled
 from agents.spec import AgentSpec
-from agents.states import RUN_TRANSITIONS, RunStatus, WaitReason, check_transition
+from agents.states import WaitReason
 
 FIRST_PAUSE, MAX_PAUSE = 0.05, 0.5
 """Seconds between two looks whether calls under way have left something."""
@@ -74,8 +73,8 @@ async def reserve_call(session: Session) -> bool:
                 _reserve, session.writer, session.budget, need, session.reserved
             )
         except NoRoom as refusal:
-            asked = (session.writer, session.budget, session.spec, need, session.active_ms)
-            if refusal.is_used_up and await session.database.run(park_for_budget, *asked):
+            wait = wait_for_budget(session.budget, session.spec, need)
+            if refusal.is_used_up and await park_run(session, wait):
                 return False
         else:
             return True
@@ -132,59 +131,32 @@ def _notice(run: Run, spec: AgentSpec) -> Scope:
     return open_budget(run, spec) or scope_of(run)
 
 
-def park_for_budget(
-    writer: Writer, scope: Scope, spec: AgentSpec, need: Need, active_ms: Callable[[], int]
-) -> bool:
-    """Park the run where an allowance is used up, and ask for more. Whether it is let go of.
+def wait_for_budget(scope: Scope, spec: AgentSpec, need: Need) -> Park:
+    """Ask for more where an allowance is used up, and wait for it."""
+    return Park(WaitReason.BUDGET, partial(_ask_for_more, scope, spec, need), locks=scope.run_ids)
 
-    Invariant 3: rows of runs first, ancestors before descendants, then clocks in the same order,
-    then allowances.
-    """
-    runs = {
-        run.pk: run
-        for run in Run.objects.select_for_update(no_key=True)
-        .filter(pk__in=scope.run_ids)
-        .order_by("depth", "pk")
-    }
-    for run_id in scope.run_ids[:-1]:
-        RunClock.objects.select_for_update(no_key=True).filter(run=run_id).first()
-    check_fence(writer)
-    run = runs[writer.run_id]
-    clock = RunClock.objects.get(run=run)
-    if clock.cancel_requested:
-        release_lease(writer.run_id, writer.fence)
-        add_active(run.pk, active_ms())
-        end_driven_cancelled(run)
-        return True
+
+def _ask_for_more(
+    scope: Scope, spec: AgentSpec, need: Need, locked: Locked
+) -> Suspend | End | None:
+    run, clock = locked.run, locked.clock
     if clock.refusal:
-        fail_run(writer, clock.refusal_code, clock.refusal, active_ms())
-        return True
+        return End(clock.refusal_code, clock.refusal)
     ids = [allowance.pk for allowance in allowances_of(scope)]
-    locked = Allowance.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("id")
-    shortage = shortage_among(locked, need)
+    rows = Allowance.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("id")
+    shortage = shortage_among(rows, need)
     if shortage is None:
-        return False
-    _park(run, runs[shortage.allowance.run_id or scope.run_ids[0]], shortage, spec, need, scope)
-    release_lease(writer.run_id, writer.fence)
-    add_active(run.pk, active_ms())
-    return True
-
-
-def _park(
-    run: Run, asked: Run, shortage: Shortage, spec: AgentSpec, need: Need, scope: Scope
-) -> None:
+        return None
     allowance = shortage.allowance
+    asked = locked.runs[allowance.run_id or scope.run_ids[0]]
     asked_spec = spec if asked.pk == run.pk else AgentSpec.model_validate(asked.spec)
     request, drafts = ask_for_more(asked, asked_spec, shortage, need, spec.model)
     append_events(asked.pk, drafts)
-    check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
-    run.status = RunStatus.WAITING
-    run.wait_reason = WaitReason.BUDGET
-    if allowance.budget is not None:
-        run.wake_at = window_end(allowance.budget.period, scope.time_zone).timestamp()
-    run.save(update_fields=["status", "wait_reason", "wake_at"])
     RunClock.objects.filter(run=run).update(waits_for=allowance)
-    suspended = {"reason": "budget", "approval_ids": [request.pk]}
+    data: dict[str, Any] = {"approval_ids": [request.pk]}
     if asked.pk != run.pk:
-        suspended["asked_in"] = asked.pk
-    append_events(run.pk, [("run.suspended", suspended)])
+        data["asked_in"] = asked.pk
+    until = None
+    if allowance.budget is not None:
+        until = window_end(allowance.budget.period, scope.time_zone).timestamp()
+    return Suspend(data, wake_at=until)

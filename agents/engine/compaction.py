@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from agents.conf import vel_settings
 from agents.engine.compaction_plan import Plan, Room, make_plan, place_after
 from agents.engine.compaction_rows import (
     Material,
@@ -39,9 +38,11 @@ from agents.engine.snapshots import to_its_end
 from agents.engine.summary import Summary, summarise
 from agents.engine.token_count import estimate_tokens, head_tokens, measured
 from agents.engine.window import BYTES_PER_TOKEN, note_overflow, window_of
+from agents.events.catalogue.messages import StepReset
 from agents.middleware.registry import toolset_of
 from agents.models import Compaction, CompactionAuthor
 from agents.providers.base import ProviderError, Reply
+from agents.settings import ContextSettings
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +95,7 @@ async def after_overflow(session: Session, error: ProviderError) -> None:
         raise _hopeless(session, error.message) from error
     note_overflow(session.provider, session.spec.model, error)
     session.window = await window_of(session.provider, session.spec)
-    session.stream.put(
-        ("step.reset", {"step": session.turn + 1, "reason": "the conversation is made shorter"})
-    )
+    session.stream.put(StepReset(step=session.turn + 1, reason="the conversation is made shorter"))
     logger.warning(
         "the conversation does not fit: %s", error.message, extra={"run_id": session.run.id}
     )
@@ -123,7 +122,7 @@ async def _compact(session: Session, hardness: int) -> None:
         raise _hopeless(session, f"its prompt and tools alone have about {room.fixed:,} tokens")
     previous = material.previous
     told = estimate_tokens(previous.opening) if previous else 0
-    plan = await to_its_end(session, partial(make_plan, material.turns, room, told))
+    plan = await to_its_end(session.threads, partial(make_plan, material.turns, room, told))
     row = await _kept_row(session, material, plan)
     if plan.summarise or (previous and hardness):
         await _leave_out(session, material, plan, room, row)
@@ -187,7 +186,7 @@ async def _leave_out(
     """Let `row` leave out the turns before those that the plan keeps, for a summary."""
     turns = material.turns[: len(material.turns) - plan.kept]
     start = place_after(material.turns, plan.kept, material.end)
-    limit = min(vel_settings().SUMMARY_TOKENS, room.share(SUMMARY))
+    limit = min(ContextSettings.now().SUMMARY_TOKENS, room.share(SUMMARY))
     replies = [said for said in turns if said.calls or said.parts[0][0] == "assistant"]
     summary = await summarise(session, replies, row.summary, limit) if replies else Summary()
     row.by = CompactionAuthor.MODEL

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.conf import vel_settings
 from agents.engine.clipping import clip_blocks, clip_result
 from agents.engine.history import Place, Said, result_block
 from agents.engine.token_count import estimate_blocks
 from agents.engine.window import BYTES_PER_TOKEN
+from agents.settings import ContextSettings
 
 HARDER = 0.6
 """Each further try leaves so much of the room of the one before."""
@@ -58,12 +58,12 @@ class Plan:
 
 def make_plan(turns: Sequence[Said], room: Room, opening: int) -> Plan:
     """`opening` is what an earlier summary takes, in tokens, if nothing is summarised now."""
-    recent = room.share(vel_settings().KEEP_RECENT)
+    recent = room.share(ContextSettings.now().KEEP_RECENT)
     kept, kept_bytes, kept_tokens, kept_cut = _recent(turns, recent, room)
     older = turns[: len(turns) - kept]
     clip_bytes = max(MIN_BYTES, min(MAX_CLIP_BYTES, recent * BYTES_PER_TOKEN // 10))
     clip_bytes = min(clip_bytes, kept_bytes)
-    goal = room.fixed + room.share(1) * vel_settings().CLIP_TO
+    goal = room.fixed + room.share(1) * ContextSettings.now().CLIP_TO
     after = room.fixed + opening + kept_tokens
     clipped = kept_cut
     for said in older:
@@ -81,7 +81,7 @@ def make_plan(turns: Sequence[Said], room: Room, opening: int) -> Plan:
 
 def _recent(turns: Sequence[Said], budget: int, room: Room) -> tuple[int, int, int, int]:
     """How many of the last turns fit into `budget`, cut as little as lets one of them fit."""
-    limit = room.share_bytes(vel_settings().KEEP_RECENT / 2)
+    limit = room.share_bytes(ContextSettings.now().KEEP_RECENT / 2)
     while turns and limit > MIN_BYTES and turn_tokens(turns[-1], limit)[0] > budget:
         limit = max(MIN_BYTES, limit // 2)
     count = total = clipped = 0

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from agents.engine.attachments import attached_texts
 from agents.engine.compaction_text import UserMessage
 from agents.engine.epoch import begin_epoch, head_of, next_turn
-from agents.engine.guarding import INPUT_REFUSED
 from agents.engine.history import (
     Place,
     Said,
@@ -18,8 +17,10 @@ from agents.engine.history import (
 from agents.engine.journal import check_fence
 from agents.engine.session import Session
 from agents.events.append import append_events
+from agents.events.catalogue.compaction import ContextCompacted
 from agents.models import Compaction, CompactionAuthor, Message, MessageRole
 from agents.providers.base import PromptHead, Role
+from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import read_todos, todos_as_markdown
 
 MESSAGES_SHOWN = 20
@@ -77,12 +78,12 @@ def store_compaction(
     row.number = last.number + 1 if last else 1
     row.save(force_insert=True)
     epoch = begin_epoch(session.run, session.spec, session.skills, session.window)
-    event = {
-        "before": row.tokens_before,
-        "after": row.tokens_after,
-        "summary_ref": None if row.by == CompactionAuthor.CLIPPING else row.number,
-        "by": row.by,
-        "clipped": clipped,
-    }
-    append_events(session.writer.run_id, [("context.compacted", event)])
+    event = ContextCompacted(
+        before=row.tokens_before,
+        after=row.tokens_after,
+        summary_ref=None if row.by == CompactionAuthor.CLIPPING else row.number,
+        by=row.by,
+        clipped=clipped,
+    )
+    append_events(session.writer.run_id, [event])
     return head_of(epoch), list(thread_history(session.run))

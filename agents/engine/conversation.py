@@ -11,12 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.conf import vel_settings
 from agents.engine.clipping import IMAGE_LEFT_OUT
 from agents.engine.database import Database
 from agents.events.append import dump
 from agents.models import MessageImage, Run
 from agents.providers.base import Block, Conversation, PromptHead, Provider, Role
+from agents.settings import ModelSettings
 
 STORED = "stored"
 _MARK = f'"source":{{"type":"{STORED}"'
@@ -29,7 +29,7 @@ def stored_image(image_id: str, width: int, height: int) -> Block:
 
 
 async def takes_images(provider: Provider, model: str) -> bool:
-    return model in vel_settings().IMAGE_MODELS or await provider.takes_images(model)
+    return model in ModelSettings.now().IMAGE_MODELS or await provider.takes_images(model)
 
 
 async def conversation_of(

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from agents.engine.error_text import error_text
-from agents.engine.errors import FenceLost
-from agents.engine.finish import add_active
 from agents.engine.journal import check_fence
-from agents.engine.journal_rows import Call, Writer
-from agents.engine.lease import lock_and_release
-from agents.events.append import append_events
+from agents.engine.journal_rows import Call, Waiting, Writer
+from agents.engine.session import Session
+from agents.kernel.park import Locked, Park, Suspend
 from agents.middleware.base import WaitForRuns
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
 from agents.middleware.registry import known_tool_names
@@ -28,24 +25,16 @@ from agents.services.delegation import (
     start_children,
 )
 from agents.services.errors import InvalidRequest
-from agents.services.run_control import cancel_run, end_driven_cancelled
-from agents.services.wake import lock_run, lock_with_parent
+from agents.services.run_control import cancel_run
+from agents.services.wake import lock_run
 from agents.spec import SubagentSpec
-from agents.states import (
-    RUN_TRANSITIONS,
-    RunStatus,
-    WaitReason,
-    check_transition,
-)
+from agents.states import RunStatus, WaitReason
 from agents.subagent_types import child_spec
 from skills_app.allowed_tools import narrows_to
 from skills_app.models import SkillVersion
 from skills_app.pinned import PinnedSkill, with_requirements
 from skills_app.requirements import UnmetRequirement
 from skills_app.services.sets import store_set
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 
 class CallSubagents:
@@ -163,14 +152,6 @@ def _cancel(writer: Writer, run_id: str) -> SubagentReport:
     return _reports(writer.run_id, [run_id])[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A call that goes on when runs have ended, or at `until` (seconds since 1970)."""
-
-    run_ids: Sequence[str]
-    until: float | None
-
-
 async def still_waits(session: Session, call: Call, wait: WaitForRuns) -> Waiting | None:
     """None when the call can be answered now."""
     return await session.database.run(partial(_still_waits, session.writer, call, wait))
@@ -191,30 +172,18 @@ def _still_waits(writer: Writer, call: Call, wait: WaitForRuns) -> Waiting | Non
     return Waiting(wait.run_ids, until) if now < until else None
 
 
-def park_for_children(writer: Writer, waits: Sequence[Waiting], active_ms: int) -> bool:
-    """Let go of the run until the runs of `waits` have ended, or the first `until` is over.
+def wait_for_children(waits: Sequence[Waiting]) -> Park:
+    """Wait until the runs of `waits` have ended, or the first `until` is over."""
+    return Park(WaitReason.CHILDREN, partial(_await_children, waits))
 
-    False, with nothing changed, when there is nothing left to wait for: they ended meanwhile.
-    """
-    run = lock_with_parent(writer.run_id, writer.parent_id)
-    if run is None:
-        raise FenceLost(writer.run_id)
+
+def _await_children(waits: Sequence[Waiting], locked: Locked) -> Suspend | None:
+    """None when there is nothing left to wait for: they ended meanwhile."""
+    run = locked.run
     run_ids = sorted({run_id for wait in waits for run_id in wait.run_ids})
     run.children.filter(is_awaited=True).exclude(pk__in=run_ids).update(is_awaited=False)
     run.children.filter(pk__in=run_ids).update(is_awaited=True)
-    cancelled = RunClock.objects.filter(run=run, cancel_requested=True).exists()
-    if not cancelled and not awaited(run):
-        check_fence(writer)
-        return False
-    run = lock_and_release(writer)
-    add_active(run.id, active_ms)
-    if cancelled:
-        end_driven_cancelled(run)
-        return True
-    check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
-    run.status = RunStatus.WAITING
-    run.wait_reason = WaitReason.CHILDREN
-    run.wake_at = min((wait.until for wait in waits if wait.until is not None), default=None)
-    run.save(update_fields=["status", "wait_reason", "wake_at"])
-    append_events(run.id, [("run.suspended", {"reason": "children", "child_run_ids": run_ids})])
-    return True
+    if not awaited(run):
+        return None
+    until = min((wait.until for wait in waits if wait.until is not None), default=None)
+    return Suspend({"child_run_ids": run_ids}, wake_at=until)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from agents.engine.database import Database
@@ -16,10 +17,24 @@ from agents.engine.errors import FenceLost
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Writer
 from agents.events.append import EventDraft
+from agents.events.catalogue.messages import StepReset, StepStarted
+from agents.events.event import Piece
 
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """Pieces of one part that are not written yet; they become one event."""
+
+    kind: type[Piece]
+    part: str
+    texts: list[str]
+
+    def event(self) -> EventDraft:
+        return self.kind.of(self.part, "".join(self.texts))
 
 
 class DeltaStream:
@@ -28,31 +43,33 @@ class DeltaStream:
     def __init__(self, flusher: DeltaFlusher, writer: Writer) -> None:
         self._flusher = flusher
         self.writer = writer
-        self._drafts: list[EventDraft] = []
+        self._drafts: list[EventDraft | _Pieces] = []
 
-    def add(self, kind: str, key: tuple[str, object], text: str) -> None:
-        """More text for the part that `key` names, as ("part_id", "1.0")."""
-        name, value = key
+    def add(self, kind: type[Piece], part: str, text: str) -> None:
+        """More text for `part`, the part of a reply or the call that `kind` is about."""
         if self._drafts:
-            last_kind, last = self._drafts[-1]
-            if last_kind == kind and last.get(name) == value:
-                last["text"] += text
+            last = self._drafts[-1]
+            if type(last) is _Pieces and last.kind is kind and last.part == part:
+                last.texts.append(text)
                 return
-        self.put((kind, {name: value, "text": text}))
+        self._put(_Pieces(kind, part, [text]))
 
     def put(self, draft: EventDraft) -> None:
+        self._put(draft)
+
+    def _put(self, draft: EventDraft | _Pieces) -> None:
         if not self._drafts:
             self._flusher.schedule(self)
         self._drafts.append(draft)
 
     def drop_parts(self) -> None:
         """Forget unwritten pieces of the model's reply; what is said about steps stays."""
-        self._drafts = [draft for draft in self._drafts if draft[0].startswith("step.")]
+        self._drafts = [each for each in self._drafts if isinstance(each, StepStarted | StepReset)]
 
     def take(self) -> list[EventDraft]:
         """What is not written yet; the caller writes it, or leaves it out for good."""
         drafts, self._drafts = self._drafts, []
-        return drafts
+        return [each.event() if isinstance(each, _Pieces) else each for each in drafts]
 
 
 class DeltaFlusher:

@@ -16,13 +16,14 @@ from dataclasses import replace
 from django.db import InterfaceError, InternalError, OperationalError
 
 from agents.engine.admission import Ready, prepare_call, start_call
+from agents.engine.call_context import CallContext
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import CallSubagents, still_waits
 from agents.engine.error_text import error_content
 from agents.engine.errors import FenceLost, StopReason
 from agents.engine.eviction import within_bounds
 from agents.engine.family_state import family_state
-from agents.engine.guarding import passed_result, text_of
+from agents.engine.guarding import text_of
 from agents.engine.history import INTERRUPTED
 from agents.engine.journal_rows import Call, Outcome
 from agents.engine.lifecycle import tell
@@ -163,9 +164,9 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
     if result is None:
         return None
     if session.guards is not None:
-        result = await passed_result(session, call, result)
+        result = await session.guards.passed_result(call, result)
     outcome = outcome_of(call, await within_bounds(session, call, result))
-    await add_changes(session, tool.effect, outcome)
+    await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
     note_skill_files(session, call, outcome)
     if session.hooks is not None:
         text = text_of(result)
@@ -208,10 +209,10 @@ async def _made(session: Session, item: Ready) -> ToolResult | None:
     if tool.has_timeout_field:
         asked = getattr(item.given, "timeout", None)
         limit = min(asked or session.spec.command_timeout or limit, MAX_TIMEOUT)
-    context = session.context(call, limit)
+    context = CallContext(session, call, limit)
     try:
         async with asyncio.timeout(limit + BACKSTOP_SECONDS):
-            await begin_changes(session, context, tool.effect)
+            await begin_changes(session.files.snapshots, context, tool.effect)
             return await _result(session, call, await tool.run(context, item.given))
     except TimeoutError:
         return ToolResult(

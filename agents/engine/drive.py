@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, DataError, IntegrityError
 
 from agents.disk_space import full_disk, is_used_up
-from agents.engine.arrival import FilesNotRestored, settle_files
 from agents.engine.attachments import look_at_uploads
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, Stopped, StopReason
@@ -22,12 +20,14 @@ from agents.engine.finish import cancel_driven_run, fail_run, stop_driving
 from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run
+from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, last_fault
 from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
 from agents.engine.outside import report
+from agents.engine.resources import Resources
 from agents.engine.session import Session
+from agents.engine.thread_transfer import FilesNotRestored, settle_files
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
 from agents.ids import run_marker
@@ -35,9 +35,6 @@ from agents.middleware.registry import ToolkitMissing
 from agents.providers.base import ProviderError
 from agents.services.stored_snapshots import StorageFailed
 from sandbox.reaper import kill_marked
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ ROOM_SECONDS = 1.0
 """How often a driver looks whether there is room again."""
 
 
-async def drive(host: Host, handle: RunHandle) -> None:
+async def drive(host: Resources, handle: RunHandle) -> None:
     """Drive a run until it ends, parks, or is this process's no more. Never raises.
 
     Whatever goes wrong that is not the run's own fault leaves the rows as they are: the lease
@@ -64,7 +61,7 @@ async def drive(host: Host, handle: RunHandle) -> None:
         handle.fence = claim.fence
         host.holds(handle, claim.asked_at)
         reached(CrashPoint.CLAIMED)
-        async with watched(host, claim):
+        async with watched(host.database, host.name, claim):
             logger.info("claimed", extra={"fence": claim.fence})
             await _drive_claimed(host, handle, claim)
     except FenceLost:
@@ -76,22 +73,30 @@ async def drive(host: Host, handle: RunHandle) -> None:
         host.database_failed(error)
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
-            await host.try_hand_back(handle)
+            await host.try_hand_back(handle, _fault(error))
     except StorageFailed as error:
         logger.warning("its files cannot be fetched: %s", error, extra={"run_id": run_id})
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
-            await host.try_hand_back(handle)
+            await host.try_hand_back(handle, "its files could not be fetched")
     except Exception as error:  # noqa: BLE001  # the driver's last door: the log has the traceback
         if claim is None or not full_disk(error):
             await _failed(host, handle)
             return
         logger.warning("%s", full_disk(error), extra={"run_id": run_id})
         await _pause(handle, claim.clock.lost_drivers)
-        await host.try_hand_back(handle)
+        await host.try_hand_back(handle, "the disk was full")
 
 
-async def _failed(host: Host, handle: RunHandle) -> None:
+def _fault(error: DatabaseError) -> str:
+    """What people are told. The message of the error, which names hosts, is in the log."""
+    if full_disk(error):
+        return "the disk was full"
+    what = "; ".join(["a database failed", *getattr(error, "__notes__", ())])
+    return f"{what} ({type(error).__name__})"
+
+
+async def _failed(host: Resources, handle: RunHandle) -> None:
     """A fault of this program. Were the run left queued it would come back at once, for ever."""
     logger.exception("driving a run failed", extra={"run_id": handle.run_id})
     await host.try_fail(handle)
@@ -111,7 +116,7 @@ async def _pause(handle: RunHandle, earlier: int) -> None:
         return
 
 
-async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
+async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> None:
     run = claim.run
     writer = Writer(run.id, run.thread_id, claim.fence, run.parent_id)
     started = time.monotonic()
@@ -131,6 +136,8 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
                 f"{MAX_LOST_DRIVERS} times in a row this run lost its worker, or its worker the "
                 "database. It may be what ends them: look at the logs before you resume it."
             )
+            if fault := await host.database.run(last_fault, run):
+                message += f" The last time: {fault}."
             await host.database.run(_fail, writer, "workers_lost", message, None, 0, False)
             return
         if claim.clock.refusal:
@@ -166,7 +173,7 @@ async def _drive_claimed(host: Host, handle: RunHandle, claim: Claim) -> None:
         await _stopped(host, handle, writer, stop.reason, session, spent())
     finally:
         if session is not None:
-            await session.mcp.close()
+            await session.close()
 
 
 def _fail(
@@ -181,7 +188,7 @@ def _fail(
 
 
 async def _stopped(
-    host: Host,
+    host: Resources,
     handle: RunHandle,
     writer: Writer,
     reason: StopReason,

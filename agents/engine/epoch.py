@@ -25,8 +25,8 @@ from agents.providers.prices import default_thinking
 from agents.selectors.skill_text import skill_texts
 from agents.services.prompt_values import values_of
 from agents.spec import AgentSpec
-from skills_app.conf import skill_settings
 from skills_app.pinned import PinnedSkill
+from skills_app.settings import SkillSettings
 
 
 def current_epoch(
@@ -143,7 +143,7 @@ def _active_ids(skills: RunSkills) -> list[int]:
 
 def _texts(skills: Sequence[PinnedSkill]) -> list[PromptSkill]:
     """All of them within the limit of one: the prompt is sent with every request."""
-    texts = skill_texts(skills, limit=skill_settings().CONTEXT_BYTES)
+    texts = skill_texts(skills, limit=SkillSettings.now().CONTEXT_BYTES)
     return [PromptSkill(skill, text) for skill, text in zip(skills, texts, strict=True)]
 
 

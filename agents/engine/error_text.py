@@ -14,8 +14,8 @@ from typing import Any
 from django.conf import settings
 
 import agents
-from agents.conf import vel_settings
 from agents.services.workspaces import WorkspaceLocation
+from agents.settings import DataSettings
 
 _TRACEBACK = "Traceback (most recent call last):"
 _SHORTEST = 2
@@ -88,7 +88,7 @@ def _directories(location: WorkspaceLocation) -> dict[str, str]:
 
 
 def _named(location: WorkspaceLocation) -> Iterator[tuple[Path, str]]:
-    vel = vel_settings()
+    vel = DataSettings.now()
     if location.own_directory is not None:
         yield location.own_directory, "/sandbox/workspace"
     for thread_id in {location.thread_id, location.family or location.thread_id}:

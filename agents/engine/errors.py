@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from agents.kernel.lease import FenceLost as FenceLost
+
 
 class StopReason(StrEnum):
     CANCEL = "cancel"  # a person cancelled the run
@@ -11,10 +13,6 @@ class StopReason(StrEnum):
     DRAIN = "drain"  # this process shuts down: hand the run back
     DISK_FULL = "disk_full"  # the run waits for room: hand it back
     WALL_TIME = "wall_time"  # the run's own limit
-
-
-class FenceLost(Exception):
-    """The run is no longer this driver's. Nothing of the transaction was written."""
 
 
 class Stopped(Exception):

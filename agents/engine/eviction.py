@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from agents.conf import vel_settings
 from agents.engine.clipping import cut_middle
 from agents.engine.journal_rows import Call
 from agents.engine.result_files import call_place, paths_for
@@ -23,6 +22,7 @@ from agents.engine.snapshots import to_its_end
 from agents.events.append import dump
 from agents.middleware.base import ToolResult
 from agents.providers.base import Block
+from agents.settings import MessageSettings
 from sandbox.backends.protocol import FileBackend
 from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull
 
@@ -84,12 +84,12 @@ def _place(session: Session, call: Call) -> str:
 async def keep(session: Session, kind: str, place: str, text: str) -> Kept:
     """Write a text into the thread's shared files, by the backend that tools use."""
     data = text.encode("utf-8")
-    limit = vel_settings().RESULT_BYTES
+    limit = MessageSettings.now().RESULT_BYTES
     cut = max(0, len(data) - limit)
     if cut:
         data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
     write = partial(_write, session.files.backend, paths_for(kind, place), data)
-    path, problem = await to_its_end(session, write)
+    path, problem = await to_its_end(session.threads, write)
     return Kept(path, problem, len(data), cut)
 
 

@@ -19,6 +19,8 @@ from agents.engine.session import Session
 from agents.engine.token_count import measured
 from agents.engine.window import Window, window_of
 from agents.events.append import EventDraft, append_events
+from agents.events.catalogue.fallbacks import ModelFallback
+from agents.events.catalogue.messages import StepReset
 from agents.events.preview import preview
 from agents.providers.base import PromptHead, Provider, ProviderError, Role
 from agents.spec import AgentSpec
@@ -54,18 +56,15 @@ async def fall_back(session: Session, error: ProviderError) -> bool:
     reason = preview(error.message)
     drafts: list[EventDraft] = [
         *session.drafts(),
-        ("step.reset", {"step": step, "reason": reason, "code": error.code}),
-        (
-            "model.fallback",
-            {
-                "step": step,
-                "from_provider": before.provider,
-                "from_model": before.model,
-                "provider": spec.provider,
-                "model": spec.model,
-                "code": error.code,
-                "reason": reason,
-            },
+        StepReset(step=step, reason=reason, code=error.code),
+        ModelFallback(
+            step=step,
+            from_provider=before.provider,
+            from_model=before.model,
+            provider=spec.provider,
+            model=spec.model,
+            code=error.code,
+            reason=reason,
         ),
     ]
     head, history, output = await session.database.run(

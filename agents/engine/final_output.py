@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.runs import RunFailed
+from agents.events.catalogue.structured_output import Mismatch, OutputInvalid
 from agents.models import Run, RunEvent
 from agents.providers.base import Reply
 from agents.spec import AgentSpec
@@ -23,9 +26,6 @@ from agents.structured_output.reply import NoValue, value_in
 from agents.structured_output.schema import check_schema
 from agents.structured_output.validation import Problem, problems_in
 from agents.structured_output.wording import CUT_OFF, repair_text
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 INVALID = "output_invalid"
 """Error code of a run whose answers did not fit."""
@@ -76,38 +76,35 @@ def final_output(run: Run, spec: AgentSpec, *, in_prompt: bool) -> FinalOutput |
     if given is None:
         return None
     events = RunEvent.objects.filter(run=run)
-    failed = events.filter(type="run.failed").order_by("-seq").values_list("seq", flat=True).first()
-    invalid = events.filter(type="output.invalid", seq__gt=failed or 0).count()
+    failures = events.filter(type=RunFailed.type).order_by("-seq")
+    failed = failures.values_list("seq", flat=True).first()
+    invalid = events.filter(type=OutputInvalid.type, seq__gt=failed or 0).count()
     is_told = in_prompt and run.output_schema is None
     again = "" if is_told else dump(given)
     return FinalOutput(check_schema(given), spec.output_repairs, invalid, again)
 
 
-async def judge_final(session: Session, reply: Reply) -> Verdict | None:
+async def judge_final(
+    output: FinalOutput | None, reply: Reply, threads: Executor
+) -> Verdict | None:
     """Whether `reply` may be the run's last. None: nothing is asked of it, or it is a refusal."""
-    output = session.output
     if output is None or reply.stop_reason in BAD_ENDINGS:
         return None
     loop = asyncio.get_running_loop()
-    value, problems = await loop.run_in_executor(session.threads, _check, reply, output.schema)
+    value, problems = await loop.run_in_executor(threads, _check, reply, output.schema)
     if not problems:
         return Verdict(value)
     attempt = output.invalid + 1
-    found = [{"path": problem.path, "message": problem.message} for problem in problems]
+    found: list[Mismatch] = [
+        {"path": problem.path, "message": problem.message} for problem in problems
+    ]
     return Verdict(
         problems=problems,
         attempt=attempt,
         asks_again=attempt <= output.repairs,
         note=note_json(repair_text(problems, output.told_again)),
-        events=[("output.invalid", {"attempt": attempt, "problems": found})],
+        events=[OutputInvalid(attempt=attempt, problems=found)],
     )
-
-
-def told_again(session: Session, verdict: Verdict) -> None:
-    """The model's next request has the note that was stored."""
-    assert session.output is not None
-    session.output.invalid = verdict.attempt
-    session.say("user", verdict.note)
 
 
 def _check(reply: Reply, schema: dict[str, Any]) -> tuple[Any, list[Problem]]:

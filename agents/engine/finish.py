@@ -5,25 +5,27 @@ The run's row is locked before its clock, as everywhere.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db import connection
 from django.utils import timezone
 
 from agents.engine.final_output import Verdict
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, lock_and_release
+from agents.engine.lease import hand_back
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events
+from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
+from agents.events.event import OMITTED
+from agents.kernel import row_hooks
+from agents.kernel.lease import lock_and_release
 from agents.models import RunClock
-from agents.services.delegation import child_ended
 from agents.services.run_control import (
     close_open_work,
     end_children,
     end_driven_cancelled,
     start_next_pending,
 )
-from agents.services.run_ends import note_end
 from agents.services.wake import lock_with_parent
 from agents.states import (
     RUN_TRANSITIONS,
@@ -40,7 +42,12 @@ def add_active(run_id: str, active_ms: int) -> None:
         )
 
 
-def _totals(run_id: str, active_ms: int) -> dict[str, Any]:
+class _Totals(TypedDict):
+    usage: RunUsage
+    cost: str | None
+
+
+def _totals(run_id: str, active_ms: int) -> _Totals:
     """Add the last of its active time, and read what it has used, in one statement."""
     (clock,) = RunClock.objects.raw(
         f'UPDATE "{CLOCK}" SET active_ms = active_ms + %s WHERE run_id = %s RETURNING *',
@@ -69,15 +76,15 @@ def complete_run(
     run.status = RunStatus.COMPLETED
     run.finish_reason = finish_reason
     run.ended_at = timezone.now()
-    told: dict[str, Any] = {"finish_reason": finish_reason}
+    value: Any = OMITTED
     fields = ["status", "finish_reason", "ended_at"]
     if answer is not None:
-        run.structured_output = told["structured_output"] = answer.value
+        run.structured_output = value = answer.value
         fields.append("structured_output")
     run.save(update_fields=fields)
-    append_events(run.id, [("run.completed", {**told, **totals})])
-    child_ended(run)
-    note_end(run)
+    completed = RunCompleted(finish_reason=finish_reason, structured_output=value, **totals)
+    append_events(run.id, [completed])
+    row_hooks.ended(run)
     start_next_pending(run)
 
 
@@ -95,10 +102,9 @@ def fail_run(
     run.error_message = message
     run.ended_at = timezone.now()
     run.save(update_fields=["status", "finish_reason", "error_code", "error_message", "ended_at"])
-    failure = {"code": code, "message": message, "retryable": retryable, **totals}
-    append_events(run.id, [("run.failed", failure)])
-    child_ended(run)
-    note_end(run)
+    failed = RunFailed(code=code, message=message, retryable=retryable, **totals)
+    append_events(run.id, [failed])
+    row_hooks.ended(run)
     start_next_pending(run)
 
 

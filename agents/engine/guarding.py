@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -21,6 +21,9 @@ from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.results import clean_text
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.guardrails import GuardBlocked, GuardReplaced
+from agents.events.catalogue.messages import ReasoningDelta, TextDelta
+from agents.events.event import OMITTED, Omitted, Piece
 from agents.guards.guardrail import STAGES, Decision, GuardContext, Guardrail, makes
 from agents.guards.registry import chosen, guardrails
 from agents.guards.runner import GUARDRAILS
@@ -28,15 +31,11 @@ from agents.guards.usable import OF_PROGRAM
 from agents.middleware.base import Tool, ToolResult
 from agents.middleware.registry import ToolkitMissing
 from agents.models import Effect, Message, MessageRole, Run
+from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.run_toolkits import toolkit_of
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 logger = logging.getLogger(__name__)
 
-INPUT_REFUSED = "guardrail_input"
-"""`Run.error_code` of a run whose message was blocked: no later run of the thread is told it."""
 REFUSED = "guardrail"
 _RUN_CODE = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 _SEND = frozenset({"execute_sql"})
@@ -55,11 +54,12 @@ class Ruling:
     guardrail: str = ""
     is_broken: bool = False
 
-    def event(self, stage: str, **more: str) -> EventDraft:
-        data: dict[str, Any] = {"stage": stage, "guardrail": self.guardrail, **more}
+    def event(self, stage: str, *, call_id: str | Omitted = OMITTED) -> EventDraft:
         if self.action == "replace":
-            return ("guard.replaced", data)
-        return ("guard.blocked", {**data, "reason": self.reason})
+            return GuardReplaced(stage=stage, guardrail=self.guardrail, call_id=call_id)
+        return GuardBlocked(
+            stage=stage, guardrail=self.guardrail, call_id=call_id, reason=self.reason
+        )
 
 
 class UnknownGuardrail(Exception):
@@ -69,8 +69,11 @@ class UnknownGuardrail(Exception):
 class RunGuards:
     """The guardrails of one run, by stage, in the order in which they check."""
 
-    def __init__(self, names: Sequence[str], of_program: Mapping[str, Guardrail]) -> None:
+    def __init__(self, run: Run, names: Sequence[str], of_program: Mapping[str, Guardrail]) -> None:
         """`of_program` are those of the Python program that the run belongs to, by name."""
+        self._run = run
+        self._cleared: set[tuple[int, int, str]] = set()
+        """(turn, position, input) of calls that these guardrails have let pass."""
         known = {**guardrails(), **of_program}
         for name in names:
             if name.startswith(OF_PROGRAM) and name not in known:
@@ -109,6 +112,50 @@ class RunGuards:
         if replaced:
             return Ruling("replace", text or "", "", ", ".join(replaced))
         return Ruling()
+
+    async def call_refusal(self, call: Call, tool: Tool[Any], handle: RunHandle) -> Ruling | None:
+        """Why a call may not be made, if a guardrail says so. The same question is asked once."""
+        given = call.edited_input or call.input
+        question = (call.turn, call.position, given)
+        if not self.has("check_tool_call") or question in self._cleared:
+            return None
+        context = context_of(
+            self._run, call.turn, leaves_machine=self._leaves_machine(call.tool, tool)
+        )
+        with handle.interruptible():
+            ruling = await self.rule("check_tool_call", context, call.tool, json.loads(given))
+        if ruling.action == "block":
+            return ruling
+        self._cleared.add(question)
+        return None
+
+    def _leaves_machine(self, name: str, tool: Tool[Any]) -> bool:
+        """Whether what the call is given can get to another machine."""
+        if tool.effect == Effect.EXTERNAL or name in _SEND:
+            return True
+        return name in _RUN_CODE and self._run.spec["network"] != "none"
+
+    async def passed_result(self, call: Call, result: ToolResult) -> ToolResult:
+        """The result as it may be stored. What the tool did stays done."""
+        if not self.has("check_tool_result"):
+            return result
+        given = json.loads(call.edited_input or call.input)
+        context = context_of(self._run, call.turn)
+        text = text_of(result)
+        ruling = await self.rule("check_tool_result", context, call.tool, given, text=text)
+        if ruling.action == "allow":
+            return result
+        result.events.append(ruling.event("tool_result", call_id=call.call_id))
+        result.blocks = False
+        if ruling.action == "replace":
+            result.content = ruling.text
+        else:
+            result.content = (
+                f"The call was made, but the guardrail {ruling.guardrail} withholds its result: "
+                f"{ruling.reason}. Do not try to get it in another way."
+            )
+            result.is_error, result.code = True, "guardrail"
+        return result
 
 
 async def _decision(
@@ -156,7 +203,7 @@ async def check_message(
         if not names:
             return None
         toolkit = toolkit_of(run, run.spec.get("toolkit", ""))
-        guards = RunGuards(names, toolkit.guardrails if toolkit is not None else {})
+        guards = RunGuards(run, names, toolkit.guardrails if toolkit is not None else {})
     except (UnknownGuardrail, ImproperlyConfigured) as problem:
         return REFUSED, str(problem)
     if turn or not guards.has("check_input"):
@@ -188,55 +235,6 @@ def _replace_message(writer: Writer, message: Message, ruling: Ruling) -> None:
     Message.objects.filter(pk=message.pk).update(content=content)
 
 
-async def call_refusal(session: Session, call: Call, tool: Tool[Any]) -> Ruling | None:
-    """Why a call may not be made, if a guardrail says so. The same question is asked once."""
-    guards = session.guards
-    if guards is None or not guards.has("check_tool_call"):
-        return None
-    given = call.edited_input or call.input
-    if (call.turn, call.position, given) in session.cleared:
-        return None
-    context = context_of(
-        session.run, call.turn, leaves_machine=_leaves_machine(session, call.tool, tool)
-    )
-    with session.handle.interruptible():
-        ruling = await guards.rule("check_tool_call", context, call.tool, json.loads(given))
-    if ruling.action == "block":
-        return ruling
-    session.cleared.add((call.turn, call.position, given))
-    return None
-
-
-def _leaves_machine(session: Session, name: str, tool: Tool[Any]) -> bool:
-    """Whether what the call is given can get to another machine."""
-    if tool.effect == Effect.EXTERNAL or name in _SEND:
-        return True
-    return name in _RUN_CODE and session.spec.network != "none"
-
-
-async def passed_result(session: Session, call: Call, result: ToolResult) -> ToolResult:
-    """The result as it may be stored. What the tool did stays done."""
-    guards = session.guards
-    if guards is None or not guards.has("check_tool_result"):
-        return result
-    given = json.loads(call.edited_input or call.input)
-    context = context_of(session.run, call.turn)
-    ruling = await guards.rule("check_tool_result", context, call.tool, given, text=text_of(result))
-    if ruling.action == "allow":
-        return result
-    result.events.append(ruling.event("tool_result", call_id=call.call_id))
-    result.blocks = False
-    if ruling.action == "replace":
-        result.content = ruling.text
-    else:
-        result.content = (
-            f"The call was made, but the guardrail {ruling.guardrail} withholds its result: "
-            f"{ruling.reason}. Do not try to get it in another way."
-        )
-        result.is_error, result.code = True, "guardrail"
-    return result
-
-
 def text_of(result: ToolResult) -> str:
     """A tool's result as one text."""
     if result.blocks:
@@ -250,9 +248,9 @@ class HeldBack:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    def add(self, kind: str, key: tuple[str, object], text: str) -> None:
-        if kind not in ("text.delta", "reasoning.delta"):
-            self._stream.add(kind, key, text)
+    def add(self, kind: type[Piece], part: str, text: str) -> None:
+        if kind not in (TextDelta, ReasoningDelta):
+            self._stream.add(kind, part, text)
 
     def put(self, draft: EventDraft) -> None:
         self._stream.put(draft)

@@ -14,11 +14,11 @@ import time
 
 from django.db import DatabaseError, close_old_connections, connection
 
-from agents.conf import vel_settings
 from agents.engine.database import use_long_lived_connection
 from agents.engine.errors import StopReason
 from agents.engine.handle import RunHandle
 from agents.engine.lease import cancelled_among, renew_leases
+from agents.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Heartbeat:
 
     def _work(self) -> None:
         use_long_lived_connection()
-        settings = vel_settings()
+        settings = WorkerSettings.now()
         last = time.monotonic()
         while not self._stop.wait(CANCEL_POLL_SECONDS):
             with self._lock:
@@ -99,7 +99,7 @@ class Heartbeat:
                     self._tell(handle, StopReason.LEASE_LOST)
 
     def _give_up_overdue(self) -> None:
-        limit = time.monotonic() - vel_settings().LEASE_SECONDS * (1 - MARGIN)
+        limit = time.monotonic() - WorkerSettings.now().LEASE_SECONDS * (1 - MARGIN)
         with self._lock:
             overdue = [
                 self._watched[run_id] for run_id, when in self._renewed.items() if when < limit

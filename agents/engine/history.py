@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from agents.conf import vel_settings
 from agents.engine.clipping import clip_blocks, clip_result
-from agents.engine.guarding import INPUT_REFUSED
 from agents.engine.journal_rows import Call
 from agents.events.append import dump
 from agents.models import Compaction, Epoch, Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role, Usage
+from agents.selectors.transcript import INPUT_REFUSED
+from agents.settings import MachineSettings
 from agents.states import ToolCallStatus
 
 Place = tuple[int, int]
@@ -125,18 +125,18 @@ def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, 
             clip_turn(shorter, said)
         yield from said.parts
         if said.is_open:
-            continue  # its notes come after its results: `late_note`
+            continue  # its notes come after its results: `late_notes`
         if said.calls:
             yield "user", results_json(said.calls)
         yield from said.notes
 
 
-def late_note(run: Run, calls: Sequence[Call]) -> str:
-    """What the model is told beside the results of a turn that is still open; empty for nothing."""
-    if not calls or not vel_settings().pins_threads:
-        return ""  # only files that have moved are told of in the middle of a turn
+def late_notes(run: Run, calls: Sequence[Call]) -> list[str]:
+    """What the model is told beside the results of a turn that is still open."""
+    if not calls or not MachineSettings.now().pins_threads:
+        return []  # only files that have moved are told of in the middle of a turn
     rows = Message.objects.filter(run=run, turn=calls[0].turn, role=MessageRole.USER)
-    return rows.values_list("content", flat=True).first() or ""
+    return list(rows.order_by("position").values_list("content", flat=True))
 
 
 def text_of(said: Said) -> str:
@@ -188,7 +188,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
     attached = {member.pk: member.attachments for member in members if member.attachments}
     before = Q(run__number=first_run, turn__lt=first_turn)
     messages = list(Message.objects.filter(run__in=numbers).exclude(before))
-    messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.pk))
+    messages.sort(key=lambda message: (numbers[message.run_id], message.turn, message.position))
     replies = any(message.role == MessageRole.ASSISTANT for message in messages)
     of_this_epoch = _of_this_epoch(run, members) if replies else None
     calls: dict[tuple[str, int], list[Call]] = defaultdict(list)
@@ -282,8 +282,10 @@ def open_turn(run: Run) -> list[Call]:
     last = ToolCall.objects.filter(run=run).order_by("-turn").values_list("turn", flat=True).first()
     if last is None:
         return []
-    calls = [
-        call_from_row(row)
-        for row in ToolCall.objects.filter(run=run, turn=last).order_by("position")
-    ]
+    calls = calls_of_turn(run, last)
     return calls if any(_is_open(call) for call in calls) else []
+
+
+def calls_of_turn(run: Run, turn: int) -> list[Call]:
+    rows = ToolCall.objects.filter(run=run, turn=turn).order_by("position")
+    return [call_from_row(row) for row in rows]

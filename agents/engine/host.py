@@ -10,50 +10,36 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from concurrent.futures import Future
 from typing import TypeVar
 
 from django.db import DatabaseError, connection
 
-from agents.conf import vel_settings
-from agents.disk_space import is_used_up, shortage, why_waiting
-from agents.engine.courier import Courier
 from agents.engine.database import Database
-from agents.engine.deltas import DeltaFlusher, DeltaStream
+from agents.engine.deltas import DeltaFlusher
 from agents.engine.drive import drive
-from agents.engine.errors import FenceLost, StopReason
-from agents.engine.finish import fail_run
+from agents.engine.errors import StopReason
 from agents.engine.handle import RunHandle
 from agents.engine.heartbeat import Heartbeat
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, writer_of
 from agents.engine.membership import Membership
-from agents.engine.pruner import Pruner
+from agents.engine.resources import Resources
 from agents.engine.sweeper import Sweeper
 from agents.engine.watching import flush_spans
 from agents.guards.registry import guardrails, hook_calls
-from agents.ids import own_executor
 from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL
-from agents.providers.base import Provider
-from agents.providers.registry import get_provider
 from agents.services.host_membership import HostRefused, refuse_nameless
-from agents.services.model_servers import settings_of
-from agents.services.placement import Member
+from agents.services.settings_places import check_own_process
 from agents.services.wake import drive_here
+from agents.settings import MachineSettings
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-TOOL_THREADS = 64
-"""Blocking tool calls that run at once in a process; more wait for a thread."""
 
-
-class Host:
+class Host(Resources):
     """Drives runs in this process.
 
     `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
@@ -64,7 +50,10 @@ class Host:
     the suffixes of dead workers and the names of dead clusters: this host ends their leases.
     `on_claim` is called once, when this process has claimed a run.
 
-    Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used.
+    Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used. Also
+    if the provider, the model or a directory of skills cannot, in a process that drives only its
+    own runs. Clusters look at these when they start: a worker that replaces a dead one must not
+    depend on a directory that is away for a moment.
     """
 
     def __init__(
@@ -80,24 +69,19 @@ class Host:
     ) -> None:
         for registered in (guardrails, hook_calls, registered_tools):
             registered()
-        self.executor = executor
-        self._on_database_error = on_database_error
-        self._on_disk_full = on_disk_full
-        self._waits_for_room = False
-        self._on_claim = on_claim
-        self.dead = dead
-        self.capacity = capacity or vel_settings().RUNS_PER_WORKER
-        self.name = own_executor(suffix)
-        self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
-        self.courier = Courier()
-        self.pruner = Pruner()
-        self._handles: dict[str, RunHandle] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._providers: dict[str, Provider] = {}
+        if executor != POOL:
+            check_own_process()
+        super().__init__(
+            executor,
+            capacity,
+            on_database_error,
+            on_disk_full,
+            on_claim,
+            suffix,
+            dead,
+        )
         self._ready = threading.Event()
         self._stopped = threading.Event()
-        self.membership: Membership | None = None
-        self._refusal: HostRefused | None = None
         self._draining = False
         self._grace = 10.0
         # Not a daemon: the process lives until its runs have been handed back.
@@ -141,72 +125,6 @@ class Host:
             self._loop.call_soon_threadsafe(self._drain.set)
         self._thread.join()
 
-    @property
-    def running(self) -> int:
-        """How many runs it drives now."""
-        return len(self._tasks)
-
-    @property
-    def member(self) -> Member | None:
-        """In whose name this process claims runs; None where there is one machine."""
-        return self.membership.member if self.membership is not None else None
-
-    # For drivers ------------------------------------------------------------------------------
-
-    def holds(self, handle: RunHandle, since: float) -> None:
-        """From here on the heartbeat renews the lease, which began at `since` (monotonic)."""
-        self.heartbeat.watch(handle, since)
-        if self._on_claim is not None:
-            self._on_claim()
-            self._on_claim = None
-
-    def database_failed(self, error: DatabaseError) -> None:
-        """Tell whoever has asked that a run was left, or none was found, for this."""
-        if self._on_database_error is not None:
-            self._on_database_error(error)
-
-    def provider(self, name: str) -> Provider:
-        """This loop's client of a model API. Raises `ProviderError`."""
-        if name not in self._providers:
-            wanted = replace(settings_of(name), scripts_dir=self._scripts_dir())
-            self._providers[name] = get_provider(name, wanted)
-        return self._providers[name]
-
-    def _scripts_dir(self) -> Path | None:
-        """Agents of the pool are anybody's; a program's own are of who can read its files."""
-        return vel_settings().SCRIPTS_DIR if self.executor == POOL else Path("/")
-
-    def deltas(self, writer: Writer) -> DeltaStream:
-        return DeltaStream(self._flusher, writer)
-
-    async def in_thread(self, function: Callable[..., T], *arguments: object) -> T:
-        return await self._loop.run_in_executor(self.threads, function, *arguments)
-
-    async def try_hand_back(self, handle: RunHandle) -> None:
-        """Give a run up after a fault of the database, if that answers again."""
-        try:
-            await self.database.run(partial(hand_back, lost=True), await self._writer(handle))
-        except (DatabaseError, FenceLost) as error:
-            # Nothing is lost: the lease runs out.
-            logger.warning(
-                "the run was not handed back: %s", error, extra={"run_id": handle.run_id}
-            )
-
-    async def try_fail(self, handle: RunHandle) -> None:
-        """End a run whose driving raised what nothing here expects."""
-        try:
-            await self.database.run(self._fail, await self._writer(handle))
-        except (DatabaseError, FenceLost) as error:
-            logger.warning("the run was not ended: %s", error, extra={"run_id": handle.run_id})
-
-    async def _writer(self, handle: RunHandle) -> Writer:
-        return await self.database.run(writer_of, handle.run_id, handle.fence)
-
-    @staticmethod
-    def _fail(writer: Writer) -> None:
-        message = "Vel itself failed while it drove this run; the worker's log says how."
-        fail_run(writer, "internal_error", message, 0, retryable=True)
-
     # On the loop ------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -219,7 +137,7 @@ class Host:
         self._flusher = DeltaFlusher(self._loop, self.database, self._lost)
         self.heartbeat = Heartbeat(self._loop)
         self.heartbeat.start()
-        self._sweeper = Sweeper(self)
+        self._sweeper = Sweeper(self, self.take)
         await self._find_its_host()
         self._ready.set()
         try:
@@ -255,9 +173,9 @@ class Host:
             await asyncio.sleep(0.01)
 
     async def _find_its_host(self) -> None:
-        if self.executor == POOL and vel_settings().HOST:
-            self.membership = Membership(self, self.database)
-        elif not vel_settings().HOST and connection.vendor == "postgresql":
+        if self.executor == POOL and MachineSettings.now().HOST:
+            self.membership = Membership(self.database, self.in_thread)
+        elif not MachineSettings.now().HOST and connection.vendor == "postgresql":
             try:
                 await self.database.run(refuse_nameless)
             except HostRefused as refusal:
@@ -288,41 +206,6 @@ class Host:
             drive(self, handle), name=f"run {run_id}"
         )
         task.add_done_callback(lambda _: self._let_go(run_id))
-
-    def waits_for_room(self) -> bool:
-        """Whether the disk is so full that runs wait. Told once each time that it becomes so."""
-        waits = is_used_up()
-        if waits and not self._waits_for_room:
-            logger.warning("runs wait for disk space: %s", shortage())
-            if self._on_disk_full is not None:
-                self._on_disk_full(why_waiting())
-        elif self._waits_for_room and not waits:
-            logger.warning("there is room on the disk again: runs continue")
-        self._waits_for_room = waits
-        return waits
-
-    def may_claim(self) -> bool:
-        """Whether the host, if it is one of several, lives and is not drained."""
-        if self.membership is None:
-            return self._refusal is None
-        return self.membership.member is not None and not self.membership.is_draining
-
-    async def _stop_all(self) -> None:
-        """What is driven here is another host's by now."""
-        for handle in self._handles.values():
-            handle.stop(StopReason.LEASE_LOST)
-        if self._tasks:
-            await asyncio.wait(list(self._tasks.values()))
-
-    async def look_after_membership(self) -> None:
-        """Say that the host lives, and learn whether it is drained or was declared dead."""
-        if self.membership is None:
-            return
-        await self.membership.look(self._stop_all)
-        if self.membership.is_draining:
-            for handle in self._handles.values():
-                handle.draining = True
-            self.membership.give_away()
 
     def _let_go(self, run_id: str) -> None:
         handle = self._handles.pop(run_id)

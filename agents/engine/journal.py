@@ -27,10 +27,11 @@ from agents.engine.sql import (
     insert_rows,
     timestamp,
 )
-from agents.events.append import EventDraft, dump
+from agents.events.append import EventDraft, encode
 from agents.events.notify import notify_watchers
 from agents.models import Effect, MessageRole
 from agents.models.database_clock import now_sql
+from agents.models.message import MODEL
 from agents.providers.base import Reply
 from agents.states import ToolCallStatus
 
@@ -38,6 +39,8 @@ EVENT_COLUMNS = ("run_id", "seq", "type", "data", "version", "created_at")
 MESSAGE_COLUMNS = (
     "run_id",
     "turn",
+    "position",
+    "author",
     "role",
     "content",
     "stop_reason",
@@ -126,8 +129,8 @@ def _insert_events(writer: Writer, last: int, drafts: Sequence[EventDraft], now:
         EVENT,
         EVENT_COLUMNS,
         [
-            (writer.run_id, first + number, kind, dump(data), 1, now)
-            for number, (kind, data) in enumerate(drafts)
+            (writer.run_id, first + number, *encode(draft), 1, now)
+            for number, draft in enumerate(drafts)
         ],
     )
     notify_watchers(writer.run_id)
@@ -168,6 +171,8 @@ def write_reply(
             (
                 writer.run_id,
                 turn,
+                0,
+                MODEL,
                 MessageRole.ASSISTANT.value,
                 content,
                 reply.stop_reason,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agents.events.append import EventDraft
+from agents.kernel.lease import Writer as Writer
 from agents.providers.base import Usage
 
 
@@ -41,13 +42,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
-    """The right to write to a run, as given by its claim."""
+class Waiting:
+    """A call that continues when runs have ended, or at `until` (seconds since 1970)."""
 
-    run_id: str
-    thread_id: str
-    fence: int
-    parent_id: str | None = None
+    run_ids: Sequence[str]
+    until: float | None
 
 
 @dataclass(frozen=True, slots=True)

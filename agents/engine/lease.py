@@ -6,6 +6,7 @@ out by the database's clock, so that workers need not agree on the time.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +15,17 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from agents.conf import vel_settings
-from agents.engine.errors import FenceLost
 from agents.engine.journal_rows import Writer
 from agents.engine.sql import CLOCK, RUN, THREAD
 from agents.events.append import EventDraft, append_events
+from agents.events.catalogue.runs import RunResumed, RunStarted
+from agents.kernel import row_hooks
+from agents.kernel.lease import lock_and_release
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.database_clock import now_sql
-from agents.selectors.starters import started_by
 from agents.services.placement import Member, take_place
-from agents.services.reservations import release
-from agents.services.wake import enqueue_run, lock_with_parent
+from agents.services.wake import enqueue_run
+from agents.settings import MachineSettings, WorkerSettings
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 MAX_LOST_DRIVERS = 20
@@ -70,28 +71,33 @@ def claim_run(
             f'UPDATE "{CLOCK}" SET fence = fence + 1, lease_until = {now_sql()} + %s,'
             " lease_holder = %s, lost_drivers = lost_drivers + %s"
             f" WHERE run_id = %s AND (lease_until IS NULL OR lease_until < {now_sql()})"
-            " RETURNING fence, reserved_from",
-            [vel_settings().LEASE_SECONDS, holder, int(recovered), run_id],
+            " RETURNING fence",
+            [WorkerSettings.now().LEASE_SECONDS, holder, int(recovered), run_id],
         )
         row = cursor.fetchone()
     if row is None:
         return None
     fence = int(row[0])
-    if row[1]:
-        release(run_id)  # for the call of a driver that was lost
     drafts: list[EventDraft] = []
     if run.started_at is None:
         run.started_at = timezone.now()
-        drafts.append(("run.started", _started(run, fence)))
+        drafts.append(_started(run, fence))
     elif recovered:
-        drafts.append(("run.resumed", {"reason": "its worker was lost", "attempt": fence}))
+        drafts.append(RunResumed(reason="its worker was lost", attempt=fence))
     if not recovered:
         check_transition(RUN_TRANSITIONS, run.status, RunStatus.RUNNING)
         run.status = RunStatus.RUNNING
     run.save(update_fields=["status", "started_at"])
     append_events(run_id, drafts)
     run = Run.objects.select_related("agent_version", "thread", "clock").get(pk=run_id)
+    row_hooks.released(run_id, run.clock)  # by a driver that was lost
     return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
+
+
+def last_fault(run: Run) -> str:
+    """Why the driver before this one gave the run up, as an event of the run says."""
+    event = run.events.filter(type=RunResumed.type).order_by("-seq").first()
+    return str(json.loads(event.data)["reason"]) if event is not None else ""
 
 
 def _is_for(executor: str, run: Run) -> bool:
@@ -105,25 +111,19 @@ def _is_cancelled(run: Run) -> bool:
     return RunClock.objects.filter(run=run, cancel_requested=True).exists()
 
 
-def _started(run: Run, attempt: int) -> dict[str, object]:
+def _started(run: Run, attempt: int) -> RunStarted:
     spec = run.spec
     message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).only("id").first()
-    return {
-        "thread_id": run.thread_id,
-        "message_id": message.pk if message else None,
-        "agent": spec["slug"],
-        "provider": spec["provider"],
-        "model": spec["model"],
-        "attempt": attempt,
-        **_starter(run),
-    }
-
-
-def _starter(run: Run) -> dict[str, object]:
-    """The door that a person's or program's run came through; or what began it by itself."""
-    if run.schedule_id is None and run.hook_id is None:
-        return {"source": run.source}
-    return {"source": run.source, "started_by": started_by(run)}
+    return RunStarted(
+        thread_id=run.thread_id,
+        message_id=message.pk if message else None,
+        agent=spec["slug"],
+        provider=spec["provider"],
+        model=spec["model"],
+        attempt=attempt,
+        source=run.source,
+        **row_hooks.started(run),
+    )
 
 
 def writer_of(run_id: str, fence: int) -> Writer:
@@ -141,7 +141,7 @@ def renew_leases(fences: Mapping[str, int]) -> set[str]:
             cursor.execute(
                 f'UPDATE "{CLOCK}" SET lease_until = {now_sql()} + %s'
                 f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}",
-                [vel_settings().LEASE_SECONDS, run_id, fence],
+                [WorkerSettings.now().LEASE_SECONDS, run_id, fence],
             )
             if cursor.rowcount:
                 held.add(run_id)
@@ -157,41 +157,15 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
     )
 
 
-def release_lease(run_id: str, fence: int) -> bool:
-    """Clear the lease in the transaction that parks or ends the run. False: it was lost before."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f'UPDATE "{CLOCK}" SET lease_until = NULL, lease_holder = %s'
-            f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()}"
-            " RETURNING reserved_from",
-            ["", run_id, fence],
-        )
-        row = cursor.fetchone()
-    if row is not None and row[0]:
-        release(run_id)  # for a call that was not finished
-    return row is not None
-
-
-def lock_and_release(writer: Writer) -> Run:
-    """Lock the run and clear its lease: how a driver's last transaction begins.
-
-    The row of a parent is locked before it: that is told of the end. Raises `FenceLost` if the
-    run is another's by now, or gone.
-    """
-    run = lock_with_parent(writer.run_id, writer.parent_id)
-    if run is None or not release_lease(writer.run_id, writer.fence):
-        raise FenceLost(writer.run_id)
-    return run
-
-
-def hand_back(writer: Writer, *, lost: bool = False) -> None:
+def hand_back(writer: Writer, *, fault: str = "") -> None:
     """Give a run up before its end so that another process goes on with it at once.
 
-    `lost`: not by choice; it counts like a driver that died.
+    `fault`: why, if not by choice. It counts like a driver that died, and is an event of the run.
     """
     run = lock_and_release(writer)
-    if lost:
+    if fault:
         RunClock.objects.filter(run=run).update(lost_drivers=F("lost_drivers") + 1)
+        append_events(run.pk, [RunResumed(reason=fault, attempt=writer.fence)])
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
     run.status = RunStatus.QUEUED
     run.save(update_fields=["status"])
@@ -205,7 +179,7 @@ def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> li
     behind all that is newly queued.
     """
     join, at_home, home = "", "", []
-    if member is not None and vel_settings().pins_threads:
+    if member is not None and MachineSettings.now().pins_threads:
         join = (
             f' JOIN "{THREAD}" t ON t.id = r.thread_id LEFT JOIN "{THREAD}" f ON f.id = t.root_id'
         )

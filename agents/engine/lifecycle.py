@@ -11,7 +11,8 @@ from django.db import DatabaseError
 from agents.engine.database import Database
 from agents.engine.journal import write_events
 from agents.engine.watching import tell_spans
-from agents.guards.hooks import HookContext
+from agents.events.catalogue.guardrails import HookFailed
+from agents.guards.lifecycle_hooks import HookContext
 from agents.guards.registry import hook_calls
 from agents.guards.runner import HOOKS
 from agents.guards.usable import HookCall, joined
@@ -39,7 +40,7 @@ async def tell(session: Session, point: str, *arguments: Any) -> None:
     for call in session.hooks[point]:
         problem = await _called(call, point, context, arguments)
         if problem:
-            failure = ("hook.failed", {"hook": call[0], "point": point, "message": problem})
+            failure = HookFailed(hook=call[0], point=point, message=problem)
             await session.database.share(write_events, session.writer, [failure])
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
@@ -18,14 +17,16 @@ from agents.engine.handle import RunHandle
 from agents.engine.history import (
     history_since,
     last_usage,
-    late_note,
+    late_notes,
     latest_compaction,
     open_turn,
 )
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim
+from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
+from agents.engine.resources import Resources
 from agents.engine.session import Session
 from agents.engine.skill_session import RunSkills, skills_of
 from agents.engine.skill_sync import synced_sources
@@ -33,6 +34,8 @@ from agents.engine.token_count import Meter, measured
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events
+from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
+from agents.ids import run_marker
 from agents.middleware.registry import toolset_of
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, Role
@@ -41,9 +44,6 @@ from agents.services.skill_pins import pin_skills
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
 from skills_app.services.sync import SourceRead
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Loaded:
     output: FinalOutput | None
     budget: Scope | None
     has_left_out: bool
-    late_note: str = ""
+    late_notes: list[str] = field(default_factory=list)
 
 
 def load_run(
@@ -88,7 +88,7 @@ def load_run(
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
-        RunEvent.objects.filter(run=run, type__in=("step.started", "step.completed"))
+        RunEvent.objects.filter(run=run, type__in=(StepStarted.type, StepCompleted.type))
         .order_by("-seq")
         .values_list("type", flat=True)
         .first()
@@ -107,19 +107,19 @@ def load_run(
         output=output,
         budget=open_budget(run, spec),
         has_left_out=shorter is not None,
-        late_note=late_note(run, calls),
+        late_notes=late_notes(run, calls),
     )
 
 
 async def _load(
-    host: Host, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
+    host: Resources, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
 ) -> Loaded:
     sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
     output_format = await output_format_of(provider, spec)
     return await host.database.run(load_run, writer, run, spec, sources, output_format, window)
 
 
-async def open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
+async def open_session(host: Resources, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
     """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
     run, clock = claim.run, claim.clock
     spec = AgentSpec.model_validate(run.spec)
@@ -162,12 +162,10 @@ async def open_session(host: Host, handle: RunHandle, claim: Claim, writer: Writ
         output=loaded.output,
         budget=loaded.budget,
     )
-    session.open_calls, session.late_note = loaded.calls, loaded.late_note
-    if loaded.last_step == "step.started":
-        session.stream.put(
-            (
-                "step.reset",
-                {"step": session.turn + 1, "reason": "the model call is made again"},
-            )
-        )
+    servers = RunMcpServers(session, run_marker(run.pk))
+    session.mcp = servers
+    session.on_close.append(servers.close)
+    session.open_calls, session.late_notes = loaded.calls, loaded.late_notes
+    if loaded.last_step == StepStarted.type:
+        session.stream.put(StepReset(step=session.turn + 1, reason="the model call is made again"))
     return session

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.db import DatabaseError
 
-from agents.conf import vel_settings
 from agents.engine.conversation import takes_images
+from agents.engine.session import Session
 from agents.mcp.connection import Connection
 from agents.mcp.definitions import digests
 from agents.mcp.errors import McpError
@@ -29,12 +29,10 @@ from agents.services.mcp_servers import secrets_of
 from agents.services.mcp_state_moves import drop_states, forget_old_states, store_state
 from agents.services.mcp_state_rows import Erased, must_be_ours, record_own_state
 from agents.services.mcp_tools import note_listing
+from agents.settings import MachineSettings
 from agents.spec import McpToolSpec
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 T = TypeVar("T")
 
@@ -92,7 +90,7 @@ class RunMcpServers:
             connection.close()
         for connection in connections:
             await self._in_thread(connection.join)
-        if has_programs and vel_settings().pins_threads:
+        if has_programs and MachineSettings.now().pins_threads:
             await self._store_state()
 
     async def _store_state(self) -> None:

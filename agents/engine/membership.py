@@ -10,23 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from django.db import DatabaseError
 
-from agents.conf import vel_settings
 from agents.engine.database import Database
-from agents.services.arrival import discard
-from agents.services.departure import Leaving, leave, next_leaving
-from agents.services.host_membership import HostRefused, beat_host, join_host
+from agents.services.host_membership import HostRefused, heartbeat_host, join_host
 from agents.services.hosts import declare_silent_hosts
 from agents.services.placement import Member
+from agents.services.thread_transfer.receiving import discard
+from agents.services.thread_transfer.sending import ThreadToSend, next_thread_to_send, send_thread
+from agents.settings import MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -34,11 +31,11 @@ logger = logging.getLogger(__name__)
 class Membership:
     """To be used on the loop. `member` is None as long as this process may claim nothing."""
 
-    def __init__(self, host: Host, database: Database) -> None:
+    def __init__(self, database: Database, in_thread: Callable[..., Awaitable[Any]]) -> None:
         self.member: Member | None = None
         self.is_draining = False
-        self._host = host
         self._database = database
+        self._in_thread = in_thread
         self._loop = asyncio.get_running_loop()
         self._next = 0.0
         self._lives_since = time.monotonic()
@@ -48,19 +45,19 @@ class Membership:
         """Say that the host lives, if that is due; `stop_all` ends what the process drives."""
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + vel_settings().HOST_BEAT_SECONDS
+        self._next = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
         try:
-            await self._beat(stop_all)
+            await self._heartbeat(stop_all)
         except DatabaseError as error:
-            self._lives_since = time.monotonic() + vel_settings().HOST_BEAT_SECONDS
+            self._lives_since = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
             logger.warning("the host could not say that it lives: %s", error)
         except HostRefused as refusal:
             logger.error("%s", refusal)
 
-    async def _beat(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _heartbeat(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
         sign = None
         if self.member is not None:
-            sign = await self._database.run(beat_host, self.member)
+            sign = await self._database.run(heartbeat_host, self.member)
         if sign is None:
             if self.member is not None:
                 logger.error("this host was declared dead: its runs are others' now")
@@ -75,7 +72,7 @@ class Membership:
 
     async def _declare_silent(self) -> None:
         """Only what was silent while this process was heard: the database may have been away."""
-        seconds = vel_settings().HOST_DEAD_AFTER
+        seconds = MachineSettings.now().HOST_DEAD_AFTER
         if not seconds or time.monotonic() - self._lives_since < seconds:
             return
         for name in await self._database.run(declare_silent_hosts, seconds):
@@ -97,11 +94,13 @@ class Membership:
         after = ""
         while self.is_draining and self.member is not None:
             try:
-                leaving: Leaving | None = await self._database.run(next_leaving, self.member, after)
-                if leaving is None:
+                to_send: ThreadToSend | None = await self._database.run(
+                    next_thread_to_send, self.member, after
+                )
+                if to_send is None:
                     return
-                after = leaving.first
-                if await self._host.in_thread(self._leave, leaving, self.member):
+                after = to_send.first
+                if await self._in_thread(self._send_thread, to_send, self.member):
                     logger.info("thread %s may go on elsewhere", after)
             except DatabaseError as error:
                 logger.warning("giving threads away failed: %s", error)
@@ -109,11 +108,11 @@ class Membership:
             except (SandboxError, LockTimeout, OSError) as error:
                 logger.error("thread %s cannot leave this host: %s", after, error)
 
-    def _leave(self, leaving: Leaving, member: Member) -> bool:
+    def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
         """In a tool thread."""
-        gone = leave(leaving, member, self._call)
+        gone = send_thread(to_send, member, self._call)
         if gone:
-            for place in leaving.places:
+            for place in to_send.places:
                 discard(place.thread_id)
         return gone
 

@@ -6,10 +6,18 @@ import asyncio
 import random
 from typing import Protocol
 
-from agents.conf import vel_settings
 from agents.engine.handle import RunHandle
 from agents.engine.reply_limits import ReplyLimits, check_reply
 from agents.events.append import EventDraft
+from agents.events.catalogue.messages import (
+    ReasoningDelta,
+    ReasoningStarted,
+    StepReset,
+    TextDelta,
+    TextStarted,
+)
+from agents.events.catalogue.tool_calls import ToolInputDelta, ToolInputStarted
+from agents.events.event import Piece
 from agents.providers.base import (
     Conversation,
     PartDelta,
@@ -18,6 +26,7 @@ from agents.providers.base import (
     ProviderError,
     Reply,
 )
+from agents.settings import ModelSettings
 from agents.telemetry.model_watch import watched_model_call
 
 MAX_PAUSE_SECONDS = 60.0
@@ -26,7 +35,7 @@ MAX_PAUSE_SECONDS = 60.0
 class Watched(Protocol):
     """Where the parts of a reply go while it comes, as `DeltaStream` sends them to watchers."""
 
-    def add(self, kind: str, key: tuple[str, object], text: str) -> None: ...
+    def add(self, kind: type[Piece], part: str, text: str) -> None: ...
 
     def put(self, draft: EventDraft) -> None: ...
 
@@ -50,7 +59,7 @@ async def call_model(
     Nothing of a failed attempt reaches the transcript; watchers are told to forget it by
     `step.reset`.
     """
-    settings = vel_settings()
+    settings = ModelSettings.now()
     attempt = 1
     while True:
         try:
@@ -64,15 +73,12 @@ async def call_model(
                 raise
             pause = _pause(attempt, error.retry_after, settings.RETRY_BASE_SECONDS)
             stream.put(
-                (
-                    "step.reset",
-                    {
-                        "step": turn,
-                        "reason": error.message,
-                        "code": error.code,
-                        "attempt": attempt,
-                        "retry_in": round(pause, 2),
-                    },
+                StepReset(
+                    step=turn,
+                    reason=error.message,
+                    code=error.code,
+                    attempt=attempt,
+                    retry_in=round(pause, 2),
                 )
             )
         with handle.interruptible():
@@ -99,19 +105,17 @@ async def _attempt(
                 limits.count(event)
             if isinstance(event, PartDelta):
                 if event.kind == "tool_input":
-                    stream.add("tool.input.delta", ("call_id", calls[event.index]), event.text)
+                    stream.add(ToolInputDelta, calls[event.index], event.text)
                 else:
-                    stream.add(
-                        f"{event.kind}.delta", ("part_id", part_id(turn, event.index)), event.text
-                    )
+                    delta = TextDelta if event.kind == "text" else ReasoningDelta
+                    stream.add(delta, part_id(turn, event.index), event.text)
             elif isinstance(event, PartStarted):
                 if event.kind == "tool_input":
                     calls[event.index] = event.call_id
-                    stream.put(
-                        ("tool.input.started", {"call_id": event.call_id, "tool": event.tool})
-                    )
+                    stream.put(ToolInputStarted(call_id=event.call_id, tool=event.tool))
                 else:
-                    stream.put((f"{event.kind}.started", {"part_id": part_id(turn, event.index)}))
+                    started = TextStarted if event.kind == "text" else ReasoningStarted
+                    stream.put(started(part_id=part_id(turn, event.index)))
             else:
                 check_reply(event)
                 return event

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agents.conf import vel_settings
 from agents.engine.epoch import model_of
 from agents.models import Epoch, Run
 from agents.providers.absent import AbsentProvider
 from agents.providers.base import Provider, ProviderError
 from agents.providers.prices import default_thinking, is_known
+from agents.settings import ModelSettings
 from agents.spec import AgentSpec
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WITHOUT_KEY = frozenset({"missing_key", "authentication", "permission"})
 def is_down(error: ProviderError) -> bool:
     """Whether the model's server is the trouble, and not the request."""
     if error.code in WITHOUT_KEY:
-        return vel_settings().FALLBACK_WITHOUT_KEY
+        return ModelSettings.now().FALLBACK_WITHOUT_KEY
     # A stream that broke off is the server's; a reply that is whole and makes no sense may be ours.
     return error.code in DOWN or (error.code == "malformed_stream" and error.retryable)
 

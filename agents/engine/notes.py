@@ -6,14 +6,15 @@ driver has it in the same place, byte for byte, and the prompt's beginning stays
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from agents.engine.journal import MESSAGE_COLUMNS, write_events
+from django.db import connection
+
+from agents.engine.journal import write_events
 from agents.engine.journal_rows import Writer
-from agents.engine.sql import MESSAGE, insert_rows, timestamp
+from agents.engine.sql import MESSAGE, timestamp
 from agents.events.append import EventDraft, dump
-from agents.models import Message, MessageRole, Run, RunClock
+from agents.models import MessageRole, Run, RunClock
 
 FROM = "[From the program that runs you, not from the user.]"
 
@@ -23,23 +24,34 @@ def note_json(text: str) -> str:
     return dump([{"type": "text", "text": f"{FROM} {text}"}])
 
 
-def insert_note(writer: Writer, turn: int, content: str) -> None:
-    """Store what `note_json` made. In a transaction that has checked the fence.
+_INSERT = (
+    f'INSERT INTO "{MESSAGE}" (run_id, turn, position, author, role, content, stop_reason, model,'
+    " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, created_at) VALUES"
+    f' (%s, %s, (SELECT COALESCE(MAX(position), 0) + 1 FROM "{MESSAGE}"'
+    " WHERE run_id = %s AND turn = %s), %s, %s, %s, '', '', 0, 0, 0, 0, %s)"
+)
 
-    A turn has one note at most.
+
+def insert_note(writer: Writer, turn: int, content: str, author: str) -> None:
+    """Store what `note_json` made, after the other notes of the turn.
+
+    In a transaction that has checked the fence. `author` names the feature whose note it is.
     """
-    row = (writer.run_id, turn, MessageRole.USER.value, content, "", "", 0, 0, 0, 0, timestamp())
-    insert_rows(MESSAGE, MESSAGE_COLUMNS, [row])
+    run_id, role = writer.run_id, MessageRole.USER.value
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, [run_id, turn, run_id, turn, author, role, content, timestamp()])
 
 
-def write_note(writer: Writer, turn: int, content: str, drafts: Sequence[EventDraft]) -> None:
+def write_note(
+    writer: Writer, turn: int, content: str, drafts: Sequence[EventDraft], author: str
+) -> None:
     """A note that goes with no reply."""
     write_events(writer, drafts)
-    insert_note(writer, turn, content)
+    insert_note(writer, turn, content, author)
 
 
-def add_note(run: Run, writer: Writer, text: str) -> None:
-    """Tell the model something before its next turn, whatever stands there already.
+def add_note(run: Run, writer: Writer, text: str, author: str) -> None:
+    """Tell the model something before its next turn, after what stands there already.
 
     In a transaction that has checked the fence, before the driver has read the history.
     """
@@ -48,10 +60,4 @@ def add_note(run: Run, writer: Writer, text: str) -> None:
         run.opening_note = "\n".join(part for part in (run.opening_note, f"{FROM} {text}") if part)
         Run.objects.filter(pk=run.pk).update(opening_note=run.opening_note)
         return
-    mine = {"run_id": writer.run_id, "turn": turn, "role": MessageRole.USER}
-    earlier = Message.objects.filter(**mine).first()
-    if earlier is None:
-        insert_note(writer, turn, note_json(text))
-        return
-    blocks = [*earlier.blocks, *json.loads(note_json(text))]
-    Message.objects.filter(pk=earlier.pk).update(content=dump(blocks))
+    insert_note(writer, turn, note_json(text), author)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agents.conf import vel_settings
 from agents.engine.errors import StopReason
 from agents.engine.journal import write_results
 from agents.engine.journal_rows import Call, Outcome
@@ -15,6 +14,7 @@ from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
 from agents.events.preview import preview
 from agents.middleware.base import ToolResult
+from agents.settings import MessageSettings
 from agents.states import ToolCallStatus
 
 
@@ -42,7 +42,7 @@ def outcome_of(call: Call, result: ToolResult) -> Outcome:
         note = f"[This ran with an input changed by a person: {changed}]"
         text = result.content if isinstance(result.content, str) else dump(result.content)
         result = replace(result, content=f"{text}\n\n{note}")
-    rendered, shown = render_result(result, vel_settings().RESULT_BYTES)
+    rendered, shown = render_result(result, MessageSettings.now().RESULT_BYTES)
     status = ToolCallStatus.FAILED if result.is_error else ToolCallStatus.SUCCEEDED
     outcome = Outcome(
         call, status, rendered, result.is_error, result.code, list(result.events), result.commit

@@ -9,7 +9,7 @@ from agents.engine.journal import write_events
 from agents.engine.session import Session
 from agents.engine.snapshots import to_its_end
 from agents.events.append import EventDraft
-from agents.services.outside_changes import REPORTED, forget_state_before, outside_changes
+from agents.services.outside_changes import forget_state_before, outside_changes
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +19,8 @@ async def report_drafts(session: Session) -> list[EventDraft]:
     location = session.files.location
     if location.own_directory is None or session.run.parent_id is not None:
         return []
-    found = await to_its_end(session, partial(outside_changes, location))
-    return [(REPORTED, found.as_dict())] if found else []
+    found = await to_its_end(session.threads, partial(outside_changes, location))
+    return [found.event()] if found else []
 
 
 async def report(session: Session) -> None:
@@ -35,7 +35,7 @@ async def reported(session: Session) -> None:
     """The report is stored."""
     if session.run.parent_id is None:
         try:
-            await to_its_end(session, partial(forget_state_before, session.files.location))
+            await to_its_end(session.threads, partial(forget_state_before, session.files.location))
         except OSError as error:
             # The next run reports these changes again.
             logger.warning("the state before the run stays: %s", error)

@@ -1,36 +1,32 @@
-"""Parking a run until people have decided, and seeing whether what they approved still holds.
-
-Invariant 3: a parked run holds nothing. The run's row is locked before its clock, as everywhere.
-"""
+"""Asking people about calls, and seeing whether what they approved still holds."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
 
-from agents.engine.finish import add_active
+from agents.engine.finish import fail_run
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
-from agents.engine.lease import lock_and_release
+from agents.engine.session import Session
 from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview
+from agents.kernel.park import Locked, Park, Suspend, park
 from agents.middleware.context import Preview
-from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
+from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.policy import Verdict
 from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of
 from agents.services.errors import InvalidRequest
 from agents.services.memory_edits import propose_edit
-from agents.services.run_control import end_driven_cancelled
-from agents.services.wake import enqueue_run
 from agents.states import (
-    RUN_TRANSITIONS,
     TOOL_CALL_TRANSITIONS,
     ApprovalStatus,
-    RunStatus,
     ToolCallStatus,
     WaitReason,
     check_transition,
@@ -63,21 +59,18 @@ def asked_about(questions: Sequence[Question]) -> list[dict[str, Any]]:
     ]
 
 
-def park_for_approval(
-    writer: Writer, questions: Sequence[Question], active_ms: int, family: str = ""
-) -> None:
-    """Ask a person about each call and let go of the run.
+def wait_for_people(questions: Sequence[Question], family: str = "") -> Park:
+    """Ask a person about each call.
 
     Invariant 4: the digest is taken here, after every call of the turn that needs nobody has
     finished, over the call, its input, the workspace generation and `family`, the state of what
     the run shares with others.
     """
-    run = lock_and_release(writer)
-    add_active(run.id, active_ms)
-    if RunClock.objects.filter(run=run, cancel_requested=True).exists():
-        # Nobody would look at that again before a person has decided.
-        end_driven_cancelled(run)
-        return
+    return Park(WaitReason.APPROVAL, partial(_ask_all, questions, family))
+
+
+def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Suspend | None:
+    run = locked.run
     rows = {
         (row.turn, row.position): row
         for row in ToolCall.objects.filter(run=run, turn=questions[0].call.turn)
@@ -93,17 +86,10 @@ def park_for_approval(
         )
     )
     if asked:
-        check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
-        run.status = RunStatus.WAITING
-        run.wait_reason = WaitReason.APPROVAL
-        drafts.append(("run.suspended", {"reason": "approval", "approval_ids": asked}))
-    else:
-        # The memory changed a moment ago, and no question is left.
-        check_transition(RUN_TRANSITIONS, run.status, RunStatus.QUEUED)
-        run.status = RunStatus.QUEUED
-        enqueue_run(run)
-    run.save(update_fields=["status", "wait_reason"])
-    append_events(run.id, drafts)
+        return Suspend({"approval_ids": asked}, drafts)
+    # The memory changed a moment ago, and no question is left.
+    append_events(run.pk, drafts)
+    return None
 
 
 def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft:
@@ -137,8 +123,7 @@ def _refuse(row: ToolCall, message: str) -> EventDraft:
     row.result = dump(message)
     row.finished_at = timezone.now()
     row.save()
-    data = {"call_id": row.call_id, "message": preview(message), "code": row.code}
-    return ("tool.failed", data)
+    return ToolFailed(call_id=row.call_id, message=preview(message), code=row.code)
 
 
 def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
@@ -171,3 +156,12 @@ def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
     request.status = ApprovalStatus.SUPERSEDED
     request.save(update_fields=["status"])
     return True
+
+
+async def park_run(session: Session, parking: Park) -> bool:
+    """Whether the driver has let go of the run. False: there is nothing to wait for."""
+    active_ms = session.active_ms()
+    if await session.database.run(park, session.writer, parking, active_ms, fail_run):
+        return True
+    session.keep_active(active_ms)
+    return False

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 
-from agents.conf import vel_settings
 from agents.services.chores import take_chore
 from agents.services.erasing_elsewhere import remove_erased_here
 from agents.services.erasure import erasures_wait, finish_erasures
 from agents.services.retention import Keep, prune
+from agents.settings import RetentionSettings
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Pruner:
 
 
 def _do_what_is_due(stop: Callable[[], bool]) -> None:
-    hours = vel_settings().PRUNE_HOURS
+    hours = RetentionSettings.now().PRUNE_HOURS
     if hours and take_chore(CHORE, hours * 3600):
         removed = prune(Keep.of_settings(), stop)
         logger.info("pruned: %s", dict(removed))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.providers.base import PartDelta, PartStarted, ProviderError, Reply
+from agents.providers.base import Block, PartDelta, PartStarted, ProviderError, Reply
 
-MOST_CHARACTERS = 10_000_000
-"""Of one reply, its thoughts and inputs of tools included. The longest have about a million."""
+MOST_BYTES = 4_000_000
+"""Of one reply in UTF-8, its thoughts and inputs of tools included. The longest have about a
+million."""
+MOST_VALUES = 60_000
+"""Fields and items in the inputs of one reply. Each takes a hundred bytes of memory, and again in
+each copy; no model's longest reply has room for so many."""
 MOST_PARTS = 1_000
 """Texts, thoughts and calls."""
 MOST_TOKENS = 1_000_000_000
@@ -21,17 +26,17 @@ class ReplyLimits:
     """Counts what comes. Raises `ProviderError`, which no further attempt follows."""
 
     parts: int = 0
-    characters: int = 0
+    size: int = 0
 
     def count(self, event: PartStarted | PartDelta) -> None:
         if isinstance(event, PartStarted):
             self.parts += 1
         else:
-            self.characters += len(event.text)
+            self.size += len(event.text.encode("utf-8", "replace"))
         if self.parts > MOST_PARTS:
             raise _unusable(f"it has over {MOST_PARTS:,} parts")
-        if self.characters > MOST_CHARACTERS:
-            raise _unusable(f"it has over {MOST_CHARACTERS:,} characters")
+        if self.size > MOST_BYTES:
+            raise _unusable(f"it has over {MOST_BYTES:,} bytes")
 
 
 def check_reply(reply: Reply) -> None:
@@ -45,9 +50,23 @@ def check_reply(reply: Reply) -> None:
         raise _unusable("its figures of tokens are no counts")
     if len(reply.blocks) > MOST_PARTS:
         raise _unusable(f"it has over {MOST_PARTS:,} parts")
+    if _values(reply.blocks) > MOST_VALUES:
+        raise _unusable(f"the inputs of its calls have over {MOST_VALUES:,} fields and items")
     for word, longest in ((reply.model, LONGEST_WORD), (reply.stop_reason, LONGEST_REASON)):
         if not isinstance(word, str) or len(word) > longest or not word.isprintable():
             raise _unusable("its model or the reason why it stops is no name")
+
+
+def _values(blocks: Sequence[Block]) -> int:
+    """Fields and items in the inputs of calls, or a number above the limit."""
+    count = 0
+    todo: list[object] = [block.get("input") for block in blocks]
+    while todo and count <= MOST_VALUES:
+        value = todo.pop()
+        if isinstance(value, dict | list):
+            count += len(value)
+            todo.extend(value.values() if isinstance(value, dict) else value)
+    return count
 
 
 def _unusable(reason: str) -> ProviderError:

@@ -6,8 +6,10 @@ import json
 
 from agents.engine.journal_rows import Call
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.tool_calls import ToolCalled, ToolCompleted, ToolFailed, ToolRejected
 from agents.events.preview import cut_text, preview, preview_input
 from agents.middleware.base import ToolResult
+from agents.states import ToolCallStatus
 
 
 def clean_text(text: str) -> str:
@@ -33,19 +35,19 @@ def render_result(result: ToolResult, limit: int) -> tuple[str, str]:
 def finished_event(call: Call, text: str, *, is_error: bool, code: str) -> EventDraft:
     """What watchers are told of a call that has ended."""
     if is_error:
-        return (
-            "tool.failed",
-            {"call_id": call.call_id, "message": preview(text), "code": code or "tool_error"},
-        )
-    return ("tool.completed", {"call_id": call.call_id, "output": preview(text)})
+        return ToolFailed(call_id=call.call_id, message=preview(text), code=code or "tool_error")
+    return ToolCompleted(call_id=call.call_id, output=preview(text))
 
 
 def called_event(call: Call) -> EventDraft:
-    return (
-        "tool.called",
-        {
-            "call_id": call.call_id,
-            "tool": call.tool,
-            "input": preview_input(json.loads(call.input)),
-        },
-    )
+    """What watchers are told of a call that the model asks for."""
+    shown = preview_input(json.loads(call.input))
+    if call.status == ToolCallStatus.INVALID:
+        return ToolRejected(
+            call_id=call.call_id,
+            tool=call.tool,
+            input=shown,
+            code=call.code,
+            message=json.loads(call.result),
+        )
+    return ToolCalled(call_id=call.call_id, tool=call.tool, input=shown)

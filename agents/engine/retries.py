@@ -17,6 +17,8 @@ from agents.engine.journal_rows import Call, Writer
 from agents.engine.session import Session
 from agents.engine.sql import TOOL_CALL
 from agents.events.append import EventDraft
+from agents.events.catalogue.guardrails import ToolRetried
+from agents.events.catalogue.tool_calls import ToolStarted
 from agents.events.preview import preview
 from agents.middleware.base import Tool, ToolResult
 from agents.models import Effect
@@ -44,16 +46,16 @@ async def wait_for_retry(session: Session, call: Call, tool: Tool[Any], result: 
     if rule is None or call.attempt >= rule.attempts:
         return False
     pause = min(rule.backoff * 2.0 ** (call.attempt - 1), MAX_PAUSE_SECONDS)
-    data = {
-        "call_id": call.call_id,
-        "attempt": call.attempt,
-        "code": result.code,
-        "message": preview(str(result.content)),
-        "retry_in": round(pause, 2),
-    }
-    await session.database.share(write_events, session.writer, [("tool.retried", data)])
+    retried = ToolRetried(
+        call_id=call.call_id,
+        attempt=call.attempt,
+        code=result.code,
+        message=preview(str(result.content)),
+        retry_in=round(pause, 2),
+    )
+    await session.database.share(write_events, session.writer, [retried])
     await asyncio.sleep(pause)
-    started = ("tool.started", {"call_id": call.call_id, "attempt": call.attempt + 1})
+    started = ToolStarted(call_id=call.call_id, attempt=call.attempt + 1)
     await session.database.share(write_attempt, session.writer, call, [started])
     call.attempt += 1
     return True

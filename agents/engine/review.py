@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from agents.conf import vel_settings
 from agents.engine.deltas import DeltaStream
 from agents.engine.guarding import REFUSED, HeldBack, Ruling, context_of
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
-from agents.engine.stuck import stuck_event
+from agents.engine.stuck import STUCK, stuck_event
 from agents.events.append import EventDraft
 from agents.models import Message, MessageRole
 from agents.providers.base import Block, Reply
+from agents.settings import GuardSettings
 
 if TYPE_CHECKING:
     from agents.engine.session import Session
@@ -34,6 +34,8 @@ class Review:
     shown: Reply
     drafts: list[EventDraft] = field(default_factory=list)
     note: str = ""
+    author: str = "guardrails"
+    """Whose note it is."""
     failure: tuple[str, str] | None = None
 
     def ends(self, by_itself: bool) -> bool:
@@ -112,7 +114,7 @@ async def _rule_text(session: Session, review: Review, ruling: Ruling, *, is_fin
         review.reply = replace(review.reply, stop_reason=BLOCKED)
         review.shown = replace(review.shown, stop_reason=BLOCKED)
         count = 1 + await session.database.run(_blocked_before, session.run.pk)
-        if count >= vel_settings().GUARDRAIL_ATTEMPTS:
+        if count >= GuardSettings.now().GUARDRAIL_ATTEMPTS:
             review.failure = (
                 REFUSED,
                 f"The guardrail {ruling.guardrail} blocked the answer, the {count}. that was "
@@ -155,12 +157,12 @@ def _blocked_before(run_id: str) -> int:
 
 async def _empty(session: Session, reply: Reply) -> Review | None:
     """A reply without words and calls: the model is asked to go on, some times."""
-    repeats = vel_settings().STUCK_REPEATS
+    repeats = GuardSettings.now().STUCK_REPEATS
     if not repeats:
         return None
     count = 1 + await session.database.run(_empty_before, session.run.pk, repeats)
     # A message that ends in thoughts may not be sent back.
-    review = Review(replace(reply, blocks=[]), reply)
+    review = Review(replace(reply, blocks=[]), reply, author=STUCK)
     if count < repeats:
         review.note = note_json(
             "Your reply was empty. Go on with the task, or, if it is done, tell the user so."

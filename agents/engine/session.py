@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
-from agents.databases.target import DatabaseTarget
 from agents.engine.database import Database
-from agents.engine.delegation import CallSubagents, Waiting
 from agents.engine.deltas import DeltaStream
 from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
-from agents.engine.journal_rows import Call, Writer
-from agents.engine.mcp_servers import RunMcpServers
+from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.skill_session import RunSkills
-from agents.engine.stuck import Progress
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
-from agents.ids import run_marker
-from agents.middleware.context import Preview
+from agents.middleware.context import McpServers, Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
-from agents.selectors.databases import connections_of_run, targets_of
 from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
-from sandbox.backends.protocol import FileBackend
-from sandbox.base import BaseSandbox
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -85,8 +70,8 @@ class Session:
     """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
-    late_note: str = ""
-    """What the model is told beside their results, as a JSON array of blocks."""
+    late_notes: list[str] = field(default_factory=list)
+    """What the model is told beside their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
     """(turn, position) of calls whose `started` this driver committed."""
     stale: set[tuple[int, int]] = field(default_factory=set)
@@ -95,12 +80,9 @@ class Session:
     """Calls that go on when other runs have ended."""
     guards: RunGuards | None = field(init=False)
     """None for a run without guardrails."""
-    cleared: set[tuple[int, int, str]] = field(default_factory=set)
-    """(turn, position, input) of calls that the guardrails have let pass."""
     hooks: HookCalls | None = field(init=False)
     """What to call at which point: the operator's hooks, then those of the Python program. None
     for none."""
-    progress: Progress = field(default_factory=Progress)
     overflows: int = 0
     """How often in a row the model's server said that the prompt is too long."""
     budget: Scope | None = None
@@ -113,16 +95,17 @@ class Session:
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
     provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
     """This loop's client of another model API, for the agent's fallbacks."""
-    mcp: RunMcpServers = field(init=False)
+    mcp: McpServers = field(init=False)
+    on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """What the driver has to end before it lets go of the run."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
     def __post_init__(self) -> None:
-        self.mcp = RunMcpServers(self, run_marker(self.run.pk))
         names = chosen(self.spec.guardrails)
         toolkit = toolkit_of(self.run, self.spec.toolkit)
         own = toolkit.guardrails if toolkit is not None else {}
-        self.guards = RunGuards(names, own) if names else None
+        self.guards = RunGuards(self.run, names, own) if names else None
         self.hooks = joined(hook_calls(), toolkit.hooks if toolkit is not None else None)
 
     @property
@@ -135,6 +118,10 @@ class Session:
         fresh, self._billed_ms = now - self._billed_ms, now
         return fresh
 
+    def keep_active(self, milliseconds: int) -> None:
+        """No total holds what `active_ms` has returned: it counts again."""
+        self._billed_ms -= milliseconds
+
     def elapsed_seconds(self) -> float:
         """Time that drivers have spent on this run, waiting for people not counted."""
         return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at
@@ -144,73 +131,11 @@ class Session:
         self.conversation.append(role, blocks_json)
         self.meter.append(blocks_json)
 
+    async def close(self) -> None:
+        """End what lives as long as this claim, such as connections to MCP servers."""
+        for close in self.on_close:
+            await close()
+
     def drafts(self) -> list[EventDraft]:
         """Streamed output that has not been written yet."""
         return self.stream.take()
-
-    def context(self, call: Call, deadline: float) -> CallContext:
-        return CallContext(self, call, deadline)
-
-
-def _log_late_failure(future: asyncio.Future[Any]) -> None:
-    """Nobody awaits a call that was given up, and what it raises, as when its run has ended."""
-    if not future.cancelled() and (error := future.exception()) is not None:
-        logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
-
-
-class CallContext:
-    """`agents.middleware.context.ToolContext` for one call."""
-
-    def __init__(self, session: Session, call: Call, deadline: float) -> None:
-        self._session = session
-        self._loop = asyncio.get_running_loop()
-        self.run_id = session.writer.run_id
-        self.thread_id = session.writer.thread_id
-        self.agent_id = session.agent_id
-        self.owner_id: int = session.run.owner_id
-        self.call_id = call.call_id
-        self.spec = session.spec
-        self.deadline = deadline
-        self.skills = session.skills
-        self.subagents = CallSubagents(session, call)
-        self.approved = session.approved.get((call.turn, call.position))
-        self.marker = run_marker(self.run_id)
-        self.mcp = session.mcp
-
-    def files(self) -> FileBackend:
-        return self._session.files.backend()
-
-    def sandbox(self, timeout: float) -> BaseSandbox:
-        return self._session.files.sandbox(timeout)
-
-    async def in_thread(
-        self,
-        function: Callable[..., T],
-        *arguments: object,
-        on_cancel: Callable[[], None] | None = None,
-    ) -> T:
-        future = self._loop.run_in_executor(self._session.threads, function, *arguments)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            future.add_done_callback(_log_late_failure)
-            if on_cancel is not None:
-                on_cancel()
-            await asyncio.wait([future])
-            raise
-
-    async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
-        return await self._session.database.run(function, *arguments)
-
-    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
-        names = self.spec.databases
-        if not names:
-            return {}
-        # Read anew at each call: what was taken away meanwhile is not used once more.
-        rows = await self.in_database(connections_of_run, self.agent_id, self.owner_id, names)
-        return await self.in_thread(targets_of, rows, names)
-
-    def progress(self, text: str) -> None:
-        self._loop.call_soon_threadsafe(
-            self._session.stream.add, "tool.progress", ("call_id", self.call_id), text
-        )

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from agents.engine.resources import Resources
 from agents.models import Run
 from agents.services.skill_directories import usable_directories
 from agents.spec import AgentSpec
@@ -28,16 +28,13 @@ from skills_app.services.sync import (
     store_found,
 )
 
-if TYPE_CHECKING:
-    from agents.engine.host import Host
-
 logger = logging.getLogger(__name__)
 
 PASSES = 5
 """How often a directory is looked at that others store, or change, at the same moment."""
 
 
-async def synced_sources(host: Host, run: Run, spec: AgentSpec) -> list[SourceRead]:
+async def synced_sources(host: Resources, run: Run, spec: AgentSpec) -> list[SourceRead]:
     """What the directories of a run's skills hold, with rows that say the same."""
     directories, refused = usable_directories(run)
     reads = await host.in_thread(partial(read_sources, directories, built_in=spec.builtin_skills))
@@ -55,7 +52,7 @@ async def synced_sources(host: Host, run: Run, spec: AgentSpec) -> list[SourceRe
     return found
 
 
-async def _synced(host: Host, read: SourceRead) -> SourceRead:
+async def _synced(host: Resources, read: SourceRead) -> SourceRead:
     for _ in range(PASSES):
         changes: Changes = await host.database.run(changes_of, read)
         if not changes:
@@ -74,7 +71,7 @@ async def _synced(host: Host, read: SourceRead) -> SourceRead:
     return SourceRead(read.scope, kept, problems)
 
 
-async def _store(host: Host, scope: str, changes: Changes) -> bool:
+async def _store(host: Resources, scope: str, changes: Changes) -> bool:
     """False when something is not what it was when it was read: read again."""
     as_read = True
     for found in changes.packages:

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from agents.conf import vel_settings
 from agents.disk_space import is_short
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Outcome, Writer
@@ -25,13 +25,11 @@ from agents.services.snapshots import (
     watched_areas,
 )
 from agents.services.stored_snapshots import StorageFailed, StoredSnapshots
+from agents.settings import SnapshotSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 from sandbox.snapshots import SnapshotLost, SnapshotStore, count_changes
 from sandbox.workspace import Workspace
-
-if TYPE_CHECKING:
-    from agents.engine.session import Session
 
 T = TypeVar("T")
 
@@ -61,7 +59,7 @@ class CallSnapshots:
         *,
         is_on: bool,
     ) -> None:
-        self.is_on = is_on and vel_settings().SNAPSHOT_TURNS > 0
+        self.is_on = is_on and SnapshotSettings.now().SNAPSHOT_TURNS > 0
         self.has_begun = False
         self._writer = writer
         self._open_workspace = open_workspace
@@ -115,7 +113,7 @@ class CallSnapshots:
                 taken = self._store.take(watched_areas(self._open_workspace()))
                 self._taken += taken.has_changed
                 self._stored += taken.stored_bytes
-                enough = self._stored * PRUNE_SHARE > vel_settings().SNAPSHOT_BYTES
+                enough = self._stored * PRUNE_SHARE > SnapshotSettings.now().SNAPSHOT_BYTES
                 if enough or self._taken >= PRUNE_EVERY:
                     self._prune()
             except (OSError, SandboxError, LockTimeout):
@@ -173,18 +171,19 @@ class CallSnapshots:
         logger.exception("no snapshot was taken", extra={"run_id": self._writer.run_id})
 
 
-async def begin_changes(session: Session, context: ToolContext, effect: str) -> None:
+async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: str) -> None:
     """Before a call of this effect runs. Costs nothing but for the first that may write."""
-    snapshots = session.files.snapshots
     if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
         await context.in_thread(snapshots.begin)
 
 
-async def add_changes(session: Session, effect: str, outcome: Outcome) -> None:
+async def add_changes(
+    snapshots: CallSnapshots, threads: Executor, effect: str, outcome: Outcome
+) -> None:
     """After a call: let its outcome commit what it has changed."""
-    if effect != Effect.WRITE or not session.files.snapshots.is_on:
+    if effect != Effect.WRITE or not snapshots.is_on:
         return
-    record = await to_its_end(session, partial(session.files.snapshots.after, outcome.call))
+    record = await to_its_end(threads, partial(snapshots.after, outcome.call))
     if record is None:
         return
     own = outcome.commit
@@ -197,10 +196,10 @@ async def add_changes(session: Session, effect: str, outcome: Outcome) -> None:
     outcome.commit = commit
 
 
-async def to_its_end(session: Session, function: Callable[[], T]) -> T:
+async def to_its_end(threads: Executor, function: Callable[[], T]) -> T:
     """Even if the call is cancelled meanwhile: this is bounded, and a call that has ended keeps
     its outcome."""
-    future = asyncio.get_running_loop().run_in_executor(session.threads, function)
+    future = asyncio.get_running_loop().run_in_executor(threads, function)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:

@@ -13,20 +13,20 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from agents.conf import vel_settings
 from agents.engine.history import call_from_row
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call
 from agents.engine.notes import note_json, write_note
 from agents.engine.result_files import without_paths
+from agents.engine.session import Session
 from agents.events.append import EventDraft
+from agents.events.catalogue.guardrails import GuardStuck
 from agents.models import Message, MessageRole, ToolCall
+from agents.settings import GuardSettings
 
-if TYPE_CHECKING:
-    from agents.engine.session import Session
-
+STUCK = "stuck"
+"""`Message.author` of the notes about it."""
 POLLING = frozenset({"read_todos", "wait_subagent"})
 """Tools whose same answer to the same question is no sign of anything."""
 _CANONICAL_BYTES = 20_000
@@ -124,7 +124,7 @@ class Progress:
     """The last turns of one run, as its driver holds them."""
 
     def __init__(self) -> None:
-        self._repeats = vel_settings().STUCK_REPEATS
+        self._repeats = GuardSettings.now().STUCK_REPEATS
         self._turns: deque[Turn] = deque(maxlen=window(self._repeats))
         self._knows = False
         self._is_new = False
@@ -173,7 +173,9 @@ def _read(run_id: str, repeats: int) -> list[Turn]:
 
 
 def _is_told(run_id: str, turn: int) -> bool:
-    return Message.objects.filter(run=run_id, turn=turn, role=MessageRole.USER).exists()
+    # Earlier releases stored no author.
+    mine = Message.objects.filter(run=run_id, turn=turn, author__in=(STUCK, ""))
+    return mine.filter(role=MessageRole.USER).exists()
 
 
 async def _act(session: Session, found: Stuck) -> tuple[str, str] | None:
@@ -188,13 +190,14 @@ async def _act(session: Session, found: Stuck) -> tuple[str, str] | None:
         "something else; if there is nothing else, tell the user what keeps you from going on. If "
         "you wait for something, wait longer in one call."
     )
-    await session.database.share(write_note, session.writer, session.turn, content, drafts)
+    note = (session.writer, session.turn, content, drafts, STUCK)
+    await session.database.share(write_note, *note)
     session.say("user", content)
     return None
 
 
 def stuck_event(kind: str, count: int, action: str) -> EventDraft:
-    return ("guard.stuck", {"kind": kind, "count": count, "action": action})
+    return GuardStuck(kind=kind, count=count, action=action)
 
 
 def _what(found: Stuck) -> str:

@@ -19,6 +19,7 @@ from agents.engine.side_calls import count_side_call, reserve_side_call
 from agents.engine.token_count import estimate_tokens
 from agents.engine.window import BYTES_PER_TOKEN
 from agents.events.append import EventDraft, dump
+from agents.events.event import Piece
 from agents.providers.base import PromptHead, ProviderError, Reply
 
 CHUNK_SHARE = 0.4
@@ -51,7 +52,7 @@ class Summary:
 class Unheard:
     """In place of a run's stream: the summary is no part of its transcript."""
 
-    def add(self, kind: str, key: tuple[str, object], text: str) -> None:
+    def add(self, kind: type[Piece], part: str, text: str) -> None:
         return
 
     def put(self, draft: EventDraft) -> None:

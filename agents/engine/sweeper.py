@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Collection, Iterable
 
 from django.db import DatabaseError
 
-from agents.engine.beat import Beat
+from agents.engine.database import Database
 from agents.engine.lease import orphaned_runs
 from agents.engine.lifecycle import EndTeller
+from agents.engine.resources import Resources
 from agents.engine.watching import count_found
 from agents.ids import run_marker
-from agents.models import POOL
+from agents.kernel.jobs import Job, feature_jobs
+from agents.models import POOL, ProcessKind
 from agents.services.approval_expiry import expire_approval
 from agents.services.budget_answers import wake_for_window
 from agents.services.dead_workers import (
@@ -24,14 +26,12 @@ from agents.services.dead_workers import (
     settle_inherited,
 )
 from agents.services.notifications import due_targets
+from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
 from sandbox.errors import SandboxError
 from sandbox.reaper import kill_marked
-
-if TYPE_CHECKING:
-    from agents.engine.host import Host
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +40,15 @@ SWEEP_SHARE = 4
 """One look fills the fourth part of the room at most, so that several processes share what waits.
 Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
 
-COUNTED_PARTS = 4
-"""Transactions of one look that count what ended runs have used."""
+JOBS = (
+    Job("requests that have expired", expire_approval, workers_only=False),
+    Job("runs to wake", wake_due, workers_only=False),
+    Job("runs that wait for a budget", wake_for_window, workers_only=False),
+    Job("schedules", fire_due),
+)
+"""Done before runs are looked for."""
+COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
+"""Not until none is left: after an upgrade these are all the runs that ever were."""
 
 
 class Sweeper:
@@ -51,13 +58,19 @@ class Sweeper:
     the rest to workers: it ends with its run.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Resources, take: Callable[[str], None]) -> None:
+        """`take` drives a run that was found."""
         self._host = host
+        self._take = take
         self._is_of_pool = host.executor == POOL
         self._look_now = asyncio.Event()
         self._turned_away = False
+        self._jobs = feature_jobs()
+        self._due: dict[str, float] = {}
         self._ends = EndTeller(host.database)
-        self._beat = Beat(host.database, host.name, host.capacity, lambda: host.running)
+        self._heartbeat = WorkerHeartbeat(
+            host.database, host.name, host.capacity, lambda: host.running
+        )
         self._task = asyncio.get_running_loop().create_task(self._sweep())
 
     def turn_away(self) -> None:
@@ -77,9 +90,9 @@ class Sweeper:
         await asyncio.gather(self._task, return_exceptions=True)
         await self.tell_ends()
         if self._is_of_pool:
-            await self._beat.close()
+            await self._heartbeat.close()
         else:
-            await self._beat.leave_counts()
+            await self._heartbeat.leave_counts()
 
     async def tell_ends(self) -> None:
         """Tell hooks of all runs that have ended by now."""
@@ -99,19 +112,15 @@ class Sweeper:
             self._look_now.clear()
             await self._host.look_after_membership()
             if self._is_of_pool:
-                await self._beat.look()
-            await self._until_none(expire_approval, "requests that have expired")
-            await self._until_none(wake_due, "runs to wake")
-            await self._until_none(wake_for_window, "runs to wake")
+                await self._heartbeat.look()
+            await self._do(JOBS)
             if self._is_of_pool:
-                await self._until_none(fire_due, "schedules")
                 await self._send()
             self._ends.look()
             if self._is_of_pool:
                 self._host.pruner.look()
             await self._find_runs()
-            if self._is_of_pool:
-                await self._count_use()
+            await self._do((*self._jobs, COUNT_USE))
 
     async def _end_leases(self, dead: Collection[str]) -> bool:
         """End the leases of dead processes. Return False if it must be tried again."""
@@ -138,28 +147,28 @@ class Sweeper:
             logger.warning("runs of dead workers wait until their leases expire: %s", error)
         return True
 
-    async def _until_none(self, take_one: Callable[[], object], what: str) -> None:
-        """Do what is due one by one, each in a transaction of its own."""
-        try:
-            while await self._host.database.run(take_one):
-                pass
-        except DatabaseError as error:
-            self._failed(what, error)
+    async def _do(self, jobs: Iterable[Job]) -> None:
+        """Do what is due one by one. A job that fails does not keep others from their work."""
+        for job in jobs:
+            now = time.monotonic()
+            if (job.workers_only and not self._is_of_pool) or now < self._due.get(job.name, 0.0):
+                continue
+            if job.every > QUEUE_SWEEP_SECONDS:
+                self._due[job.name] = now + job.every
+            try:
+                for _ in range(job.parts):
+                    if not await self._host.database.run(job.run):
+                        break
+            except DatabaseError as error:
+                self._failed(job.name, error)
+            except Exception:
+                logger.exception("the periodic job for %s failed", job.name)
 
     async def _send(self) -> None:
         try:
             self._host.courier.send_to(await self._host.database.run(due_targets))
         except DatabaseError as error:
             self._failed("notifications", error)
-
-    async def _count_use(self) -> None:
-        """Not until none is left: after an upgrade these are all the runs that ever were."""
-        try:
-            for _ in range(COUNTED_PARTS):
-                if not await self._host.database.run(count_ended_runs):
-                    break
-        except DatabaseError as error:
-            self._failed("runs to count", error)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""
@@ -176,8 +185,47 @@ class Sweeper:
         self._turned_away = self._turned_away and len(found) == share
         count_found(len(found))
         for run_id in found:
-            host.take(run_id)
+            self._take(run_id)
 
     def _failed(self, what: str, error: DatabaseError) -> None:
         logger.warning("cannot look for %s, next try in %g s: %s", what, QUEUE_SWEEP_SECONDS, error)
         self._host.database_failed(error)
+
+
+class WorkerHeartbeat:
+    """A worker's sign of life, from its loop, so that a loop which stands still gives none.
+
+    `driven` says how many runs the process drives at the moment.
+    """
+
+    def __init__(
+        self, database: Database, name: str, capacity: int, driven: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._reporter = Reporter(ProcessKind.WORKER, name, capacity)
+        self._driven = driven
+        self._next = 0.0
+
+    async def look(self) -> None:
+        """Write the row if that is due."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + PROCESS_HEARTBEAT_SECONDS
+        try:
+            await self._database.run(self._reporter.report, self._driven())
+        except DatabaseError as error:
+            logger.warning("a worker could not say that it lives: %s", error)
+
+    async def close(self) -> None:
+        """Say that it ends."""
+        try:
+            await self._database.run(self._reporter.retire)
+        except DatabaseError as error:
+            logger.warning("a worker could not say that it ends: %s", error)
+
+    async def leave_counts(self) -> None:
+        """Store what a process without a row has counted, at its end."""
+        try:
+            await self._database.run(leave_counts)
+        except DatabaseError as error:
+            logger.warning("cannot store what this process has counted: %s", error)

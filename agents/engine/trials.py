@@ -15,6 +15,7 @@ from django.db import InterfaceError, InternalError, OperationalError
 from pydantic import BaseModel
 
 from agents.engine.admission import Ready, check_call, question_of, refuse_call
+from agents.engine.call_context import CallContext
 from agents.engine.errors import FenceLost, Stopped
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
@@ -79,7 +80,7 @@ async def _try(
     session: Session, call: Call, tool: Tool[Any], given: BaseModel
 ) -> Preview | ToolResult:
     assert tool.trial is not None
-    context = session.context(call, min(tool.time_limit, TRIAL_SECONDS))
+    context = CallContext(session, call, min(tool.time_limit, TRIAL_SECONDS))
     try:
         with session.handle.interruptible():
             async with asyncio.timeout(TRIAL_SECONDS):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from functools import partial
 
@@ -21,30 +20,41 @@ from agents.engine.compaction import (
     make_room,
     refuse_torn_reply,
 )
+from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.delegation import park_for_children
+from agents.engine.delegation import wait_for_children
 from agents.engine.dispatch import run_open_calls
+from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
-from agents.engine.final_output import INVALID, Verdict, judge_final, told_again
+from agents.engine.final_output import INVALID, Verdict, judge_final
 from agents.engine.finish import complete_run, fail_run
-from agents.engine.history import BAD_ENDINGS, results_json
-from agents.engine.journal import write_reply
+from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
+from agents.engine.journal import check_fence, write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import call_model, part_id
 from agents.engine.notes import insert_note
 from agents.engine.outside import report, report_drafts, reported
-from agents.engine.park import asked_about, park_for_approval
-from agents.engine.renewal import renew_prompt
+from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
 from agents.engine.review import reply_stream, review_reply
 from agents.engine.session import Session
+from agents.engine.stuck import Progress
+from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.messages import (
+    ReasoningCompleted,
+    StepCompleted,
+    StepStarted,
+    TextCompleted,
+)
+from agents.events.catalogue.runs import Usage
+from agents.events.catalogue.tool_calls import ToolStarted
 from agents.models import Effect
-from agents.providers.base import ProviderError, Reply
+from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
@@ -52,6 +62,7 @@ from agents.states import ToolCallStatus
 
 async def run_turns(session: Session) -> None:
     """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
+    progress = Progress()
     while True:
         session.handle.check()
         if session.open_calls:
@@ -59,31 +70,32 @@ async def run_turns(session: Session) -> None:
             if session.waits:
                 waits = list(session.waits.values())
                 session.waits.clear()
-                park = partial(park_for_children, session.writer, waits, session.active_ms())
-                if await session.database.run(park):
+                if await park_run(session, wait_for_children(waits)):
                     return
                 continue
             if questions:
                 if session.hooks is not None:
                     await tell(session, "approval_requested", asked_about(questions))
                 family = await family_state(session)
-                await session.database.run(
-                    park_for_approval, session.writer, questions, session.active_ms(), family
+                if await park_run(session, wait_for_people(questions, family)):
+                    return
+                session.open_calls = await session.database.run(
+                    calls_of_turn, session.run, session.open_calls[0].turn
                 )
-                return
+                continue
             session.say("user", results_json(session.open_calls))
-            if session.late_note:
-                session.say("user", session.late_note)
-                session.late_note = ""
-            session.progress.add(session.open_calls)
+            for late in session.late_notes:
+                session.say("user", late)
+            session.late_notes = []
+            progress.add(session.open_calls)
             session.open_calls = []
-        stuck = await session.progress.look(session)
+        stuck = await progress.look(session)
         if stuck is not None:
             await report(session)
             await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
             return
         if session.skills.prompt_is_old and session.spec.skill_mode == "system_prompt":
-            await renew_prompt(session)
+            await _renew_prompt(session)
         if session.handle.draining:
             raise Stopped(StopReason.DRAIN)
         if is_used_up():
@@ -114,6 +126,26 @@ async def run_turns(session: Session) -> None:
             return
 
 
+async def _renew_prompt(session: Session) -> None:
+    """Begin an epoch with the skills as they are, and a conversation under it.
+
+    The whole conversation is sent anew, so that no cache of the model's helps: this is what
+    skills in the system prompt cost.
+    """
+    head, history = await session.database.run(_renewed, session)
+    session.conversation = await conversation_of(
+        session.database, session.provider, session.run, head, history
+    )
+    session.head = head
+    session.meter = measured(head, history, session.meter.scale)
+
+
+def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
+    check_fence(session.writer)
+    epoch = begin_epoch(session.run, session.spec, session.skills, session.window)
+    return head_of(epoch), list(thread_history(session.run))
+
+
 async def _after_failure(session: Session, error: ProviderError) -> None:
     """Make the conversation shorter, or let another model go on. Raises `error` if neither helps.
 
@@ -133,7 +165,7 @@ async def _after_failure(session: Session, error: ProviderError) -> None:
 async def _step(session: Session) -> Reply | None:
     """One model call with what follows from it at once. None when the run has ended."""
     turn = session.turn + 1
-    session.stream.put(("step.started", {"step": turn}))
+    session.stream.put(StepStarted(step=turn))
     if session.hooks is not None:
         await tell(session, "before_model_call")
     reply = await call_model(
@@ -166,7 +198,9 @@ async def _step(session: Session) -> Reply | None:
     if review is not None:
         failure, note = review.failure, review.note
         drafts += review.drafts
-    verdict = await judge_final(session, reply) if ends and failure is None else None
+    verdict = None
+    if ends and failure is None:
+        verdict = await judge_final(session.output, reply, session.threads)
     if verdict is not None:
         drafts += verdict.events
         ends = not verdict.asks_again
@@ -182,9 +216,9 @@ async def _step(session: Session) -> Reply | None:
         budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
         settle_call(session, usage, cost, budgeted=budgeted)
         if verdict is not None and verdict.note:
-            insert_note(session.writer, turn, verdict.note)
-        if note:
-            insert_note(session.writer, turn, note)
+            insert_note(session.writer, turn, verdict.note, "structured_output")
+        if review is not None and note:
+            insert_note(session.writer, turn, note, review.author)
         if failure is not None:
             fail_run(session.writer, *failure, 0)
         elif ends:
@@ -214,7 +248,9 @@ async def _step(session: Session) -> Reply | None:
     session.meter.replied(usage, content)
     session.overflows = 0
     if verdict is not None:
-        told_again(session, verdict)
+        assert session.output is not None
+        session.output.invalid = verdict.attempt
+        session.say("user", verdict.note)
     if note:
         session.say("user", note)
     return reply
@@ -284,35 +320,21 @@ def _reply_events(turn: int, reply: Reply, calls: list[Call]) -> list[EventDraft
     drafts: list[EventDraft] = []
     for index, block in enumerate(reply.blocks):
         if block["type"] == "text":
-            part = {"part_id": part_id(turn, index), "text": block["text"]}
-            drafts.append(("text.completed", part))
+            drafts.append(TextCompleted(part_id=part_id(turn, index), text=block["text"]))
         elif block["type"] == "thinking":
-            part = {"part_id": part_id(turn, index), "text": block.get("thinking", "")}
-            drafts.append(("reasoning.completed", part))
-    usage = reply.usage
-    drafts.append(
-        (
-            "step.completed",
-            {
-                "step": turn,
-                "finish_reason": reply.stop_reason,
-                "usage": {
-                    "input_tokens": usage.input,
-                    "output_tokens": usage.output,
-                    "cache_read_tokens": usage.cache_read,
-                    "cache_write_tokens": usage.cache_write,
-                    **({"reasoning_tokens": usage.reasoning} if usage.reasoning else {}),
-                },
-            },
-        )
-    )
+            text = block.get("thinking", "")
+            drafts.append(ReasoningCompleted(part_id=part_id(turn, index), text=text))
+    usage: Usage = {
+        "input_tokens": reply.usage.input,
+        "output_tokens": reply.usage.output,
+        "cache_read_tokens": reply.usage.cache_read,
+        "cache_write_tokens": reply.usage.cache_write,
+    }
+    if reply.usage.reasoning:
+        usage["reasoning_tokens"] = reply.usage.reasoning
+    drafts.append(StepCompleted(step=turn, finish_reason=reply.stop_reason, usage=usage))
     for call in calls:
-        if call.status == ToolCallStatus.INVALID:
-            _, data = called_event(call)
-            data |= {"code": call.code, "message": json.loads(call.result)}
-            drafts.append(("tool.rejected", data))
-            continue
         drafts.append(called_event(call))
         if call.status == ToolCallStatus.STARTED:
-            drafts.append(("tool.started", {"call_id": call.call_id, "attempt": 1}))
+            drafts.append(ToolStarted(call_id=call.call_id, attempt=1))
     return drafts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
@@ -18,9 +17,6 @@ from agents.telemetry.process import Instruments, instruments
 from agents.telemetry.run_spans import spans_of_ended_run, trace_of
 from agents.telemetry.watch import quietly, watched_claim
 
-if TYPE_CHECKING:
-    from agents.engine.host import Host
-
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 3.0
@@ -32,7 +28,7 @@ OUTLIVING = frozenset(
 
 
 @asynccontextmanager
-async def watched(host: Host, claim: Claim) -> AsyncIterator[None]:
+async def watched(database: Database, process: str, claim: Claim) -> AsyncIterator[None]:
     """The stretch in which a claim is driven. Nothing where nobody watches."""
     run = claim.run
     with logged_about(run_id=run.pk, thread_id=run.thread_id, user_id=run.owner_id):
@@ -40,17 +36,19 @@ async def watched(host: Host, claim: Claim) -> AsyncIterator[None]:
         if tools is None:
             yield
             return
-        async with _instrumented(host, claim, tools):
+        async with _instrumented(database, process, claim, tools):
             yield
 
 
 @asynccontextmanager
-async def _instrumented(host: Host, claim: Claim, tools: Instruments) -> AsyncIterator[None]:
+async def _instrumented(
+    database: Database, process: str, claim: Claim, tools: Instruments
+) -> AsyncIterator[None]:
     trace = None
     if tools.spans is not None:
-        trace = await host.database.run(trace_of, claim.run, tools.spans)
+        trace = await database.run(trace_of, claim.run, tools.spans)
         trace = trace if trace.sampled else None
-    with watched_claim(tools, trace, claim.run, claim.fence, host.name, recovered=claim.recovered):
+    with watched_claim(tools, trace, claim.run, claim.fence, process, recovered=claim.recovered):
         yield
 
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from agents.conf import vel_settings
 from agents.engine.reply_limits import MOST_TOKENS
 from agents.providers.base import Provider, ProviderError
 from agents.providers.prices import compact_at, known_limits
+from agents.settings import ContextSettings
 from agents.spec import AgentSpec
 
 OUTPUT_SHARE = 4
@@ -53,18 +53,18 @@ class Window:
         room = self.size - self.output
         if self.compact_at is None:
             return room
-        return min(room, int(self.compact_at / vel_settings().COMPACT_AT))
+        return min(room, int(self.compact_at / ContextSettings.now().COMPACT_AT))
 
     @property
     def threshold(self) -> int:
         """A longer prompt is shortened before it is sent."""
-        return int(self.usable * vel_settings().COMPACT_AT)
+        return int(self.usable * ContextSettings.now().COMPACT_AT)
 
     @property
     def result_bytes(self) -> int:
         """The longest result of a tool that goes to the model as it is."""
         share = self.usable * BYTES_PER_TOKEN // EVICT_SHARE
-        return max(MIN_RESULT_BYTES, min(vel_settings().EVICT_BYTES, share))
+        return max(MIN_RESULT_BYTES, min(ContextSettings.now().EVICT_BYTES, share))
 
     @property
     def whole_bytes(self) -> int:
@@ -78,7 +78,7 @@ async def window_of(provider: Provider, spec: AgentSpec) -> Window:
     if limits.context_window is None:
         limits = await provider.limits(spec.model)
     told = _told.get(provider, {}).get(spec.model)
-    size = told or _believed(limits.context_window) or vel_settings().CONTEXT_WINDOW
+    size = told or _believed(limits.context_window) or ContextSettings.now().CONTEXT_WINDOW
     output = min(spec.max_output_tokens, max(1, size // OUTPUT_SHARE))
     if (longest := _believed(limits.max_output)) is not None:
         output = min(output, longest)

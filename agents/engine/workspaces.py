@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agents.conf import vel_settings
 from agents.disk_space import is_short, shortage
 from agents.engine.database import Database
 from agents.engine.journal import check_fence
@@ -29,6 +28,7 @@ from agents.services.workspaces import (
     sandbox_limits,
     workspace_backend,
 )
+from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from sandbox.backends import (
     CompositeBackend,
@@ -48,10 +48,10 @@ from sandbox.policy import Network
 from sandbox.toolbox import Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
 from sandbox.workspace import Workspace
-from skills_app.conf import store_directory
 from skills_app.package import PackageFile
 from skills_app.pinned import MOUNTS
 from skills_app.services.versions import version_files
+from skills_app.settings import SkillSettings
 from skills_app.store import unpacked
 
 
@@ -150,7 +150,7 @@ class ThreadFiles:
         if not self._spec.toolbox:
             return None
         if self._toolbox is None:
-            self._toolbox = hold_toolbox(vel_settings().toolboxes, self._spec.toolbox)
+            self._toolbox = hold_toolbox(DataSettings.now().toolboxes, self._spec.toolbox)
         return self._toolbox.toolbox
 
     def workspace(self) -> Workspace:
@@ -188,8 +188,9 @@ class ThreadFiles:
         try:
             return unpacked(list(self._skills.pinned.values()), self._skill_files)
         except (OSError, ValueError) as error:
+            store = SkillSettings.now().store_directory
             raise SandboxSetupError(
-                f"The skills could not be unpacked in {store_directory()}: {error}"
+                f"The skills could not be unpacked in {store}: {error}"
             ) from error
 
     def _skill_files(self, version_id: int) -> list[PackageFile]:

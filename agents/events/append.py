@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
 
+from agents.events.event import Event
 from agents.events.notify import notify_watchers
+from agents.events.registry import check_declared
 from agents.models import RunClock, RunEvent
+from agents.settings import EventSettings
 
-EventDraft = tuple[str, dict[str, Any]]
-"""An event's type and its data, before it has a seq."""
+EventDraft = Event
+"""An event before it has a seq."""
 
 PREVIEW_BYTES = 4096
 """Results and inputs in events are cut to about this size; the journal has the whole."""
@@ -40,6 +42,18 @@ def _encodes(text: str) -> bool:
     return True
 
 
+def encode(draft: EventDraft) -> tuple[str, str]:
+    """Return the type and the JSON text of the data. Raises `InvalidEvent`."""
+    check_declared(draft)
+    text = dump(draft.data())
+    if EventSettings.now().CHECK_EVENTS:
+        # Imported here: pydantic costs 0.2 s, and only tests and development check values.
+        from agents.events.event_schema import check_data  # noqa: PLC0415
+
+        check_data(type(draft), text)
+    return draft.type, text
+
+
 def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
     """Write `drafts` in their order and return the last seq. Must run inside a transaction.
 
@@ -59,10 +73,10 @@ def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
             run_id=run_id,
             seq=last - len(drafts) + number,
             type=kind,
-            data=dump(data),
+            data=data,
             created_at=now,
         )
-        for number, (kind, data) in enumerate(drafts, start=1)
+        for number, (kind, data) in enumerate(map(encode, drafts), start=1)
     )
     notify_watchers(run_id)
     return last

@@ -11,13 +11,23 @@ import psycopg
 
 from agents.events.notify import CHANNEL
 from agents.events.read import Page, stored_events
-from agents.events.source import PAGE_EVENTS
+from agents.events.source import PAGE_BYTES, PAGE_EVENTS
 from agents.states import ENDED_RUNS
 
 SILENCE_SECONDS = 15.0
 """After so much silence every watcher looks: a dead connection shows itself, and a deleted run."""
 CONNECT_SECONDS = 5
 APPLICATION_NAME = "vel tail"
+_PAGE = """
+    SELECT seq, type, data, created_at, size FROM (
+        SELECT *, (sum(octet_length(data)) OVER (ORDER BY seq))::bigint AS size FROM (
+            SELECT seq, type, data, created_at FROM agents_runevent
+            WHERE run_id = %s AND seq > %s ORDER BY seq LIMIT %s
+        ) AS page
+    ) AS sized
+    WHERE size - octet_length(data) < %s ORDER BY seq
+"""
+"""The client would hold all rows before it could stop at one."""
 """What the connection is called in pg_stat_activity."""
 
 
@@ -81,12 +91,10 @@ class PostgresSource:
         ).fetchone()
         if status is None:
             return None
-        rows = connection.execute(
-            "SELECT seq, type, data, created_at FROM agents_runevent"
-            " WHERE run_id = %s AND seq > %s ORDER BY seq LIMIT %s",
-            [run_id, after, PAGE_EVENTS],
-        ).fetchall()
-        return Page(stored_events(run_id, rows), len(rows) == PAGE_EVENTS, status[0] in ENDED_RUNS)
+        rows = connection.execute(_PAGE, [run_id, after, PAGE_EVENTS, PAGE_BYTES]).fetchall()
+        more = len(rows) == PAGE_EVENTS or (bool(rows) and rows[-1][4] >= PAGE_BYTES)
+        events = stored_events(run_id, (row[:4] for row in rows))
+        return Page(events, more, status[0] in ENDED_RUNS)
 
     def _silence_bell(self) -> None:
         try:

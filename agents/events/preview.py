@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from agents.events.append import PREVIEW_BYTES, dump
+
+PARTS = 50
+"""Fields of an object, and parts of a list, that are shown of a long input."""
+KEY_BYTES = 200
+MOST_CHARACTERS = 100_000
+"""Of a cut input: parts within parts can be many."""
 
 
 def cut_text(text: str, limit: int) -> str:
@@ -26,17 +33,32 @@ def preview(text: str) -> str:
 
 
 def preview_input(given: Any) -> Any:
-    """A tool's input as events show it: whole if it is short, else with its long strings cut."""
-    if len(dump(given).encode()) <= PREVIEW_BYTES:
+    """A tool's input as events show it: whole if it is short, else with its long parts cut.
+
+    What is left out is counted.
+    """
+    size = len(dump(given).encode())
+    if size <= PREVIEW_BYTES:
         return given
-    return _shorten(given, PREVIEW_BYTES // 4)
+    short = _shorten(given, PREVIEW_BYTES // 4)
+    if len(dump(short)) <= MOST_CHARACTERS:
+        return short
+    return {"…": f"an input of {size:,} bytes"}
 
 
 def _shorten(value: Any, limit: int) -> Any:
     if isinstance(value, str):
         return cut_text(value, limit)
     if isinstance(value, dict):
-        return {key: _shorten(item, limit) for key, item in list(value.items())[:50]}
+        kept = {
+            cut_text(key, KEY_BYTES): _shorten(item, limit)
+            for key, item in islice(value.items(), PARTS)
+        }
+        more = len(value) - PARTS
+        return kept if more <= 0 else {**kept, "…": f"{more:,} more fields"}
     if isinstance(value, list):
-        return [_shorten(item, max(40, limit // max(1, len(value)))) for item in value[:50]]
+        share = max(40, limit // max(1, len(value)))
+        parts = [_shorten(item, share) for item in value[:PARTS]]
+        more = len(value) - PARTS
+        return parts if more <= 0 else [*parts, f"… {more:,} more"]
     return value

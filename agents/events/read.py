@@ -11,6 +11,12 @@ from typing import Any
 from agents.models import RunEvent
 
 MAX_SEQ = 2**63 - 1
+READ_BYTES = 2_000_000
+"""Of the events that are read together. A single one may have more."""
+ROWS_AT_ONCE = 4
+"""Rows that are fetched together where each may have megabytes."""
+EVENTS_AT_ONCE = 10
+"""The same for events, of which most are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,8 @@ def stored_events(
 def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[str, Any]]:
     """Up to `limit` events with a seq above `after`, oldest first: `seq, type, ts, data`.
 
-    A run that is not there has no events. Raises `ValueError` for numbers below 0 or too large.
+    Fewer if they are long: the last one is that which reaches `READ_BYTES`. A run that is not
+    there has no events. Raises `ValueError` for numbers below 0 or too large.
     """
     check_position(after)
     if limit < 1:
@@ -95,7 +102,13 @@ def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[s
         .order_by("seq")
         .values_list("seq", "type", "data", "created_at")[:limit]
     )
-    return [event.without_run() for event in stored_events(run_id, rows)]
+    found, size = [], 0
+    for row in rows.iterator(chunk_size=EVENTS_AT_ONCE):
+        found.append(row)
+        size += len(row[2])
+        if size >= READ_BYTES:
+            break
+    return [event.without_run() for event in stored_events(run_id, found)]
 
 
 def check_position(after: int) -> None:

@@ -9,6 +9,8 @@ from agents.events.read import Page
 
 PAGE_EVENTS = 200
 """How many events a watcher holds at once; the rest of a backlog stays in the database."""
+PAGE_BYTES = 2_000_000
+"""A page ends with the event that reaches this size: the text of one reply may have megabytes."""
 
 
 class EventSource(Protocol):
@@ -36,4 +38,7 @@ class EventSource(Protocol):
         """Make the `wait` under way, else the next one, return at once."""
 
     def read_page(self, run_id: str, after: int) -> Page | None:
-        """Up to PAGE_EVENTS events with a seq above `after`; None where there is no such run."""
+        """Up to PAGE_EVENTS events, or PAGE_BYTES, with a seq above `after`.
+
+        None where there is no such run.
+        """

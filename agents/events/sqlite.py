@@ -6,10 +6,11 @@ import json
 import sqlite3
 import threading
 from collections.abc import Collection
+from contextlib import closing
 from pathlib import Path
 
 from agents.events.read import Page, stored_events
-from agents.events.source import PAGE_EVENTS
+from agents.events.source import PAGE_BYTES, PAGE_EVENTS
 from agents.states import ENDED_RUNS
 
 POLL_SECONDS = 0.03
@@ -60,14 +61,22 @@ class SqliteSource:
         status = self._execute("SELECT status FROM agents_run WHERE id = ?", run_id).fetchone()
         if status is None:
             return None
-        rows = self._execute(
+        found = self._execute(
             "SELECT seq, type, data, created_at FROM agents_runevent"
             " WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?",
             run_id,
             after,
             PAGE_EVENTS,
-        ).fetchall()
-        return Page(stored_events(run_id, rows), len(rows) == PAGE_EVENTS, status[0] in ENDED_RUNS)
+        )
+        with closing(found):
+            rows, size = [], 0
+            for row in found:
+                rows.append(row)
+                size += len(row[2])
+                if size >= PAGE_BYTES:
+                    break
+        more = len(rows) == PAGE_EVENTS or size >= PAGE_BYTES
+        return Page(stored_events(run_id, rows), more, status[0] in ENDED_RUNS)
 
     def _runs_with_news(self, watched: Collection[str]) -> Collection[str]:
         # Before the rows: a commit between the two is looked at once more.

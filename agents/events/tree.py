@@ -9,17 +9,17 @@ from contextlib import aclosing
 
 from channels.db import database_sync_to_async
 
+from agents.events.catalogue.messages import StepStarted
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.read import RunNotFound, StoredEvent
 from agents.events.tail import Tail, tail
 from agents.models import RunEvent
 
-STARTED = "subagent.started"
-FINISHED = "subagent.finished"
 MAX_FOLLOWED = 200
 """Subagents under way that one watcher follows: each holds a page of its log. Of more, only what
 their parents' logs say is told."""
 _WAITING_EVENTS = 100
-_BRIEF = ("run.", "approval.", "subagent.", "step.started")
+_BRIEF = ("run.", "approval.", "subagent.", StepStarted.type)
 
 MayFollow = Callable[[str], Awaitable[bool]]
 
@@ -108,12 +108,12 @@ class _Tree:
         async with aclosing(events):
             async for event in events:
                 child = _child_of(event)
-                if event.type == FINISHED and child in self._followers:
+                if event.type == SubagentFinished.type and child in self._followers:
                     # Its log is complete: what it did comes before the word that it has ended.
                     await asyncio.wait([self._followers[child]])
                 if not self._brief or run_id == self._root or event.type.startswith(_BRIEF):
                     await self._events.put(event)
-                if event.type == STARTED and (task := await self._begin(child)):
+                if event.type == SubagentStarted.type and (task := await self._begin(child)):
                     children.append(task)
         # Those that were told to end when their parent did.
         if children:
@@ -138,11 +138,12 @@ class _Tree:
 
 
 def _child_of(event: StoredEvent) -> str:
-    if event.type not in (STARTED, FINISHED):
+    if event.type not in (SubagentStarted.type, SubagentFinished.type):
         return ""
     return str(json.loads(event.data_json)["child_run_id"])
 
 
 def _children_started(run_id: str, upto: int) -> list[str]:
-    rows = RunEvent.objects.filter(run_id=run_id, seq__lte=upto, type=STARTED).order_by("seq")
+    started = RunEvent.objects.filter(run_id=run_id, seq__lte=upto, type=SubagentStarted.type)
+    rows = started.order_by("seq")
     return [json.loads(data)["child_run_id"] for data in rows.values_list("data", flat=True)]

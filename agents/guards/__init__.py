@@ -5,7 +5,7 @@ Both are classes of the operator's own, named by dotted path in `settings.VEL["G
 """
 
 from agents.guards.guardrail import Decision, GuardContext, Guardrail, allow, block, replace
-from agents.guards.hooks import HookContext, Hooks
+from agents.guards.lifecycle_hooks import HookContext, Hooks
 
 __all__ = [
     "Decision",

@@ -10,11 +10,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from agents.conf import vel_settings
 from agents.guards.builtin import MaxLength, Secrets
 from agents.guards.guardrail import Guardrail
-from agents.guards.hooks import Hooks
+from agents.guards.lifecycle_hooks import Hooks
 from agents.guards.usable import HookCalls, calls_of, check_guardrail, instance_of, joined
+from agents.settings import GuardSettings
 
 BUILTIN: tuple[Guardrail, ...] = (Secrets(), MaxLength())
 
@@ -68,17 +68,13 @@ def hook_calls() -> HookCalls | None:
 
 
 def _paths(key: str) -> tuple[str, ...]:
-    paths = getattr(vel_settings(), key)
-    if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
-        raise ImproperlyConfigured(
-            f'settings.VEL["{key}"] must be a list of dotted paths, as ["company.checks.NoPrices"].'
-        )
-    twice = sorted({path for path in paths if tuple(paths).count(path) > 1})
+    paths: tuple[str, ...] = getattr(GuardSettings.now(), key)
+    twice = sorted({path for path in paths if paths.count(path) > 1})
     if twice:
         raise ImproperlyConfigured(
             f'settings.VEL["{key}"] names more than once: {", ".join(twice)}.'
         )
-    return tuple(paths)
+    return paths
 
 
 def _loaded(path: str, kind: type[Kind], key: str) -> Kind:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from agents.guards.guardrail import STAGES, Guardrail, makes
-from agents.guards.hooks import ALIASES, POINTS, Hooks
+from agents.guards.lifecycle_hooks import ALIASES, POINTS, Hooks
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 

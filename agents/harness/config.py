@@ -116,6 +116,8 @@ class DeepAgentConfig:
     guardrails: list[Any] = field(default_factory=list)
     """What checks it (docs/guards.md): `Guardrail` classes or instances, and names of guardrails
     that come with Vel or are registered in the settings."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of features by name (docs/architecture.md)."""
     hooks: list[Any] = field(default_factory=list)
     """`Hooks` classes or instances, which are told what its runs do."""
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)

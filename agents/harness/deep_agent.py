@@ -10,6 +10,7 @@ from typing import Any
 
 from agents.harness.agent_file import AgentFile
 from agents.harness.config import DEFAULT_WORKSPACE, DeepAgentConfig, SubagentConfig
+from agents.harness.parts import settled
 from agents.harness.process import engine
 from agents.harness.runner import Runner
 from agents.harness.stream import StreamEvent, StreamMode
@@ -25,8 +26,6 @@ class DeepAgent:
     """
 
     def __init__(self, config: DeepAgentConfig | None = None) -> None:
-        from agents.harness.parts import settled  # noqa: PLC0415  # components import this module
-
         self.config = settled(config or DeepAgentConfig())
         self._runner = Runner(self.config)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.text import slugify
+from pydantic import ValidationError
 
 from agents.harness.config import (
     COMMAND_SECONDS,
@@ -20,6 +21,7 @@ from agents.harness.config import (
 from agents.harness.errors import SetupError
 from agents.harness.guards import check_guardrail_names, stored_names
 from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
+from agents.kernel.options import checked_options, option_fields
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
 from agents.middleware.registry import built_in_tools, known_tool_names
@@ -44,6 +46,7 @@ class Definition:
     subagents: tuple[SubagentConfig, ...]
     interrupt_on: Mapping[str, Any]
     databases: Mapping[str, SecretText] = field(repr=False, default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -75,6 +78,7 @@ class Definition:
             subagents=subagents,
             interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
             databases=_sealed(config.databases),
+            options=_checked_options(config.options),
         )
 
     def slug(self, owner: Any) -> str:
@@ -111,6 +115,7 @@ class Definition:
         agent.tools = self.tool_names()
         agent.guardrails = stored_names(config.guardrails)
         agent.tool_retries = [dict(rule) for rule in config.tool_retries]
+        agent.options = dict(self.options)
         agent.toolkit = self.toolkit.fingerprint
         agent.interrupt_on = dict(self.interrupt_on)
         agent.builtin_skills = config.include_builtin_skills
@@ -187,6 +192,21 @@ def _check_model(item: SubagentConfig) -> None:
             f"The subagent {item.name}: model has {', '.join(wrong)}. A subagent can have only a "
             "provider and a model of its own: give the rest to the agent."
         )
+
+
+def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return checked_options(options)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        known = ", ".join(option_fields()) or "none"
+        message = (
+            f"there is no such option here; there are: {known}."
+            if first["type"] == "extra_forbidden"
+            else f"{first['msg']}."
+        )
+        raise SetupError(f"options: {name}: {message}") from None
 
 
 def _own_rules(toolkit: Toolkit) -> dict[str, bool]:

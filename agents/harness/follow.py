@@ -6,14 +6,15 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from agents.events.catalogue.approvals import ApprovalRequested
+from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.harness.family import Family
 from agents.harness.process import Engine
 from agents.harness.stream import LogEvent
 
-_FINAL = ("run.completed", "run.failed", "run.cancelled")
-_STOPS = ("run.suspended", *_FINAL)
+_STOPS = (RunSuspended.type, *RUN_ENDS)
 
 
 async def follow(
@@ -36,9 +37,9 @@ async def follow(
                 continue
             known[stored.run_id] = stored.seq
             yield stored.as_dict()
-            if stored.run_id == run_id and stored.type in _FINAL:
+            if stored.run_id == run_id and stored.type in RUN_ENDS:
                 return
-            asked = asked or stored.type == "approval.requested"
+            asked = asked or stored.type == ApprovalRequested.type
             if stored.type not in _STOPS:
                 continue
             if await engine.call(_is_stuck, run_id):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents.guards.guardrail import Guardrail
-from agents.guards.hooks import Hooks
+from agents.guards.lifecycle_hooks import Hooks
 from agents.guards.usable import OF_PROGRAM, calls_of, check_guardrail, instance_of
 from agents.harness.errors import SetupError
 from agents.spec import RetryRule

@@ -68,7 +68,6 @@ def checked(choice: ModelChoice) -> ModelChoice:
 
     Nothing becomes the offline script in silence: that has to be asked for.
     """
-    from agents.conf import vel_settings  # noqa: PLC0415  # needs settings
     from agents.providers.base import ProviderError  # noqa: PLC0415
     from agents.providers.registry import (  # noqa: PLC0415
         DEFAULT_PROVIDER,
@@ -76,8 +75,9 @@ def checked(choice: ModelChoice) -> ModelChoice:
     )
     from agents.services.agents import default_model  # noqa: PLC0415
     from agents.services.model_servers import setting_names, settings_of  # noqa: PLC0415
+    from agents.settings import ModelSettings  # noqa: PLC0415  # needs settings
 
-    settings = vel_settings()
+    settings = ModelSettings.now()
     provider = choice.provider or settings.PROVIDER or DEFAULT_PROVIDER
     try:
         get_provider(provider, settings_of(provider))

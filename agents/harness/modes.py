@@ -6,6 +6,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+from agents.events.catalogue.messages import StepCompleted
+from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.projections.ui_stream import UiStream
 from agents.events.projections.ui_v5 import Version5
 from agents.events.read import StoredEvent
@@ -14,7 +16,7 @@ from agents.harness.sessions import Place
 from agents.harness.state import values_of
 from agents.harness.stream import LogEvent, StreamEvent, StreamMode
 
-_PAUSES = frozenset({"run.suspended", "run.completed", "run.failed", "run.cancelled"})
+_PAUSES = frozenset({RunSuspended.type, *RUN_ENDS})
 
 
 class Teller:
@@ -62,7 +64,7 @@ class Teller:
 
     async def _values(self, event: LogEvent) -> AsyncIterator[dict[str, Any]]:
         own = event["run_id"] == self._run_id
-        if event["type"] in _PAUSES or (own and event["type"] == "step.completed"):
+        if event["type"] in _PAUSES or (own and event["type"] == StepCompleted.type):
             yield await self._engine.call(values_of, self._run_id, self._session_id)
 
     def _update(self, item: StreamEvent) -> dict[str, Any] | None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.harness.agent_file import AgentFile
 from agents.models import Thread
 from agents.services.thread_files import has_workspace, readable_files
 from agents.services.workspaces import workspace_location
+from agents.settings import DataSettings
 from sandbox.backends import TreeBackend
-from sandbox.backends.budget import Budget, FileLimits
+from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import Entry, FileBackend
 from sandbox.errors import FileError, FileTooLarge, SandboxSetupError
@@ -66,7 +66,7 @@ def place_of_outputs(thread_id: str) -> FilesPlace | None:
     if not has_workspace(thread):
         return None
     location = workspace_location(thread)
-    source = vel_settings().workspaces / thread.pk / "outputs"
+    source = DataSettings.now().workspaces / thread.pk / "outputs"
     return FilesPlace(thread.pk, source, location.own_directory, location.rules)
 
 
@@ -171,8 +171,8 @@ def _why_left_out(name: str) -> str | None:
 def _walk(backend: FileBackend) -> Iterator[Entry]:
     """The regular files, no links, at most `MAX_FILES`."""
     count = 0
-    budget = Budget(FileLimits())
-    for entry in backend.walk("/", budget):
+    walk_limit = WalkLimit(FileLimits())
+    for entry in backend.walk("/", walk_limit):
         if entry.type != "file":
             continue
         count += 1
@@ -180,8 +180,8 @@ def _walk(backend: FileBackend) -> Iterator[Entry]:
             logger.warning("There are more than %d files: the rest is left out.", MAX_FILES)
             return
         yield entry
-    if budget.cut:
-        logger.warning("Not all files were found: %s.", budget.cut)
+    if walk_limit.cut:
+        logger.warning("Not all files were found: %s.", walk_limit.cut)
 
 
 def _blocks(stream: BufferedIOBase, size: int, path: str) -> Iterator[bytes]:

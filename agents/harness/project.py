@@ -20,10 +20,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connections
 
-from agents.environment import run_settings, skill_settings
+from agents.features import installed_features
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
+from agents.kernel.settings import declarations, forget, read_environment
 from sandbox.removal import remove_tree
 
 _APPS = (
@@ -100,7 +101,9 @@ def _prepare_database() -> None:
 
 def _configure(persistence_path: str | Path | None) -> None:
     global _own, _is_throw_away
-    of_environment = {"VEL": run_settings(), "VEL_SKILLS": skill_settings()}
+    own_apps = [*_APPS[_APPS.index("agents") :], *installed_features()]
+    declared = declarations(own_apps)
+    of_environment = read_environment(one for one in declared if one.IN_PROGRAMS)
     if persistence_path is None:
         # Accounts of sandboxes walk through it to the workspaces.
         directory = Path(tempfile.mkdtemp(prefix="vel-"))
@@ -120,7 +123,7 @@ def _configure(persistence_path: str | Path | None) -> None:
 def _settings(file: Path, directory: Path) -> dict[str, Any]:
     return {
         "SECRET_KEY": secret_key(directory),
-        "INSTALLED_APPS": list(_APPS),
+        "INSTALLED_APPS": [*_APPS, *installed_features()],
         "DATABASES": {"default": sqlite_database(file)},
         "DEFAULT_AUTO_FIELD": "django.db.models.BigAutoField",
         "AUTHENTICATION_BACKENDS": [
@@ -174,15 +177,13 @@ def _use_key(api_key: str | None, provider: str) -> None:
         )
     if name not in _KEYS:
         raise SetupError(f"The provider {provider!r} takes no API key.")
-    known = settings.VEL[name]
+    known = settings.VEL.get(name, "")
     if known == api_key:
         return
     if _ready and known:
         raise SetupError("Agents of this process already use another API key.")
-    from agents.conf import vel_settings  # noqa: PLC0415
-
     settings.VEL = {**settings.VEL, name: api_key}
-    vel_settings.cache_clear()
+    forget()
 
 
 def _check_apps() -> None:
@@ -195,17 +196,19 @@ def _check_apps() -> None:
 
 
 def _check_settings() -> None:
-    """Refuse guardrails, hooks and tools of the settings that cannot be used.
+    """Refuse guardrails, hooks, tools, models and directories of the settings that cannot be used.
 
     `manage.py` and `vel up` run these checks when they start; a program has no such moment.
     """
-    from agents.checks.guards import check_guards  # noqa: PLC0415  # needs Django's apps
+    # Imported here: they need Django's apps.
+    from agents.checks import guards, tools  # noqa: PLC0415
     from agents.checks.settings import check_vel_settings  # noqa: PLC0415
-    from agents.checks.tools import check_tools  # noqa: PLC0415
+    from agents.services.settings_places import check_own_process  # noqa: PLC0415
 
-    for check in (check_vel_settings, check_guards, check_tools):
+    for check in (check_vel_settings, guards.check_guards, tools.check_tools):
         for problem in check(None):
             raise SetupError(" ".join(filter(None, (problem.msg, problem.hint))))
+    check_own_process()
 
 
 def _throw_away(directory: Path, maker: int) -> None:

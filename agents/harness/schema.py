@@ -14,7 +14,7 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
-from agents.conf import vel_settings
+from agents.settings import DataSettings
 
 _LOCK_KEY = 0x76656C  # "vel", for PostgreSQL's advisory locks
 _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
@@ -119,7 +119,7 @@ def _only_one() -> Iterator[None]:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])
         return
     name = hashlib.sha256(os.path.realpath(connection.settings_dict["NAME"]).encode()).hexdigest()
-    path = vel_settings().DATA_DIR / f"migrate-{name[:16]}.lock"
+    path = DataSettings.now().DATA_DIR / f"migrate-{name[:16]}.lock"
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600)) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -24,11 +24,11 @@ from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.delegation import answer_of
 from agents.services.errors import Conflict, NotFound
+from agents.services.resume_orphaned_runs import resume_orphaned_family
 from agents.services.run_control import cancel_run
 from agents.services.run_toolkits import must_have_tools
 from agents.services.runs import RunRequest, create_run
 from agents.services.session_files import check_working_directory
-from agents.services.takeover import take_over_family
 from agents.states import OPEN_CALLS, ApprovalStatus, RunStatus, WaitReason
 from sandbox.probe import check_host
 
@@ -149,7 +149,7 @@ def go_on(run_id: str, executor: str) -> bool:
     if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
         return True  # more has to be decided first
     try:
-        take_over_family(run_id, executor=executor)
+        resume_orphaned_family(run_id, executor=executor)
     except Conflict as error:
         if error.code != "driven":
             raise

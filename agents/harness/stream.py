@@ -7,6 +7,29 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
+from agents.events.catalogue.fallbacks import ModelFallback
+from agents.events.catalogue.files import WorkspaceRunsOutside
+from agents.events.catalogue.messages import (
+    ReasoningDelta,
+    StepCompleted,
+    StepReset,
+    TextCompleted,
+    TextDelta,
+)
+from agents.events.catalogue.planning import TodosUpdated
+from agents.events.catalogue.runs import RunCancelled, RunCompleted, RunFailed, RunStarted
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
+from agents.events.catalogue.tool_calls import (
+    ToolCalled,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolInputStarted,
+    ToolProgress,
+    ToolRejected,
+)
+
 LogEvent = dict[str, Any]
 """`run_id, seq, type, ts, data`: a row of the log (docs/api.md)."""
 
@@ -74,29 +97,29 @@ class EventReader:
     def read(self, event: LogEvent) -> Iterator[StreamEvent]:
         data, kind = event["data"], event["type"]
         run_id = event["run_id"]
-        if kind in ("tool.called", "tool.input.started") and data.get("tool"):
+        if kind in (ToolCalled.type, ToolInputStarted.type) and data.get("tool"):
             self._tools[run_id, data["call_id"]] = data["tool"]
         if run_id != self._run_id:
-            if kind == "approval.requested":
+            if kind == ApprovalRequested.type:
                 yield self._interrupt(run_id, data)
             return
         make = _MAKERS.get(kind)
-        if kind in ("text.delta", "text.completed"):
+        if kind in (TextDelta.type, TextCompleted.type):
             yield from self._text(kind, data)
-        elif kind == "approval.requested":
+        elif kind == ApprovalRequested.type:
             yield self._interrupt(run_id, data)
-        elif kind.startswith("tool.") and kind in _CALLS:
-            if kind == "tool.rejected":  # such a call has no other event
-                yield self._call("tool.called", run_id, data)
+        elif kind in _CALLS:
+            if kind == ToolRejected.type:  # such a call has no other event
+                yield self._call(ToolCalled.type, run_id, data)
             yield self._call(kind, run_id, data)
-        elif kind in ("subagent.started", "subagent.finished"):
+        elif kind in (SubagentStarted.type, SubagentFinished.type):
             yield self._subagent(kind, data)
         elif make is not None:
             yield make(data)
 
     def _text(self, kind: str, data: dict[str, Any]) -> Iterator[StreamEvent]:
         part = data["part_id"]
-        if kind == "text.completed" and part in self._told_parts:
+        if kind == TextCompleted.type and part in self._told_parts:
             return  # it has come in pieces
         self._told_parts.add(part)
         if data.get("text"):
@@ -105,13 +128,13 @@ class EventReader:
     def _call(self, kind: str, run_id: str, data: dict[str, Any]) -> StreamEvent:
         name = self._tools.get((run_id, data["call_id"]), data.get("tool", ""))
         metadata = {"tool_name": name, "tool_call_id": data["call_id"]}
-        if kind == "tool.called":
+        if kind == ToolCalled.type:
             return StreamEvent("tool_call", name, {**metadata, "input": data["input"]})
-        if kind == "tool.progress":
+        if kind == ToolProgress.type:
             return StreamEvent("tool_progress", data.get("text", ""), metadata)
-        failed = kind != "tool.completed"
+        failed = kind != ToolCompleted.type
         text = next((data[key] for key in ("output", "message", "reason") if key in data), "")
-        code = data.get("code") or ("denied" if kind == "tool.denied" else "")
+        code = data.get("code") or ("denied" if kind == ToolDenied.type else "")
         more = {"is_error": failed, **({"code": code} if failed else {})}
         return StreamEvent("tool_result", str(text), {**metadata, **more})
 
@@ -133,7 +156,7 @@ class EventReader:
     def _subagent(self, kind: str, data: dict[str, Any]) -> StreamEvent:
         child, name = data["child_run_id"], data.get("name", "")
         self._names[child] = name or self._names.get(child, "subagent")
-        is_start = kind == "subagent.started"
+        is_start = kind == SubagentStarted.type
         return StreamEvent(
             "subagent_start" if is_start else "subagent_end",
             str(data.get("status", "")),
@@ -144,12 +167,12 @@ class EventReader:
 
 _CALLS = frozenset(
     {
-        "tool.called",
-        "tool.progress",
-        "tool.completed",
-        "tool.failed",
-        "tool.denied",
-        "tool.rejected",
+        ToolCalled.type,
+        ToolProgress.type,
+        ToolCompleted.type,
+        ToolFailed.type,
+        ToolDenied.type,
+        ToolRejected.type,
     }
 )
 
@@ -164,16 +187,15 @@ def _event(kind: str, text: str = "", *keys: str) -> Callable[[dict[str, Any]], 
 
 
 _MAKERS: dict[str, Callable[[dict[str, Any]], StreamEvent]] = {
-    "run.started": _event("start", "", "thread_id", "agent", "provider", "model"),
-    "reasoning.delta": _event("reasoning", "text", "part_id"),
-    "step.completed": _event("step", "finish_reason", "step", "usage"),
-    "step.reset": _event("reset", "reason", "step"),
-    "workspace.runs_outside": _event("runs_outside", "", "changes", "count", "incomplete"),
-    "model.fallback": _event("fallback", "reason", "step", "provider", "model", "code"),
-    "todos.updated": _event("todos", "", "todos"),
-    "artifact.created": _event("artifact", "name", "url", "media_type", "name", "size"),
-    "approval.decided": _event("decision", "decision", "approval_id", "call_id", "by"),
-    "run.completed": _event("end", "", "finish_reason", "usage", "cost", "structured_output"),
-    "run.failed": _event("error", "message", "code", "retryable"),
-    "run.cancelled": _event("cancelled", "reason", "by"),
+    RunStarted.type: _event("start", "", "thread_id", "agent", "provider", "model"),
+    ReasoningDelta.type: _event("reasoning", "text", "part_id"),
+    StepCompleted.type: _event("step", "finish_reason", "step", "usage"),
+    StepReset.type: _event("reset", "reason", "step"),
+    WorkspaceRunsOutside.type: _event("runs_outside", "", "changes", "count", "incomplete"),
+    ModelFallback.type: _event("fallback", "reason", "step", "provider", "model", "code"),
+    TodosUpdated.type: _event("todos", "", "todos"),
+    ApprovalDecided.type: _event("decision", "decision", "approval_id", "call_id", "by"),
+    RunCompleted.type: _event("end", "", "finish_reason", "usage", "cost", "structured_output"),
+    RunFailed.type: _event("error", "message", "code", "retryable"),
+    RunCancelled.type: _event("cancelled", "reason", "by"),
 }

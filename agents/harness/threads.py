@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+from django.conf import settings
 from django.db import connections
 
 T = TypeVar("T")
@@ -28,8 +29,6 @@ def begin_in_thread(function: Callable[..., T], *arguments: object) -> Future[T]
         else:
             future.set_result(value)
         finally:
-            from django.conf import settings  # noqa: PLC0415
-
             if settings.configured:
                 connections.close_all()
 

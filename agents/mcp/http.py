@@ -7,32 +7,15 @@ answers have a limit, and no stream stays open beside a request.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from agents.mcp.inbound import Flood, Inbound
-from agents.mcp.limits import MAX_BODY_BYTES, MAX_MESSAGE_BYTES
-from agents.mcp.transport import Streams
-from sandbox.egress.destinations import Destinations
-from sandbox.egress.hosts import Address, Endpoint
+from agents.mcp.limits import MAX_MESSAGE_BYTES
+from agents.mcp.transport import HttpTarget, Streams
 
 CONNECT_SECONDS = 10.0
-MOST_ADDRESSES = 4
-
-
-@dataclass(frozen=True)
-class HttpTarget:
-    """Where a server is. `world` resolves its name and says which addresses are allowed."""
-
-    url: str
-    endpoint: Endpoint
-    tls: Any
-    """An `ssl.SSLContext`, or None for http."""
-    world: Destinations
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class HttpTransport:
@@ -90,22 +73,3 @@ class HttpTransport:
 
     def _refused(self, reason: str) -> None:
         self.problem = self.problem or reason
-
-
-async def checked_addresses(endpoint: Endpoint, world: Destinations) -> list[Address]:
-    """The addresses that may be connected to. Raises `OSError` if one of them may not."""
-    if endpoint.address is not None:
-        addresses = [endpoint.address]
-    else:
-        addresses = await asyncio.to_thread(world.resolve, endpoint.host)
-    for address in addresses:
-        refusal = world.refusal(address)
-        if refusal is not None:
-            raise PermissionError(refusal)
-    if not addresses:
-        raise OSError("its name has no address")
-    return addresses[:MOST_ADDRESSES]
-
-
-def too_large() -> str:
-    return f"it sent an answer of over {MAX_BODY_BYTES:,} bytes"

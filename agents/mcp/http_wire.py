@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import httpcore2
 import httpx2
 
-from agents.mcp.http import HttpTarget, checked_addresses, too_large
 from agents.mcp.limits import MAX_BODY_BYTES
+from agents.mcp.transport import HttpTarget
+from sandbox.egress.destinations import Destinations
+from sandbox.egress.hosts import Address, Endpoint
 
 Refused = Callable[[str], None]
+MOST_ADDRESSES = 4
 
 
 class CheckedTransport(httpx2.AsyncBaseTransport):
@@ -127,3 +131,22 @@ class _Bounded(httpx2.AsyncByteStream):
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
+
+
+async def checked_addresses(endpoint: Endpoint, world: Destinations) -> list[Address]:
+    """The addresses that may be connected to. Raises `OSError` if one of them may not."""
+    if endpoint.address is not None:
+        addresses = [endpoint.address]
+    else:
+        addresses = await asyncio.to_thread(world.resolve, endpoint.host)
+    for address in addresses:
+        refusal = world.refusal(address)
+        if refusal is not None:
+            raise PermissionError(refusal)
+    if not addresses:
+        raise OSError("its name has no address")
+    return addresses[:MOST_ADDRESSES]
+
+
+def too_large() -> str:
+    return f"it sent an answer of over {MAX_BODY_BYTES:,} bytes"

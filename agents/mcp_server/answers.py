@@ -8,12 +8,12 @@ from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 
-from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.mcp_server.tools import CANCEL_RUN, GET_RUN, SPACE
 from agents.models import Message, MessageRole, Run
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of, goes_on_alone
+from agents.settings import PageSettings
 from agents.states import RunStatus, WaitReason
 from agents.structured_output.schema import check_schema
 from agents.structured_output.validation import problems_in
@@ -68,7 +68,7 @@ def run_url(run: Run) -> str:
         path = reverse("web:run", args=[run.pk])
     except NoReverseMatch:
         path = "/"
-    return vel_settings().PUBLIC_URL.rstrip("/") + path
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
 
 
 def _under_way(run: Run, data: dict[str, Any]) -> str:

@@ -11,6 +11,10 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 
+from agents.events.catalogue.messages import StepStarted, TextDelta
+from agents.events.catalogue.runs import RunSuspended
+from agents.events.catalogue.subagents import SubagentFinished
+from agents.events.catalogue.tool_calls import ToolCalled
 from agents.events.read import RunNotFound, StoredEvent
 from agents.events.tree import follow_tree
 from agents.hidden_text import visible
@@ -24,7 +28,7 @@ from agents.services.open_connections import NoRoom, TooManyConnections, take_pl
 Tell = Callable[[str], Awaitable[None]]
 """Says one thing to the client, while it waits."""
 
-_MAY_NEED_PERSON = ("run.suspended", "subagent.finished")
+_MAY_NEED_PERSON = (RunSuspended.type, SubagentFinished.type)
 
 
 @contextmanager
@@ -120,11 +124,11 @@ class _Wait:
         if event.run_id != self._run_id:
             return
         data = json.loads(event.data_json)
-        if event.type == "step.started":
+        if event.type == StepStarted.type:
             self._news.append(f"Step {data['step']}.")
-        elif event.type == "tool.called":
+        elif event.type == ToolCalled.type:
             self._news.append(f"It calls {data['tool']}.")
-        elif event.type == "text.delta":
+        elif event.type == TextDelta.type:
             self._text += data["text"]
 
     async def _say(self) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel
 
 from agents.events.append import EventDraft
+from agents.kernel.integrations import AGENTS
 from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
@@ -115,6 +116,21 @@ class PromptContext:
     """Whether /sandbox/workspace is a directory of the caller's, which subagents work in too."""
 
 
+_ALMOST_EVERYTHING = tuple(
+    AgentSpec(
+        name="",
+        slug="",
+        provider="",
+        model="",
+        profile=profile,
+        databases=("any",),
+        integrations=(AGENTS,),
+        background_subagents=True,
+    )
+    for profile in get_args(AgentSpec.model_fields["profile"].annotation)
+)
+
+
 class Middleware:
     """A capability. Subclass it, give it a `name`, and override what it adds.
 
@@ -129,6 +145,14 @@ class Middleware:
     def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
         """Its tools for an agent. What is not configured is not offered."""
         return ()
+
+    def every_tool(self) -> Sequence[Tool[Any]]:
+        """Return each tool that some agent can have, for lists and checks.
+
+        Override it if `tools` depends on anything but the profile, the databases, the builder of
+        agents and background subagents.
+        """
+        return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 
     def prompt(self, context: PromptContext) -> str:
         """Its segment of the system prompt; empty for none."""

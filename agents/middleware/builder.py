@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
+from agents.kernel.integrations import AGENTS, integrations
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.selectors.databases import shared_names
 from agents.services.databases import may_configure
 from agents.services.errors import Conflict, NotAllowed, ServiceError
-from agents.spec import AgentSpec, Integration
+from agents.spec import AgentSpec
 
-AGENTS = "agents"
-"""The name of the integration."""
 MAX_DEFINITION = 100_000
 _AS_YAML = "An agent's file as YAML: name, slug, description, system_prompt, …"
 
@@ -85,7 +84,7 @@ class BuilderMiddleware(Middleware):
                 ],
                 "tools": dict(self._known_tools()),
                 "databases": databases,
-                "integrations": [name for name in get_args(Integration) if name != AGENTS],
+                "integrations": [each.name for each in integrations() if each.name != AGENTS],
             }
         )
 

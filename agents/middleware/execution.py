@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from agents.conf import vel_settings
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.middleware.filesystem import layout
 from agents.middleware.network import connection_events, network_sentence, with_refusals
 from agents.models import Effect
+from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from agents.telemetry.tool_watch import watched_command
 from memory.paths import MOUNT
@@ -196,7 +196,7 @@ def _toolbox(context: PromptContext) -> str:
     if not context.spec.toolbox:
         return ""
     try:
-        packages = find_toolbox(vel_settings().toolboxes, context.spec.toolbox).packages
+        packages = find_toolbox(DataSettings.now().toolboxes, context.spec.toolbox).packages
     except SandboxError:
         return ""
     more = ", … (`pip list`)" if len(packages) > _PACKAGES_NAMED else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from agents.events.append import EventDraft
+from agents.events.catalogue.sandbox import SandboxConnection
 from agents.spec import AgentSpec
 from sandbox.result import ExecutionResult
 
@@ -46,6 +47,4 @@ def with_refusals(result: ExecutionResult) -> ExecutionResult:
 
 def connection_events(call_id: str, result: ExecutionResult) -> list[EventDraft]:
     """One event for each destination of a command; connections that were alike are counted."""
-    return [
-        ("sandbox.connection", {"call_id": call_id, **asdict(row)}) for row in result.connections
-    ]
+    return [SandboxConnection(call_id=call_id, **asdict(row)) for row in result.connections]

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.events.catalogue.planning import TodosUpdated
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
@@ -93,7 +94,7 @@ async def write_todos(context: ToolContext, given: WriteTodosInput) -> ToolResul
             "ids": [f"todo_{number}" for number in range(len(drafts))],
             "counts": counts,
         },
-        events=[("todos.updated", {"todos": todos_as_data(drafts)})],
+        events=[TodosUpdated(todos=todos_as_data(drafts))],
         commit=lambda: store_todos(context.thread_id, drafts),
     )
 

@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Any, get_args
+from operator import itemgetter
+from typing import Any
 
 from django.core.signals import setting_changed
 
+from agents.kernel.features import collect
 from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool
 from agents.middleware.builder import BuilderMiddleware
-from agents.middleware.calendar import CalendarMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
 from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
-from agents.middleware.gmail import GmailMiddleware
 from agents.middleware.mcp import McpMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.skills import SkillsMiddleware
-from agents.middleware.slack import SlackMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
 from agents.middleware.wire_schema import wire_schema
@@ -30,26 +29,31 @@ from agents.models import Run
 from agents.prompt_variables import Value, expand, names_in
 from agents.providers.base import Block
 from agents.services.run_toolkits import toolkit_of
-from agents.spec import ALL_TOOLS, AgentSpec, Integration
+from agents.spec import ALL_TOOLS, AgentSpec
 from agents.structured_output.wording import prompt_segment
 from skills_app.pinned import PinnedSkill
 
-MIDDLEWARE: tuple[Middleware, ...] = (
-    PlanningMiddleware(),
-    FilesystemMiddleware(),
-    ExecutionMiddleware(),
-    DatabaseMiddleware(),
-    SlackMiddleware(),
-    GmailMiddleware(),
-    CalendarMiddleware(),
-    BuilderMiddleware(lambda: _known_tools()),
-    McpMiddleware(),
-    MemoryMiddleware(),
-    SkillsMiddleware(),
-    SubagentsMiddleware(),
-    RegisteredMiddleware(),
+_BUILT_IN: tuple[tuple[int, Middleware], ...] = (
+    (100, PlanningMiddleware()),
+    (200, FilesystemMiddleware()),
+    (300, ExecutionMiddleware()),
+    (400, DatabaseMiddleware()),
+    (600, BuilderMiddleware(lambda: _known_tools())),
+    (700, McpMiddleware()),
+    (800, MemoryMiddleware()),
+    (900, SkillsMiddleware()),
+    (1100, SubagentsMiddleware()),
+    (1200, RegisteredMiddleware()),
 )
-"""In the order in which tools and prompt segments appear."""
+"""Each with its place among the features, as `FeatureConfig.order`."""
+
+
+@lru_cache(maxsize=1)
+def installed_middleware() -> tuple[Middleware, ...]:
+    """Return all capabilities, in the order in which tools and prompt segments appear."""
+    of_features = [(config.order, item) for config, item in collect("middleware", "MIDDLEWARE")]
+    return tuple(item for _, item in sorted([*_BUILT_IN, *of_features], key=itemgetter(0)))
+
 
 DEFAULT_PROMPT = "You are {name}, an agent that completes the user's task with its tools."
 GUIDELINES = """\
@@ -168,7 +172,9 @@ def build_toolset(
 
     `has_left_out`: parts of the conversation are no longer told to the model. `more` come last.
     """
-    offered = (*MIDDLEWARE, TranscriptMiddleware()) if has_left_out else MIDDLEWARE
+    offered = installed_middleware()
+    if has_left_out:
+        offered = (*offered, TranscriptMiddleware())
     offered = (*offered, *more)
     middleware = tuple(item for item in offered if spec.profile in item.profiles)
     tools: dict[str, Tool[Any]] = {}
@@ -198,20 +204,8 @@ def known_tools() -> Mapping[str, str]:
 @lru_cache(maxsize=1)
 def built_in_tools() -> Mapping[str, str]:
     """Those that Vel brings along: no other may have the name of one of them."""
-    found: dict[str, str] = {}
-    for profile in ("full", "sandbox_only"):
-        spec = AgentSpec(
-            name="",
-            slug="",
-            provider="",
-            model="",
-            profile=profile,
-            databases=("any",),
-            integrations=get_args(Integration),
-            background_subagents=True,
-        )
-        offered = build_toolset(spec, has_left_out=True).tools
-        found |= {name: tool.description for name, tool in offered.items()}
+    offered = (*installed_middleware(), TranscriptMiddleware())
+    found = {tool.name: tool.description for item in offered for tool in item.every_tool()}
     return found
 
 
@@ -221,8 +215,11 @@ def known_tool_names() -> frozenset[str]:
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:
-    if setting == "VEL":
-        _toolset.cache_clear()  # it may have tools of `VEL["TOOLS"]`
+    if setting == "INSTALLED_APPS":
+        installed_middleware.cache_clear()
+        built_in_tools.cache_clear()
+    if setting in ("INSTALLED_APPS", "VEL"):
+        _toolset.cache_clear()  # it may have tools of features, and of `VEL["TOOLS"]`
 
 
 setting_changed.connect(_forget, dispatch_uid="agents.middleware.registry")

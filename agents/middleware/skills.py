@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field
 
 from agents.events.append import EventDraft
+from agents.events.catalogue.skills import SkillDeactivated, SkillLoaded
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.middleware.execution import COMMAND_TOOLS
@@ -18,11 +19,11 @@ from agents.selectors.pinned_search import find_pinned
 from agents.selectors.skill_text import in_quarantine, skill_text
 from agents.services.skill_use import note_deactivated, note_loaded
 from agents.spec import AgentSpec
-from skills_app.conf import skill_settings
 from skills_app.normalise import normalise_name
 from skills_app.pinned import MOUNT, PinnedSkill, with_requirements
 from skills_app.requirements import UnmetRequirement
 from skills_app.search.ranking import SHOWN
+from skills_app.settings import SkillSettings
 
 _NAMED_WHEN_MISSING = 30
 _FOUND = 10
@@ -86,7 +87,7 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
         message = f"{skill.name} cannot be loaded: {', '.join(bad)} was put in quarantine."
         return error(message, "quarantined")
     in_prompt = context.spec.skill_mode == "system_prompt"
-    limit = skill_settings().CONTEXT_BYTES
+    limit = SkillSettings.now().CONTEXT_BYTES
     text = await context.in_database(partial(skill_text, limit=limit, heads_only=in_prompt), loaded)
     if in_prompt:
         text = f"{text}\n\nThe instructions are in your system prompt from now on."
@@ -99,14 +100,11 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
 
 
 def _loaded_event(skill: PinnedSkill) -> EventDraft:
-    return (
-        "skill.loaded",
-        {
-            "name": skill.name,
-            "version": skill.head.version,
-            "trust": skill.trust,
-            "content_hash": skill.content_hash,
-        },
+    return SkillLoaded(
+        name=skill.name,
+        version=skill.head.version,
+        trust=skill.trust,
+        content_hash=skill.content_hash,
     )
 
 
@@ -123,7 +121,7 @@ async def deactivate_skill(context: ToolContext, given: SkillInput) -> ToolResul
 
     return ToolResult(
         f"The skill {skill.name} is not active any more.",
-        events=[("skill.deactivated", {"name": skill.name})],
+        events=[SkillDeactivated(name=skill.name)],
         commit=commit,
     )
 
@@ -179,7 +177,7 @@ class SkillsMiddleware(Middleware):
             "it, and begin your answer with [Using skill: name]. "
             f"{'Prefer its scripts to new code; its' if runs else 'Its'} files are in "
             f"{MOUNT}/<name>/.\n"
-            + catalogue(context.skills, skill_settings().CATALOGUE_BYTES, more)
+            + catalogue(context.skills, SkillSettings.now().CATALOGUE_BYTES, more)
         )
         for active in context.active_skills:
             text += f"\n\n{active.text}"

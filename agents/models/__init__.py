@@ -10,7 +10,6 @@ from agents.models.audit import AuditEntry, Door
 from agents.models.budget import MICRO, Allowance, Budget, Period
 from agents.models.chore import Chore
 from agents.models.compaction import Compaction, CompactionAuthor
-from agents.models.credential import Credential, CredentialProvider
 from agents.models.database import DatabaseConnection
 from agents.models.ended_run import EndedRun
 from agents.models.erased_files import ErasedFiles
@@ -73,8 +72,6 @@ __all__ = [
     "Chore",
     "Compaction",
     "CompactionAuthor",
-    "Credential",
-    "CredentialProvider",
     "DatabaseConnection",
     "DeliveryOutcome",
     "Door",

@@ -196,6 +196,12 @@ class Agent(models.Model):
         blank=True,
         help_text=_("Other services that it acts in, with the credentials of who runs it."),
     )
+    options = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text=_("Options of features, without those that have their default."),
+    )
     toolkit = models.CharField(
         max_length=64,
         blank=True,

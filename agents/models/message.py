@@ -16,16 +16,33 @@ class MessageRole(models.TextChoices):
     ASSISTANT = "assistant", _("assistant")
 
 
+PERSON, AGENT, MODEL = "person", "agent", "model"
+"""`Message.author` of a request, of a request by another run's agent, and of a reply."""
+
+
 class Message(models.Model):
-    """A person's message or a model's reply.
+    """A person's message, a model's reply, or a note that the model is informed of.
 
     `content` is the JSON text of a list of content blocks, written once and sent to the model as
-    it is. Results of tools are not here: they are derived from the journal (`ToolCall`).
+    it is. Results of tools are not here: they are derived from the journal (`ToolCall`). They
+    come after the reply, whose position is 0, and before the notes of its turn.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages")
     turn = models.PositiveIntegerField(
         help_text=_("0 for the person's message, else the number of the model call in the run.")
+    )
+    position = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text=_("Its place in the turn. 0: the message or the reply. Else a note after it."),
+    )
+    author = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Who wrote it: person, agent, model, or what wrote a note. Empty: unknown."),
     )
     role = models.CharField(max_length=10, choices=MessageRole.choices)
     content = models.TextField()
@@ -43,7 +60,9 @@ class Message(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["run", "turn", "role"], name="one_message_per_turn"),
+            models.UniqueConstraint(
+                fields=["run", "turn", "position"], name="one_message_per_position"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -64,18 +64,36 @@ def get_provider(name: str, settings: ProviderSettings | None = None) -> Provide
     if name == "anthropic":
         wanted = settings or ProviderSettings()
         return _anthropic(_with_environment(wanted, "ANTHROPIC", anthropic.is_official))
+    check_provider(name)
     if name in OPENAI:
-        _check_installed(name, "openai")
         wanted = settings or ProviderSettings()
         return _openai(name, _with_environment(wanted, "OPENAI", openai.is_official))
-    if name == "google":
-        if find_spec("google") is None or find_spec("google.genai") is None:
-            raise _not_installed(name, "google")
-        return _google(_google_environment(settings or ProviderSettings()))
-    raise ProviderError(
-        f"there is no provider {name!r}; known are {', '.join(PROVIDERS)}",
-        code="unknown_provider",
-    )
+    return _google(_google_environment(settings or ProviderSettings()))
+
+
+def check_provider(name: str) -> None:
+    """Raise `ProviderError` (not_installed, unknown_provider) for one that this process lacks."""
+    if name not in PROVIDERS:
+        raise ProviderError(
+            f"there is no provider {name!r}; known are {', '.join(PROVIDERS)}",
+            code="unknown_provider",
+        )
+    if name in OPENAI and not is_installed("openai"):
+        raise _not_installed(name, "openai")
+    if name == "google" and not is_installed("google.genai"):
+        raise _not_installed(name, "google")
+
+
+def is_official(provider: str, settings: ProviderSettings) -> bool:
+    """Whether a provider's models are asked at their maker's own address."""
+    if provider == "anthropic":
+        url = _with_environment(settings, "ANTHROPIC", anthropic.is_official).base_url
+        return url is None or anthropic.is_official(url)
+    if provider in OPENAI:
+        url = _with_environment(settings, "OPENAI", openai.is_official).base_url
+        return url is None or openai.is_official(url)
+    url = _google_environment(settings).base_url
+    return provider == "google" and (url is None or google.is_official(url))
 
 
 def default_model(provider: str) -> str:
@@ -91,11 +109,6 @@ def is_installed(package: str) -> bool:
     """Whether a package, or one within another, can be imported. Imports none but those around."""
     top = package.partition(".")[0]
     return find_spec(top) is not None and find_spec(package) is not None
-
-
-def _check_installed(provider: str, package: str) -> None:
-    if not is_installed(package):
-        raise _not_installed(provider, package)
 
 
 def _not_installed(provider: str, extra: str) -> ProviderError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -55,8 +56,6 @@ def _certificates() -> object:
 
     The file and the directory are those that `httpx2` takes.
     """
-    import ssl  # noqa: PLC0415 -- loaded with the SDKs
-
     default = ssl.get_default_verify_paths()
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file:

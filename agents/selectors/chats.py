@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models.functions import Length
 
-from agents.events.read import StoredEvent, stored_events
+from agents.events.catalogue.messages import ReasoningDelta, StepReset, StepStarted, TextDelta
+from agents.events.catalogue.runs import RunSuspended
+from agents.events.catalogue.tool_calls import ToolInputDelta
+from agents.events.read import EVENTS_AT_ONCE, StoredEvent, stored_events
 from agents.models import Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus
 
-_DELTAS = ("text.delta", "reasoning.delta", "tool.input.delta")
+_DELTAS = (TextDelta.type, ReasoningDelta.type, ToolInputDelta.type)
 """Pieces of a part. The event that completes the part repeats the whole text."""
-_STEP_BEGINS = ("step.started", "step.reset")
+_STEP_BEGINS = (StepStarted.type, StepReset.type)
 
 MAX_EVENTS = 10_000
 """The limit of one page of history: an event may have a few KB."""
+PAGE_CHARACTERS = 2_000_000
+"""Of the events of a page. A single message may have more."""
+MAX_CHARACTERS = 5_000_000
+"""Of the events of one message. A longer one is not put together."""
 
 
 def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
@@ -39,40 +46,55 @@ def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
     return list(runs.order_by("-number")[:limit])
 
 
-def within_reason(runs: Sequence[Run]) -> list[Run]:
-    """The first of `runs` whose outcomes have `MAX_EVENTS` together, and at least one."""
+def within_reason(runs: Sequence[Run]) -> tuple[list[Run], dict[str, int]]:
+    """(the first of `runs`, the characters of too long ones by id).
+
+    The messages and outcomes of the first runs have `MAX_EVENTS` and `PAGE_CHARACTERS` together,
+    or there is only one. It is too long if its outcome alone has more than `MAX_CHARACTERS`.
+    """
     rows = _outcome_rows([run.pk for run in runs])
-    counts = dict(rows.values_list("run").annotate(Count("seq")).order_by())
-    total, kept = 0, list[Run]()
+    sizes = {
+        run_id: (count, size)
+        for run_id, count, size in rows.order_by()
+        .values("run")
+        .annotate(count=Count("seq"), size=Sum(Length("data")))
+        .values_list("run", "count", "size")
+    }
+    asked = dict(_asked(runs).values_list("run", Length("content")))
+    events = characters = 0
+    kept = list[Run]()
     for run in runs:
-        total += counts.get(run.pk, 0)
-        if kept and total > MAX_EVENTS:
+        count, size = sizes.get(run.pk, (0, 0))
+        events += count
+        characters += size + asked.get(run.pk, 0)
+        if kept and (events > MAX_EVENTS or characters > PAGE_CHARACTERS):
             break
         kept.append(run)
-    return kept
+    too_long = {run.pk: sizes.get(run.pk, (0, 0))[1] for run in kept}
+    return kept, {run_id: size for run_id, size in too_long.items() if size > MAX_CHARACTERS}
 
 
 def messages_of(runs: Sequence[Run]) -> dict[str, Message]:
     """The person's message of each run, by the run's id."""
-    rows = Message.objects.filter(run__in=runs, role=MessageRole.USER, turn=0)
-    return {message.run_id: message for message in rows}
+    return {message.run_id: message for message in _asked(runs)}
 
 
-def outcome_events(
-    run_ids: Collection[str], *, upto: int | None = None
-) -> dict[str, tuple[StoredEvent, ...]]:
-    """The events of runs in order, without pieces of complete texts.
+def _asked(runs: Sequence[Run]) -> QuerySet[Message]:
+    return Message.objects.filter(run__in=runs, role=MessageRole.USER, turn=0)
+
+
+def outcome_events(run_ids: Collection[str], *, upto: int | None = None) -> Iterator[StoredEvent]:
+    """The events of runs in order, one run after the other, without pieces of complete texts.
 
     `upto` is the last seq wanted.
     """
     rows = _outcome_rows(run_ids)
     if upto is not None:
         rows = rows.filter(seq__lte=upto)
-    found = defaultdict(list)
     columns = ("run_id", "seq", "type", "data", "created_at")
-    for run_id, *row in rows.order_by("run_id", "seq").values_list(*columns):
-        found[run_id].append(tuple(row))
-    return {run_id: stored_events(run_id, found[run_id]) for run_id in run_ids}
+    found = rows.order_by("run_id", "seq").values_list(*columns)
+    for run_id, *row in found.iterator(chunk_size=EVENTS_AT_ONCE):
+        yield from stored_events(run_id, [tuple(row)])
 
 
 def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:
@@ -96,7 +118,7 @@ def asked_at(run: Run, approval_ids: Collection[str]) -> int:
 
     If the requests have been replaced since, it is the last event that parked the run for approval.
     """
-    parked = RunEvent.objects.filter(run=run, type="run.suspended").order_by("seq")
+    parked = RunEvent.objects.filter(run=run, type=RunSuspended.type).order_by("seq")
     last = fitting = 0
     for seq, text in parked.values_list("seq", "data"):
         data = json.loads(text)

@@ -9,10 +9,11 @@ from itertools import groupby
 
 from django.db.models import Q, QuerySet
 
+from agents.events.read import ROWS_AT_ONCE
 from agents.models import Message, Run, ToolCall
 
 PAGE_BYTES = 2_000_000
-"""What is said in one page; a single turn may have more."""
+"""What is said in one page, and the results of its calls; a single turn may have more."""
 
 Place = tuple[int, int]
 """A run's number in its thread, and the turn in it."""
@@ -34,17 +35,15 @@ def turns_after(runs: QuerySet[Run], after: Place | None, limit: int) -> tuple[l
     if after is not None:
         number, turn = after
         messages = messages.filter(Q(run__number__gt=number) | Q(run__number=number, turn__gt=turn))
-    ordered = messages.order_by("run__number", "turn", "pk").iterator(chunk_size=50)
+    ordered = messages.order_by("run__number", "turn", "position").iterator(chunk_size=ROWS_AT_ONCE)
     found: list[Turn] = []
     size = 0
     for (run_id, place), said in _grouped(ordered):
         size += sum(len(message.content) for message in said)
         if found and (len(found) == limit or size > PAGE_BYTES):
-            _add_calls(found)
-            return found, True
+            return _with_calls(found)[0], True
         found.append(Turn(run_id, place, said))
-    _add_calls(found)
-    return found, False
+    return _with_calls(found)
 
 
 def _grouped(messages: Iterator[Message]) -> Iterator[tuple[tuple[str, Place], list[Message]]]:
@@ -52,13 +51,22 @@ def _grouped(messages: Iterator[Message]) -> Iterator[tuple[tuple[str, Place], l
         yield key, list(said)
 
 
-def _add_calls(turns: list[Turn]) -> None:
-    """One query for each run of the page."""
-    by_run: dict[str, list[Turn]] = defaultdict(list)
+def _with_calls(turns: list[Turn]) -> tuple[list[Turn], bool]:
+    """The turns with their calls; whether some are left out because of the calls' results.
+
+    One query for each run of the page. The inputs of the calls are in the replies.
+    """
+    by_run: dict[str, dict[int, Turn]] = defaultdict(dict)
     for turn in turns:
-        by_run[turn.run_id].append(turn)
-    for run_id, own in by_run.items():
-        by_turn = {turn.place[1]: turn for turn in own}
+        by_run[turn.run_id][turn.place[1]] = turn
+    size = 0
+    for run_id, by_turn in by_run.items():
         rows = ToolCall.objects.filter(run=run_id, turn__gte=min(by_turn), turn__lte=max(by_turn))
-        for row in rows.order_by("turn", "position"):
-            by_turn[row.turn].calls.append(row)
+        rows = rows.defer("input", "edited_input").order_by("turn", "position")
+        for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+            turn = by_turn[row.turn]
+            size += len(row.result)
+            if size > PAGE_BYTES and turn is not turns[0]:
+                return [each for each in turns if each.place < turn.place], True
+            turn.calls.append(row)
+    return turns, False

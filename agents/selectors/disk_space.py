@@ -5,9 +5,9 @@ This is computed from the disk each time: nothing can be stored on a full disk.
 
 from __future__ import annotations
 
-from agents.conf import vel_settings
 from agents.disk_space import is_used_up, why_waiting
 from agents.models import Run
+from agents.settings import MachineSettings
 from agents.states import RunStatus
 
 _WOULD_GO_ON = (RunStatus.QUEUED, RunStatus.RUNNING)
@@ -18,6 +18,6 @@ def waiting_for_space(run: Run) -> str:
 
     With several hosts it is always empty: this host does not know the disk of the thread's host.
     """
-    if run.status not in _WOULD_GO_ON or vel_settings().pins_threads or not is_used_up():
+    if run.status not in _WOULD_GO_ON or MachineSettings.now().pins_threads or not is_used_up():
         return ""
     return why_waiting()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from skills_app.conf import skill_settings
 from skills_app.models import Skill
 from skills_app.pinned import PinnedSkill
 from skills_app.search.index import SHORTLIST, search_skills
 from skills_app.search.stored import rank_pinned
 from skills_app.search.triggers import Message, matching
+from skills_app.settings import SkillSettings
 
 FITS = 0.3
 """From this score on a skill is named to the model unasked."""
@@ -39,4 +39,4 @@ def suggested(message: str, skills: Collection[PinnedSkill]) -> list[str]:
     names = [skill.name for skill in skills if matching(skill.head.triggers, read) is not None]
     if len(skills) <= _RANKED:
         names += [skill.name for skill, score in find_pinned(text, skills) if score >= FITS]
-    return list(dict.fromkeys(names))[: skill_settings().SUGGESTIONS]
+    return list(dict.fromkeys(names))[: SkillSettings.now().SUGGESTIONS]

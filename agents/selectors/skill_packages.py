@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.db.models import F, Q, QuerySet
 
 from agents.selectors.visible import Person, agents_for
-from skills_app.conf import skill_settings
 from skills_app.models import Skill, SkillFile, SkillVersion
 from skills_app.read import body_of
 from skills_app.scopes import BUILT_IN, LIBRARY, directory_scope
+from skills_app.settings import SkillSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def skills_for(user: Person) -> QuerySet[Skill]:
     """
     if not user.is_authenticated:
         return Skill.objects.none()
-    everybodys = [BUILT_IN, LIBRARY, *map(directory_scope, skill_settings().DIRECTORIES)]
+    everybodys = [BUILT_IN, LIBRARY, *map(directory_scope, SkillSettings.now().DIRECTORIES)]
     return Skill.objects.filter(
         Q(scope__in=everybodys) | Q(agent__in=agents_for(user).values("pk")), is_deleted=False
     )

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from agents.events.catalogue.planning import Todo, TodosUpdated
 from agents.models import Run, RunEvent, ToolCall
 from agents.states import ToolCallStatus
 
-UPDATED = "todos.updated"
 TOOL = "write_todos"
 
 
-def todos_after(run: Run, turn: int | None = None) -> list[dict[str, Any]]:
+def todos_after(run: Run, turn: int | None = None) -> list[Todo]:
     """`{id, content, status, active_form, note}` of each item, as it was after a turn.
 
     `turn` None: at the end of the run, or now. The list is one for the whole thread.
     """
-    own = RunEvent.objects.filter(run=run.pk, type=UPDATED).order_by("seq")
+    own = RunEvent.objects.filter(run=run.pk, type=TodosUpdated.type).order_by("seq")
     if turn is not None:
         # Each call that changed the list left one event.
         calls = ToolCall.objects.filter(
@@ -27,7 +27,7 @@ def todos_after(run: Run, turn: int | None = None) -> list[dict[str, Any]]:
     events = list(own.values_list("data", flat=True)) if turn is not None else _last(own)
     if not events:
         before = RunEvent.objects.filter(
-            run__thread=run.thread_id, run__number__lt=run.number, type=UPDATED
+            run__thread=run.thread_id, run__number__lt=run.number, type=TodosUpdated.type
         )
         events = _last(before.order_by("run__number", "seq"))
     return list(json.loads(events[-1])["todos"]) if events else []

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from pydantic import ValidationError
-
 from agents.agent_files.reading import BadFile, Document, FileProblem, Path, read_document
-from agents.agent_files.shape import AgentFile, SubagentFile, in_snake_case
+from agents.agent_files.shape import (
+    SubagentFile,
+    check_shape,
+    file_fields,
+    in_snake_case,
+)
 from agents.providers.registry import PROVIDERS
 from agents.selectors.mcp_servers import offered_names
 
@@ -19,14 +22,14 @@ MOST_PROBLEMS = 50
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file. `data` has the names of `AgentFile`; `origin` says where they stand in the file."""
+    """A file. `data` has the names of `file_fields`; `origin` says where they stand in the file."""
 
     document: Document
     data: dict[str, Any]
     origin: dict[Path, Path]
 
     def problem(self, path: Path, message: str) -> FileProblem:
-        """`path` is in the names of `AgentFile`."""
+        """`path` is in the names of `file_fields`."""
         written = path
         for end in range(len(path), 0, -1):
             if path[:end] in self.origin:
@@ -40,15 +43,13 @@ def read_agent_file(text: str) -> ReadFile:
     document = read_document(text)
     data, origin = in_snake_case(document.data)
     file = ReadFile(document, data, origin)
-    try:
-        AgentFile.model_validate(data)
-    except ValidationError as error:
+    if errors := check_shape(data):
         problems = [
             file.problem(_path_of(each), _told(each))
-            for each in error.errors(include_url=False)[:MOST_PROBLEMS]
+            for each in errors[:MOST_PROBLEMS]
             if not _is_of_other_kind(each)
         ]
-        raise BadFile(_in_order(problems)) from None
+        raise BadFile(_in_order(problems))
     return file
 
 
@@ -96,7 +97,7 @@ def at_its_line(file: ReadFile, message: str) -> FileProblem:
     """A message of a service, as `approval_rules.2.when.command: …`, with its line."""
     place, _, reason = message.partition(": ")
     field, *parts = place.split(".")
-    if not reason or field not in AgentFile.model_fields:
+    if not reason or field not in file_fields():
         return file.problem((), message)
     path: Path = (field, *(int(part) if part.isdecimal() else part for part in parts))
     if field == "subagents":  # these are named, not counted
@@ -125,9 +126,10 @@ def _path_of(error: Any) -> Path:
 def _told(error: Any) -> str:
     kind = error["type"]
     if kind == "extra_forbidden":
-        fields = SubagentFile if error["loc"][0] == "subagents" else AgentFile
-        nested = len(error["loc"]) > (3 if fields is SubagentFile else 1)
-        near = "" if nested else _near(str(error["loc"][-1]), fields.model_fields)
+        of_subagent = error["loc"][0] == "subagents"
+        fields = SubagentFile.model_fields if of_subagent else file_fields()
+        nested = len(error["loc"]) > (3 if of_subagent else 1)
+        near = "" if nested else _near(str(error["loc"][-1]), fields)
         return f"there is no such field{near or '.'}"
     if kind == "missing":
         return "this must be given."

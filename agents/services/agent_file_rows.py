@@ -8,7 +8,8 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
-from agents.agent_files.shape import AgentFile, SubagentFile
+from agents.agent_files.shape import AgentFile, SubagentFile, default_of, file_fields
+from agents.kernel.options import checked_options, option_fields, without_known
 from agents.models import Agent, DatabaseConnection, Subagent
 from agents.services.errors import InvalidRequest
 
@@ -19,32 +20,30 @@ PLAIN = tuple(name for name in AgentFile.model_fields if name not in (*NAMED, "s
 
 
 def file_data(agent: Agent) -> dict[str, Any]:
-    """The agent as its file has it: in the order of `AgentFile`, without what is default."""
+    """The agent as its file has it: in the order of `file_fields`, without what is default."""
     stored = not agent._state.adding
     data: dict[str, Any] = {}
-    for name in AgentFile.model_fields:
+    for name in file_fields():
         if name == "subagents":
             rows = agent.subagents.order_by("name") if stored else ()
             value: Any = [_without_defaults(row, SubagentFile) for row in rows]
         elif name in NAMED:
             value = _names(agent, name) if stored else []
-        else:
+        elif name in AgentFile.model_fields:
             value = _plain(getattr(agent, name))
+        else:
+            value = agent.options.get(name, default_of(name))
         if value != default_of(name):
             data[name] = value
     return data
-
-
-def default_of(name: str) -> Any:
-    """What a field is that stands not in a file; None for those that must."""
-    field = AgentFile.model_fields[name]
-    return None if field.is_required() else field.get_default(call_default_factory=True)
 
 
 def fill_columns(agent: Agent, data: Mapping[str, Any]) -> None:
     """Set the agent's own fields from a file's checked data. Nothing is stored."""
     for name in PLAIN:
         setattr(agent, name, _column(name, data.get(name, default_of(name))))
+    given = checked_options({name: data[name] for name in option_fields() if name in data})
+    agent.options = {**without_known(agent.options), **given}
 
 
 def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:

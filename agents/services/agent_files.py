@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from agents.agent_files.reading import BadFile, FileProblem
-from agents.agent_files.shape import AgentFile
+from agents.agent_files.shape import default_of, file_fields
 from agents.agent_files.writing import write_document
-from agents.conf import vel_settings
 from agents.models import Agent
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
 from agents.services.agent_file_checks import at_its_line, check_names_in_file, read_agent_file
 from agents.services.agent_file_rows import (
     connections_named,
-    default_of,
     file_data,
     fill_columns,
     groups_named,
@@ -35,6 +34,7 @@ from agents.services.agent_rights import (
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.services.script_files import check_script
+from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
 
 CONTEXT_LINES = 3
@@ -67,15 +67,12 @@ class ImportPlan:
     @property
     def diff(self) -> list[str]:
         """Lines of a unified diff; their texts are somebody's, not to be shown as they are."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(),
-            self.after.splitlines(),
-            fromfile=f"{self.slug} as it is" if not self.is_new else "nothing",
-            tofile=f"{self.slug} as imported",
-            lineterm="",
-            n=CONTEXT_LINES,
-        )
-        return list(lines)
+        old, new = self.before.splitlines(), self.after.splitlines()
+        hunks = list(unified_lines(old, new, Steps(LINE_STEPS), CONTEXT_LINES))
+        if not hunks:
+            return []
+        named = "nothing" if self.is_new else f"{self.slug} as it is"
+        return [f"--- {named}", f"+++ {self.slug} as imported", *hunks]
 
 
 def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
@@ -139,7 +136,7 @@ def _import(
         present = file_data(agent)
         changed = [
             name
-            for name in AgentFile.model_fields
+            for name in file_fields()
             if data.get(name, default_of(name)) != present.get(name, default_of(name))
         ]
         check_may_set(by, changed)
@@ -147,7 +144,7 @@ def _import(
             file,
             present,
             known_tools=known_tools,
-            known_toolboxes=toolbox_names(vel_settings().toolboxes),
+            known_toolboxes=toolbox_names(DataSettings.now().toolboxes),
         )
     except BadFile as error:
         raise InvalidAgentFile(error.problems) from None

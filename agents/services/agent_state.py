@@ -7,6 +7,7 @@ from typing import Any
 
 from django.forms.models import model_to_dict
 
+from agents.kernel.options import option_defaults
 from agents.models import Agent, Subagent
 
 _NOT_TOLD = {"id", "created_at", "updated_at"}
@@ -22,6 +23,8 @@ def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, objec
         for field in Agent._meta.concrete_fields
         if field.name not in _NOT_TOLD
     }
+    # By their own names, as the fields that have a column.
+    state |= {**option_defaults(), **state.pop("options")}
     state["owner"] = agent.owner.get_username() if agent.owner else None
     for name in ("databases", "groups", "approver_groups"):
         rows = [] if name in empty else getattr(agent, name).values_list("name", flat=True)

@@ -9,9 +9,9 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from pydantic import ValidationError
 
-from agents.conf import vel_settings
 from agents.guards.registry import guardrails
 from agents.guards.usable import OF_PROGRAM
+from agents.kernel.options import checked_options, known_options
 from agents.models import Agent, AgentVersion, DatabaseConnection, Subagent
 from agents.providers import registry
 from agents.services.agent_rights import check_may_define
@@ -25,6 +25,7 @@ from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
 from agents.services.prompt_values import check_new_prompts
 from agents.services.subagents import set_subagents, subagent_specs
+from agents.settings import ModelSettings
 from agents.spec import AgentSpec
 from sandbox.egress.rules import RuleError, parse_allowlist
 
@@ -33,7 +34,7 @@ SCRIPTED = "scripted"
 
 def default_provider() -> str:
     """The settings' provider, else anthropic where it can be reached, else the offline script."""
-    settings = vel_settings()
+    settings = ModelSettings.now()
     if settings.PROVIDER:
         return settings.PROVIDER
     return "anthropic" if settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL else SCRIPTED
@@ -42,7 +43,7 @@ def default_provider() -> str:
 def default_model(provider: str) -> str:
     """The model of an agent that names none: the settings', if that is of this provider, else the
     provider's own default."""
-    of_settings = vel_settings().MODEL if provider == default_provider() else ""
+    of_settings = ModelSettings.now().MODEL if provider == default_provider() else ""
     return of_settings or registry.default_model(provider)
 
 
@@ -110,7 +111,9 @@ def build_spec(
             max_tokens=agent.max_tokens,
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
             max_seconds=agent.max_seconds,
+            **agent.options,
         )
+        checked_options(known_options(agent.options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])

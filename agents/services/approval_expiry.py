@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from agents.events.append import append_events
+from agents.events.append import EventDraft, append_events
+from agents.events.catalogue.approvals import ApprovalExpired
 from agents.models import ApprovalRequest
 from agents.services.approvals import reject_call, wake_if_decided
 from agents.services.audit import record
@@ -35,7 +36,7 @@ def expire_approval() -> bool:
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.EXPIRED)
     request.status = ApprovalStatus.EXPIRED
     request.save(update_fields=["status"])
-    drafts = [("approval.expired", {"approval_id": request.id})]
+    drafts: list[EventDraft] = [ApprovalExpired(approval_id=request.id)]
     call = request.tool_call
     if call is not None:
         text = "Nobody decided about this call in time; it was not made."

@@ -12,9 +12,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
+from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
+from agents.events.event import OMITTED
 from agents.events.preview import preview
+from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
+from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
 from agents.services.audit import Change, record
@@ -40,6 +45,9 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+
+EDIT_CHARACTERS = 4_000_000
+"""Of an edited input."""
 
 InputCheck = Callable[[AgentSpec, str, dict[str, Any]], str | None]
 """(agent, tool, input) → what is wrong with the input, None when it fits."""
@@ -187,6 +195,10 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise InvalidRequest("`input` goes with the decision `edit` only.")
     if answer.decision == Decision.EDIT and not isinstance(answer.input, dict):
         raise InvalidRequest("An edit needs `input`: the whole input that should run instead.")
+    if size_of(answer.input, EDIT_CHARACTERS) > EDIT_CHARACTERS:
+        raise InvalidRequest(
+            f"The edited input has more than {EDIT_CHARACTERS:,} characters: shorten it."
+        )
     if answer.decision == Decision.RESPOND and not answer.reason.strip():
         raise InvalidRequest("An answer needs `reason`: the text that the tool's result will be.")
     if answer.always is not None and answer.decision != Decision.APPROVE:
@@ -216,8 +228,8 @@ def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRe
     request.first_approver_id = by.pk
     request.first_approved_at = timezone.now()
     request.save(update_fields=["first_approver", "first_approved_at"])
-    data = {"approval_id": request.id, "by": by.get_username(), "still_needed": 1}
-    append_events(request.run_id, [("approval.seconded", data)])
+    seconded = ApprovalSeconded(approval_id=request.id, by=by.get_username(), still_needed=1)
+    append_events(request.run_id, [seconded])
     record("approval.first_approved", request, name=request.tool, by=by)
     return request
 
@@ -246,19 +258,17 @@ def _record(
     record("approval.decided", request, name=request.tool, by=by, changes=told, note=answer.reason)
     grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
     call, edit = request.tool_call, request.memory_edit
-    decided: dict[str, Any] = {
-        "approval_id": request.id,
-        "call_id": call.call_id if call else None,
-        "kind": request.kind,
-        "decision": answer.decision,
-        "reason": preview(answer.reason),
-        "by": by.get_username(),
-    }
-    if edit is not None:
-        decided["path"] = edit.path
-    if grant is not None:
-        decided["grant_id"] = grant.id
-    drafts: list[EventDraft] = [("approval.decided", decided)]
+    decided = ApprovalDecided(
+        approval_id=request.id,
+        call_id=call.call_id if call else None,
+        kind=request.kind,
+        decision=answer.decision,
+        reason=preview(answer.reason),
+        by=by.get_username(),
+        path=edit.path if edit is not None else OMITTED,
+        grant_id=grant.id if grant is not None else OMITTED,
+    )
+    drafts: list[EventDraft] = [decided]
     if (
         call is not None
         and edit is not None
@@ -305,7 +315,7 @@ def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
     call.result = dump(answer.reason)
     call.finished_at = timezone.now()
     call.save()
-    return [("tool.completed", {"call_id": call.call_id, "output": preview(answer.reason)})]
+    return [ToolCompleted(call_id=call.call_id, output=preview(answer.reason))]
 
 
 def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
@@ -317,4 +327,17 @@ def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[Ev
     call.result = dump(text)
     call.finished_at = timezone.now()
     call.save()
-    return [("tool.denied", {"call_id": call.call_id, "reason": preview(reason)})]
+    return [ToolDenied(call_id=call.call_id, reason=preview(reason))]
+
+
+class ApprovalRows(RowHooks):
+    """Nobody is asked about a run that has ended before its answer."""
+
+    order = 200
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        if run.status == RunStatus.COMPLETED:
+            return  # nothing was open
+        ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).update(
+            status=ApprovalStatus.CANCELLED
+        )

@@ -8,7 +8,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.events.append import EventDraft, append_events, dump
+from agents.events.append import append_events, dump
+from agents.events.catalogue.approvals import ApprovalRequested
+from agents.events.event import OMITTED
 from agents.events.preview import preview_input
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import AskTerms
@@ -52,7 +54,7 @@ def ask_about_call(
     generation: int,
     preview: dict[str, Any] | None = None,
     family: str = "",
-) -> EventDraft:
+) -> ApprovalRequested:
     """Ask whether `call` may run in the workspace as it is now. The run is locked."""
     shown = call.effective_input
     request = ApprovalRequest.objects.create(
@@ -72,7 +74,7 @@ def ask_about_call(
 
 def ask_about_memory(
     run: Run, call: ToolCall, proposal: Proposal, terms: AskTerms, *, prompt: str
-) -> EventDraft:
+) -> ApprovalRequested:
     """Ask whether `call` may change the memory. The run is locked."""
     shown = call.effective_input
     decisions = list(terms.allowed_decisions)
@@ -127,7 +129,7 @@ def ask_memory_anew(request: ApprovalRequest) -> ApprovalRequest | None:
         self_approval=request.self_approval,
     )
     draft = ask_about_memory(request.run, call, proposal, terms, prompt=CHANGED)
-    anew = ApprovalRequest.objects.get(pk=draft[1]["approval_id"])
+    anew = ApprovalRequest.objects.get(pk=draft.approval_id)
     if request.expires_at is not None:
         anew.expires_at = request.expires_at  # a change of the file gives nobody more time
         anew.save(update_fields=["expires_at"])
@@ -135,21 +137,20 @@ def ask_memory_anew(request: ApprovalRequest) -> ApprovalRequest | None:
     return anew
 
 
-def requested_event(request: ApprovalRequest) -> EventDraft:
+def requested_event(request: ApprovalRequest) -> ApprovalRequested:
     """`approval.requested`, as watchers get it; a long input is cut, the request has the whole."""
-    data: dict[str, Any] = {
-        "approval_id": request.id,
-        "call_id": request.tool_call.call_id if request.tool_call else None,
-        "tool": request.tool,
-        "input": preview_input(request.input),
-        "kind": request.kind,
-        "prompt": request.prompt,
-        "digest": request.digest,
-        "allowed_decisions": request.allowed_decisions,
-        "approvals_needed": request.approvals_needed,
-        "expires_at": request.expires_at.isoformat() if request.expires_at else None,
-    }
-    if request.memory_edit is not None:
-        data["path"] = request.memory_edit.path
-        data["operation"] = request.memory_edit.operation
-    return ("approval.requested", data)
+    edit = request.memory_edit
+    return ApprovalRequested(
+        approval_id=request.id,
+        call_id=request.tool_call.call_id if request.tool_call else None,
+        tool=request.tool,
+        input=preview_input(request.input),
+        kind=request.kind,
+        prompt=request.prompt,
+        digest=request.digest,
+        allowed_decisions=request.allowed_decisions,
+        approvals_needed=request.approvals_needed,
+        expires_at=request.expires_at.isoformat() if request.expires_at else None,
+        path=edit.path if edit is not None else OMITTED,
+        operation=edit.operation if edit is not None else OMITTED,
+    )

@@ -72,7 +72,7 @@ def present_origin() -> FindOrigin:
 
 def record(
     action: str,
-    target: models.Model,
+    target: models.Model | str,
     *,
     name: str = "",
     by: Person | int | str | UUID | None = None,
@@ -80,6 +80,9 @@ def record(
     note: str = "",
 ) -> AuditEntry:
     """Write that `action` was done to `target`, which `name` names for people.
+
+    Where it was done to no single row, `target` is only the kind of the entry, for example
+    `"secret"`.
 
     `by` is the user or the user's key; without it the one at the door. Of `changes` only fields
     that differ are kept. Must be called in the transaction of the change itself, so that there is
@@ -89,6 +92,10 @@ def record(
         raise ImproperlyConfigured("An audit entry belongs into the transaction of its change.")
     origin = _origin.get()()
     actor_id, actor = _actor(by, origin)
+    if isinstance(target, str):
+        kind, target_id = target, ""
+    else:
+        kind, target_id = target._meta.model_name or "", str(target.pk or "")
     return AuditEntry.objects.create(
         actor=actor[:200],
         actor_id=actor_id,
@@ -96,8 +103,8 @@ def record(
         address=origin.address[:100],
         credential=origin.credential[:100],
         action=action,
-        kind=target._meta.model_name or "",
-        target_id=str(target.pk or ""),
+        kind=kind,
+        target_id=target_id,
         target=(name or str(target))[:300],
         changes={
             field: [_plain(before), _plain(after)]

@@ -10,10 +10,11 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from agents.kernel.row_hooks import RowHooks
 from agents.models import MICRO, Allowance, ApprovalRequest, Run, RunClock
 from agents.models.database_clock import DatabaseNow
 from agents.services.errors import InvalidRequest
-from agents.services.reservations import is_near
+from agents.services.reservations import is_near, release
 from agents.services.wake import lock_run, wake_run
 from agents.states import (
     APPROVAL_TRANSITIONS,
@@ -199,3 +200,17 @@ def wake_for_window() -> bool:
         stop_waiting(run)
         wake_run(run, "a new window has begun")
     return True
+
+
+class BudgetRows(RowHooks):
+    """Runs that end or lose their driver hold nothing back, and ask for nothing more."""
+
+    order = 100
+    waits_for = WaitReason.BUDGET
+
+    def released(self, run_id: str, clock: RunClock) -> None:
+        if clock.reserved_from:  # for a call that was not finished
+            release(run_id)
+
+    def stop_waiting(self, run: Run) -> None:
+        stop_waiting(run)

@@ -13,12 +13,12 @@ from collections.abc import Collection
 from django.db import connection, transaction
 from django.db.models import Q
 
-from agents.conf import vel_settings
 from agents.ids import run_marker
 from agents.models import Run, RunClock
 from agents.models.database_clock import now_sql
 from agents.services.run_control import end_driven_cancelled
 from agents.services.wake import lock_with_parent
+from agents.settings import WorkerSettings
 from agents.states import RunStatus
 from sandbox.reaper import kill_marked
 
@@ -75,7 +75,7 @@ def inherit_lease(run_id: str, fence: int, dead: str, holder: str) -> bool:
         cursor.execute(
             f'UPDATE "{_CLOCK}" SET lease_holder = %s, lease_until = {now_sql()} + %s'  # noqa: S608
             " WHERE run_id = %s AND fence = %s AND lease_holder = %s",
-            [holder, vel_settings().LEASE_SECONDS, run_id, fence, dead],
+            [holder, WorkerSettings.now().LEASE_SECONDS, run_id, fence, dead],
         )
         return bool(cursor.rowcount)
 

@@ -14,8 +14,11 @@ from typing import Any
 from django.utils.text import Truncator
 
 from agents.events.append import EventDraft, append_events, dump
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.preview import preview
+from agents.kernel.row_hooks import RowHooks
 from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
+from agents.models.message import AGENT
 from agents.selectors.skill_text import skill_text
 from agents.services.errors import InvalidRequest
 from agents.services.skill_use import note_loaded
@@ -28,14 +31,13 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
-from skills_app.conf import skill_settings
 from skills_app.pinned import PinnedSkill
+from skills_app.settings import SkillSettings
 
 MAX_CHILDREN = 500
 """Subagents that one run may start in all: an agent in a loop would fill the database."""
 MAX_FAMILY = 2_000
 """Subagents below one thread, whoever started them."""
-FINISHED = "subagent.finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +126,25 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
     note_loaded(child.id, thread.id, call.call_id, order.loaded)
     RunClock.objects.create(run=child)
     text = [{"type": "text", "text": order.message}]
-    Message.objects.create(run=child, turn=0, role=MessageRole.USER, content=dump(text))
+    Message.objects.create(
+        run=child, turn=0, author=AGENT, role=MessageRole.USER, content=dump(text)
+    )
     if may_begin:
         enqueue_run(child)
     return child
 
 
 def _instructions(loaded: Sequence[PinnedSkill]) -> str:
-    return skill_text(loaded, limit=skill_settings().CONTEXT_BYTES) if loaded else ""
+    return skill_text(loaded, limit=SkillSettings.now().CONTEXT_BYTES) if loaded else ""
 
 
 def _started(child: Run, call_id: str) -> EventDraft:
-    data = {"child_run_id": child.id, "name": child.subagent, "call_id": call_id}
-    return (
-        "subagent.started",
-        {**data, "status": child.status, "task": preview(child.thread.title)},
+    return SubagentStarted(
+        child_run_id=child.id,
+        name=child.subagent,
+        call_id=call_id,
+        status=child.status,
+        task=preview(child.thread.title),
     )
 
 
@@ -164,8 +170,9 @@ def child_ended(child: Run, *, wake: bool = True) -> None:
 
 def _finished(child: Run) -> EventDraft:
     call_id = child.parent_call.call_id if child.parent_call else ""
-    data = {"child_run_id": child.id, "name": child.subagent, "call_id": call_id}
-    return FINISHED, {**data, "status": child.status}
+    return SubagentFinished(
+        child_run_id=child.id, name=child.subagent, call_id=call_id, status=child.status
+    )
 
 
 def report_ended_children(parent: Run) -> None:
@@ -173,7 +180,7 @@ def report_ended_children(parent: Run) -> None:
 
     The caller holds the lock of the parent's row.
     """
-    events = parent.events.filter(type=FINISHED).values_list("data", flat=True)
+    events = parent.events.filter(type=SubagentFinished.type).values_list("data", flat=True)
     reported = {json.loads(data)["child_run_id"] for data in events}
     ended = parent.children.filter(status__in=ENDED_RUNS).exclude(pk__in=reported)
     children = ended.select_related("parent_call").order_by("ended_at", "pk")
@@ -210,3 +217,16 @@ def answer_of(run: Run) -> str:
     )
     blocks = json.loads(last) if last else []
     return "\n\n".join(block["text"] for block in blocks if block["type"] == "text")
+
+
+class SubagentRows(RowHooks):
+    """A parent learns of the ends of its children."""
+
+    order = 300
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        child_ended(run, wake=wake)
+
+    def resumed(self, run: Run, *, had_ended: bool) -> None:
+        if had_ended:
+            report_ended_children(run)

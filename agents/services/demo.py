@@ -7,7 +7,6 @@ from decimal import Decimal
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
-from agents.conf import vel_settings
 from agents.demo.resources import data_bytes, database_path
 from agents.demo.task import (
     DATA_NAME,
@@ -33,6 +32,7 @@ from agents.services.workspaces import (
     workspace_backend,
     workspace_location,
 )
+from agents.settings import DataSettings
 from sandbox.backends import TreeBackend
 from sandbox.errors import FileMissing, SandboxError
 from sandbox.toolbox_find import hold_toolbox
@@ -142,7 +142,7 @@ def _task_for(agent: Agent) -> DemoTask:
 
 def _has_packages(toolbox: str) -> bool:
     try:
-        held = hold_toolbox(vel_settings().toolboxes, toolbox)
+        held = hold_toolbox(DataSettings.now().toolboxes, toolbox)
     except SandboxError:
         return False
     held.release()

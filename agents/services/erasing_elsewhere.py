@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from agents.conf import vel_settings
 from agents.models import ErasedFiles, WorkerHost
 from agents.services.erasing_files import erase_files_here
+from agents.settings import MachineSettings
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def remove_erased_here(stop: Callable[[], bool] = lambda: False) -> int:
     What fails is logged and tried again by the next call. A host that counts as dead waits until
     it has stopped all that it drove, and has joined anew.
     """
-    settings = vel_settings()
+    settings = MachineSettings.now()
     if not settings.pins_threads:
         return 0
     if not WorkerHost.objects.filter(name=settings.HOST, dead_at=None).exists():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 
-from agents.conf import vel_settings
 from agents.services.stored_snapshots import StorageFailed, erase_stored
 from agents.services.workspace_care import REMOVED
+from agents.settings import DataSettings, MachineSettings
 from sandbox.removal import remove_tree
 
 
@@ -17,7 +17,7 @@ def erase_files(thread_id: str) -> None:
     Raises as `erase_files_here`; the thread's row then stays, and with it the way back here.
     """
     erase_files_here(thread_id)
-    if vel_settings().pins_threads:
+    if MachineSettings.now().pins_threads:
         try:
             erase_stored(thread_id)
         except StorageFailed as error:
@@ -29,7 +29,7 @@ def erase_files_here(thread_id: str) -> None:
 
     May be called again after a crash: what is gone stays gone. Raises OSError.
     """
-    settings = vel_settings()
+    settings = DataSettings.now()
     workspace = settings.workspaces / thread_id
     if workspace.is_symlink() or workspace.exists():
         # Renamed first: nothing finds half a workspace.
@@ -37,7 +37,7 @@ def erase_files_here(thread_id: str) -> None:
         os.rename(workspace, gone)
     for place in (
         settings.snapshots / thread_id,
-        settings.mirrors / thread_id,
+        settings.synced_copies / thread_id,
         *settings.workspaces.glob(f"{REMOVED}{thread_id}-*"),
         *settings.set_aside.glob(f"{thread_id}-*"),
     ):

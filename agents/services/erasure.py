@@ -16,7 +16,6 @@ from django.db.models import Q
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from agents.conf import vel_settings
 from agents.models import IdempotencyKey, Run, Thread
 from agents.services.audit import record
 from agents.services.erasing_elsewhere import tell_hosts
@@ -24,6 +23,7 @@ from agents.services.erasing_files import erase_files
 from agents.services.erasing_rows import Removed, erase_rows
 from agents.services.errors import Conflict, NotFound
 from agents.services.placement import host_name
+from agents.settings import MachineSettings
 from agents.states import ENDED_RUNS
 from memory.models import MemoryRevision
 
@@ -114,7 +114,7 @@ def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
     """
     # Subagents' threads go with their first.
     marked = Thread.every.filter(erased_at__isnull=False, root=None).order_by("pk")
-    if vel_settings().pins_threads:
+    if MachineSettings.now().pins_threads:
         late = timezone.now() - timedelta(hours=OTHER_HOST_HOURS)
         marked = marked.filter(Q(host__in=("", host_name())) | Q(erased_at__lt=late))
     removed, after = Removed(), ""

@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 
 from agents.models import WorkspaceSnapshot
+from agents.review.matching import LINE_STEPS, Steps
+from agents.review.unified import unified_lines
 from agents.services.errors import Conflict, NotFound
 from agents.services.snapshots import snapshot_store
 from agents.services.stored_snapshots import StorageFailed
@@ -18,12 +20,13 @@ from sandbox.snapshots import (
     SnapshotLost,
     SnapshotStore,
     compare,
-    text_diff,
 )
-from sandbox.snapshots.changes import DIFF_BYTES
 
 MAX_FILES = 500
 MAX_DIFFS = 50
+DIFF_BYTES = 200_000
+"""Files over this are not compared line by line."""
+DIFF_LINES = 2_000
 MAX_DIFF_CHARACTERS = 500_000
 """Of all diffs of one answer together."""
 
@@ -70,9 +73,9 @@ def changes_between(thread_id: str, base: str, manifest: str) -> FileChanges:
     """What differs between two states. Raises `NotFound` when one is no longer kept."""
     store = snapshot_store(thread_id)
     changes = compare(load_state(store, base), load_state(store, manifest))
-    files, room = [], MAX_DIFF_CHARACTERS
+    files, room, steps = [], MAX_DIFF_CHARACTERS, Steps(LINE_STEPS)
     for number, change in enumerate(changes[:MAX_FILES]):
-        diff = _diff(store, change) if number < MAX_DIFFS else None
+        diff = _diff(store, change, steps) if number < MAX_DIFFS else None
         if diff is not None:
             room -= len(diff)
         files.append(_shown(change, diff if room >= 0 else None))
@@ -110,11 +113,24 @@ def _shown(change: Change, diff: str | None) -> ChangedFile:
     )
 
 
-def _diff(store: SnapshotStore, change: Change) -> str | None:
+def text_diff(before: bytes, after: bytes, steps: Steps) -> str | None:
+    """A unified diff without a header; None for what is no small text."""
+    if max(len(before), len(after)) > DIFF_BYTES or b"\0" in before + after:
+        return None
+    try:
+        old, new = before.decode().splitlines(), after.decode().splitlines()
+    except UnicodeDecodeError:
+        return None
+    if max(len(old), len(new)) > DIFF_LINES:
+        return None
+    return "\n".join(unified_lines(old, new, steps))
+
+
+def _diff(store: SnapshotStore, change: Change, steps: Steps) -> str | None:
     before, after = _text(store, change.before), _text(store, change.after)
     if before is None or after is None or before == after:
         return None
-    return text_diff(before, after)
+    return text_diff(before, after, steps)
 
 
 def _text(store: SnapshotStore, node: Node | None) -> bytes | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Q
 
-from agents.conf import vel_settings
 from agents.models import (
     Effect,
     Run,
@@ -20,14 +19,15 @@ from agents.models import (
     ToolCall,
     WorkspaceSnapshot,
 )
-from agents.services.arrival import discard
 from agents.services.errors import Conflict
 from agents.services.file_changes import load_state, shown_path
-from agents.services.mirror import mirrored
 from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
+from agents.services.storage_sync import synced_copy
 from agents.services.stored_snapshots import StoredSnapshots
 from agents.services.thread_files import has_workspace, lie_here
+from agents.services.thread_transfer.receiving import discard
 from agents.services.workspaces import open_workspace, workspace_location
+from agents.settings import DataSettings, MachineSettings, SnapshotSettings
 from sandbox.paths import AREAS
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotStore, restore
@@ -73,7 +73,7 @@ def state_after(run: Run, turn: int) -> str | None:
         return None
     if before is not None:
         return before.manifest
-    if not has_workspace(run.thread) or vel_settings().SNAPSHOT_TURNS == 0:
+    if not has_workspace(run.thread) or SnapshotSettings.now().SNAPSHOT_TURNS == 0:
         raise _not_kept()
     first = changes.filter(later).select_related("run").first()
     if first is None:
@@ -112,19 +112,19 @@ def copy_directories(source: Thread, target: Thread, state: str | None) -> Copie
         store = snapshot_store(source.pk)
         _put(store, areas, load_state(store, state), owner, copied)
         there = {area: place for area, place in there.items() if area == "user_uploads"}
-    aside = SnapshotStore(vel_settings().snapshots / target.pk / "fork", LIMITS)
+    aside = SnapshotStore(DataSettings.now().snapshots / target.pk / "fork", LIMITS)
     try:
         _put(aside, areas, aside.load(aside.take(there).manifest), owner, copied)
     finally:
         remove_tree(aside.directory)
-    if vel_settings().pins_threads:
+    if MachineSettings.now().pins_threads:
         _let_any_host_have(target, workspace)
     return copied
 
 
 def _let_any_host_have(target: Thread, workspace: Workspace) -> None:
     """The new thread's files go to the storage: whoever drives its first run fetches them."""
-    store = StoredSnapshots(vel_settings().snapshots / target.pk, target.pk, LIMITS)
+    store = StoredSnapshots(DataSettings.now().snapshots / target.pk, target.pk, LIMITS)
     taken = store.take(watched_areas(workspace))
     store.publish(taken.manifest)
     with transaction.atomic():
@@ -148,7 +148,7 @@ def _put(
 
 def _directories(thread: Thread) -> dict[str, Path]:
     """Those that there are. Looking makes none. Another host's are copied here first."""
-    base = vel_settings().workspaces / thread.pk if lie_here(thread) else mirrored(thread)
+    base = DataSettings.now().workspaces / thread.pk if lie_here(thread) else synced_copy(thread)
     found = {area: base / area for area in _COPIED}
     if thread.workspace_path:
         found["workspace"] = Path(thread.workspace_path)
@@ -168,6 +168,6 @@ def copy_rows(source: Thread, target: Thread) -> CopiedFiles:
 
 def remove_directories(thread_id: str) -> None:
     """Of a fork that came to nothing."""
-    settings = vel_settings()
+    settings = DataSettings.now()
     remove_tree(settings.workspaces / thread_id)
     remove_tree(settings.snapshots / thread_id)

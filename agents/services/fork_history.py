@@ -13,8 +13,8 @@ from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
-from agents.conf import vel_settings
 from agents.events.append import append_events, dump
+from agents.events.catalogue.planning import TodosUpdated
 from agents.ids import new_id
 from agents.models import (
     Compaction,
@@ -30,6 +30,7 @@ from agents.selectors.todos import todos_after
 from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import TodoDraft, store_todos
 from agents.services.upload_contents import copy_contents
+from agents.settings import MachineSettings
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 from skills_app.models import ActiveSkill, SkillUse, UseKind
 
@@ -112,7 +113,7 @@ def _copy_uploads(source: Run, thread: Thread, copies: Mapping[str, Run]) -> Non
         row.pk, row.thread = key, thread
         row.run = copies.get(row.run_id or "")
     Upload.objects.bulk_create(rows)
-    if vel_settings().pins_threads:
+    if MachineSettings.now().pins_threads:
         copy_contents(contents)
 
 
@@ -167,10 +168,13 @@ def _copy_todos(source: Run, turn: int, thread: Thread, last: Run) -> None:
     todos = todos_after(source, turn)
     if not todos:
         return
-    fields = ("content", "status", "active_form", "note")
-    store_todos(thread.pk, [TodoDraft(**{name: todo[name] for name in fields}) for todo in todos])
+    drafts = [
+        TodoDraft(todo["content"], todo["status"], todo["active_form"], todo["note"])
+        for todo in todos
+    ]
+    store_todos(thread.pk, drafts)
     # So that a fork of the fork finds them as well.
-    append_events(last.pk, [("todos.updated", {"todos": todos})])
+    append_events(last.pk, [TodosUpdated(todos=todos)])
 
 
 def _copy_skills(source: Run, turn: int, thread: Thread) -> None:

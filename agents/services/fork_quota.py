@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.contrib.auth import get_user_model
 from django.db.models import Sum
 
-from agents.conf import vel_settings
 from agents.models import Thread
 from agents.services.errors import Conflict
+from agents.settings import ForkSettings
 
 
 def check_room_for_fork(owner_id: int) -> None:
@@ -15,7 +15,7 @@ def check_room_for_fork(owner_id: int) -> None:
 
     Before anything is copied; `count_copied` is what decides.
     """
-    limit = vel_settings().FORK_BYTES
+    limit = ForkSettings.now().FORK_BYTES
     if limit and _copied_by(owner_id) >= limit:
         raise _too_much()
 
@@ -25,7 +25,7 @@ def count_copied(thread: Thread, size: int) -> None:
 
     In the transaction that makes the fork; forks of one person come here one after the other.
     """
-    limit = vel_settings().FORK_BYTES
+    limit = ForkSettings.now().FORK_BYTES
     get_user_model().objects.select_for_update(no_key=True).get(pk=thread.owner_id)
     if limit and _copied_by(thread.owner_id) + size > limit:
         raise _too_much()
@@ -38,7 +38,7 @@ def _copied_by(owner_id: int) -> int:
 
 
 def _too_much() -> Conflict:
-    limit = vel_settings().FORK_BYTES
+    limit = ForkSettings.now().FORK_BYTES
     return Conflict(
         f"Your forks may have copied {limit:,} bytes of files in all: say `files`: `none`, or ask "
         "the operator to remove old workspaces (vel workspaces prune).",

@@ -10,10 +10,10 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
-from agents.conf import vel_settings
 from agents.models import WorkerHost
 from agents.models.database_clock import DatabaseNow, database_now
 from agents.services.placement import Member
+from agents.settings import DataSettings, MachineSettings
 
 
 class HostRefused(ImproperlyConfigured):
@@ -34,7 +34,7 @@ def join_host() -> Member:
     Raises `HostRefused` where another machine has the name, and where shared workspaces are
     declared and not there.
     """
-    settings = vel_settings()
+    settings = MachineSettings.now()
     identity = own_identity()
     now = database_now()
     row, _ = WorkerHost.objects.select_for_update().get_or_create(
@@ -57,7 +57,7 @@ def join_host() -> Member:
 
 
 @transaction.atomic
-def beat_host(member: Member) -> Sign | None:
+def heartbeat_host(member: Member) -> Sign | None:
     """Say that the host lives. None: it was declared dead, and this process must stop."""
     rows = WorkerHost.objects.filter(
         name=member.name, incarnation=member.incarnation, dead_at__isnull=True
@@ -69,7 +69,7 @@ def beat_host(member: Member) -> Sign | None:
 
 def refuse_nameless() -> None:
     """Raise `HostRefused` for a process that does not say which of several hosts it is on."""
-    if not vel_settings().HOST and WorkerHost.objects.filter(dead_at=None).exists():
+    if not MachineSettings.now().HOST and WorkerHost.objects.filter(dead_at=None).exists():
         names = ", ".join(WorkerHost.objects.filter(dead_at=None).values_list("name", flat=True))
         raise HostRefused(
             f"Several hosts work on this database ({names}), and this process has no name: set "
@@ -82,8 +82,10 @@ def own_identity() -> str:
 
     With shared workspaces each host has its own.
     """
-    name = f"host-{vel_settings().HOST}" if vel_settings().SHARED_WORKSPACES else "host"
-    path = vel_settings().DATA_DIR / name
+    name = (
+        f"host-{MachineSettings.now().HOST}" if MachineSettings.now().SHARED_WORKSPACES else "host"
+    )
+    path = DataSettings.now().DATA_DIR / name
     path.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(2):
         try:
@@ -116,7 +118,7 @@ def check_shared_workspaces(row: WorkerHost) -> None:
             )
         if not row.shares_workspaces:
             continue
-        mark = vel_settings().DATA_DIR / f"host-{other.name}"
+        mark = DataSettings.now().DATA_DIR / f"host-{other.name}"
         try:
             found = mark.read_text().strip()
         except OSError as error:

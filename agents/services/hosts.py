@@ -13,15 +13,15 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django_q.models import OrmQ
 
-from agents.conf import vel_settings
 from agents.models import Thread, WorkerHost
 from agents.models.database_clock import DatabaseNow, database_now
 from agents.services.audit import record
 from agents.services.erasing_elsewhere import forget_erased_of
 from agents.services.errors import Conflict, NotFound
 from agents.services.placement import queue_of
+from agents.settings import MachineSettings, WorkerSettings
 
-SILENT_BEATS = 3
+SILENT_HEARTBEATS = 3
 """So many signs of life may be missed before a host is shown as silent."""
 
 
@@ -62,7 +62,7 @@ def state_of(row: WorkerHost, now: float, threads: int) -> str:
     """alive, silent, draining, drained or dead; `now` is the database's."""
     if row.dead_at is not None:
         return "dead"
-    if now - row.seen_at > SILENT_BEATS * vel_settings().HOST_BEAT_SECONDS:
+    if now - row.seen_at > SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS:
         return "silent"
     if row.is_draining:
         return "draining" if threads else "drained"
@@ -87,7 +87,7 @@ def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = Non
 
 
 def _others_alive(name: str) -> bool:
-    silent = SILENT_BEATS * vel_settings().HOST_BEAT_SECONDS
+    silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
     others = WorkerHost.objects.filter(dead_at=None, is_draining=False).exclude(name=name)
     return others.filter(seen_at__gt=DatabaseNow() - silent).exists()
 
@@ -101,7 +101,7 @@ def declare_dead(name: str, *, by: AbstractBaseUser | None = None, silent_for: f
     sign of life within the length of a lease, or `silent_for` seconds: it may be driving runs.
     """
     row = _locked(name)
-    needed = max(vel_settings().LEASE_SECONDS, silent_for)
+    needed = max(WorkerSettings.now().LEASE_SECONDS, silent_for)
     silent = database_now() - row.seen_at
     if row.dead_at is None and silent < needed:
         raise Conflict(
@@ -147,7 +147,7 @@ def declare_silent_hosts(seconds: float) -> list[str]:
     """Declare those dead that were silent for so long; returns their names."""
     late = WorkerHost.objects.filter(dead_at=None, seen_at__lt=DatabaseNow() - seconds)
     done = []
-    for name in late.exclude(name=vel_settings().HOST).values_list("name", flat=True):
+    for name in late.exclude(name=MachineSettings.now().HOST).values_list("name", flat=True):
         try:
             declare_dead(name, silent_for=seconds)
         except Conflict:
@@ -162,11 +162,11 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
 
     Raises `Conflict` where `name` is a host, or this machine is none.
     """
-    if not vel_settings().HOST:
+    if not MachineSettings.now().HOST:
         raise Conflict("This machine is no host: set VEL_HOST first.")
     if WorkerHost.objects.filter(name=name).exists():
         raise Conflict(f"{name} is a host of its own: its threads move when it is drained.")
-    row = _locked(vel_settings().HOST)
+    row = _locked(MachineSettings.now().HOST)
     threads = Thread.every.filter(host=name)
     count = threads.filter(root=None).count()
     threads.update(host=row.name)
@@ -180,7 +180,7 @@ def forget_host(name: str, *, by: AbstractBaseUser | None = None) -> None:
     row = _locked(name)
     if Thread.every.filter(host=name).exists():
         raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")
-    silent = SILENT_BEATS * vel_settings().HOST_BEAT_SECONDS
+    silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
     if row.dead_at is None and database_now() - row.seen_at < silent:
         raise Conflict(f"{name} lives: stop it first.")
     forget_erased_of(name)

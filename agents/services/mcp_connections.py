@@ -10,14 +10,13 @@ from functools import partial
 
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
 from agents.mcp.connection import Connection
 from agents.mcp.definitions import Definition, Listing
 from agents.mcp.errors import McpError
-from agents.mcp.http import HttpTarget, HttpTransport
+from agents.mcp.http import HttpTransport
 from agents.mcp.limits import SERVER_SECONDS
 from agents.mcp.stdio import StdioTransport
-from agents.mcp.transport import Transport
+from agents.mcp.transport import HttpTarget, Transport
 from agents.models import McpServer, McpTransport
 from agents.secret_text import SecretUnreadable
 from agents.selectors.visible import Person
@@ -25,7 +24,8 @@ from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.mcp_servers import must_configure, secrets_of, server_address
 from agents.services.mcp_state import ProgramState, held_state
 from agents.services.mcp_tools import store_listing, store_problem
-from agents.services.webhook import tls_context
+from agents.services.webhook_delivery import tls_context
+from agents.settings import DataSettings
 from sandbox.base import Execution
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
@@ -167,7 +167,7 @@ def _start(
     cancel: Cancellation,
 ) -> Execution:
     workspace = open_workspace() if open_workspace is not None else None
-    held = hold_toolbox(vel_settings().toolboxes, server.toolbox) if server.toolbox else None
+    held = hold_toolbox(DataSettings.now().toolboxes, server.toolbox) if server.toolbox else None
     with ExitStack() as until_it_ends:
         state = until_it_ends.enter_context(held_state(workspace, server))
         policy = _policy(server, secrets, workspace, state, held.toolbox if held else None)

@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
-from agents.conf import vel_settings
 from agents.models import Agent, McpServer, McpTransport
 from agents.secret_text import HIDDEN, SecretText
 from agents.selectors.mcp_servers import agents_with
@@ -20,6 +19,7 @@ from agents.selectors.visible import Person
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.webhook_address import WebhookAddress, Wording, parse_outside_url
+from agents.settings import McpSettings
 from sandbox.egress.rules import RuleError, parse_allowlist
 
 CONFIGURE_MCP = "agents.configure_mcpserver"
@@ -70,7 +70,7 @@ def must_configure(by: Person) -> None:
 
 def server_address(url: str) -> WebhookAddress:
     """The parts of a server's URL. Raises `InvalidRequest`."""
-    return parse_outside_url(url, vel_settings().MCP_PRIVATE_HOSTS, _WORDS)
+    return parse_outside_url(url, McpSettings.now().MCP_PRIVATE_HOSTS, _WORDS)
 
 
 @sensitive_variables("secrets")

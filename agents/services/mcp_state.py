@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.events.append import dump
 from agents.mcp.limits import STATE_BYTES, STATE_FILES
 from agents.models import McpServer
 from agents.services.mcp_servers import IDENTITY
+from agents.settings import DataSettings, DiskSettings
 from sandbox.errors import SandboxSetupError
 from sandbox.file_lock import FileLock, LockTimeout
 from sandbox.namespace import HOME
@@ -56,7 +56,7 @@ class ProgramState:
             output=output,
             disk=STATE_BYTES,
             files=STATE_FILES,
-            reserve=vel_settings().sandbox_reserve,
+            reserve=DiskSettings.now().sandbox_reserve,
         )
 
 
@@ -93,7 +93,7 @@ def held_state(workspace: Workspace | None, server: McpServer) -> Iterator[Progr
 
 def state_lock(thread_id: str, key: str) -> FileLock:
     """Held while the program of this name runs, in any process of this host."""
-    return FileLock(vel_settings().snapshots / thread_id / f"{AREA}-{key}.lock", PATIENCE)
+    return FileLock(DataSettings.now().snapshots / thread_id / f"{AREA}-{key}.lock", PATIENCE)
 
 
 def state_area(root: Path) -> Path:

@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from agents.conf import vel_settings
 from agents.mcp.limits import STATE_BYTES
 from agents.services.mcp_state import AREA, state_area, state_lock
 from agents.services.stored_snapshots import StoredSnapshots, erase_stored
+from agents.settings import DataSettings
 from sandbox.owned_directories import make_private
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, SnapshotLimits, SnapshotLost, restore
@@ -76,11 +76,11 @@ def forget_old_states(workspace: Workspace, keep: str, confirm: Callable[[], obj
 def drop_states(thread_id: str) -> None:
     """All that was stored of a thread that was erased meanwhile. Raises as `forget_old_states`."""
     erase_stored(thread_id)
-    remove_tree(vel_settings().snapshots / thread_id)
+    remove_tree(DataSettings.now().snapshots / thread_id)
 
 
 def _store(workspace: Workspace, limits: SnapshotLimits | None = None) -> StoredSnapshots:
     """Of its own: states of files are shown to people, and these may hold a program's secrets."""
     thread_id = workspace.root.name
-    directory = vel_settings().snapshots / thread_id / AREA
+    directory = DataSettings.now().snapshots / thread_id / AREA
     return StoredSnapshots(directory, f"{thread_id}/{AREA}", limits or LIMITS)

@@ -11,10 +11,10 @@ from django.db import transaction
 from agents.models import Agent
 from agents.selectors.memory import list_memory_entries, memory_state
 from agents.services.errors import InvalidRequest
+from agents.services.findings import FileFinding, findings_in, require_accepted
 from agents.services.memory_changes import check_may_change
 from agents.services.memory_edits import change_memory, check_edited_content
 from agents.services.prompt_import import PromptPlan, plan_prompt, store_prompt
-from agents.services.suspicions import Suspicion, require_accepted, suspicions_in
 from memory.edits import size_warnings
 from memory.errors import MemoryRefused
 from memory.folder import read_folder, write_folder
@@ -46,7 +46,7 @@ class ImportPlan:
     kept: list[str]
     ignored: list[str]
     prompt: PromptPlan | None
-    suspicions: list[Suspicion]
+    findings: list[FileFinding]
     warnings: list[str]
 
 
@@ -97,9 +97,9 @@ def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> 
         kept=[path for path in existing if path not in folder.files and path not in READ_ONLY],
         ignored=folder.ignored,
         prompt=prompt,
-        suspicions=[
-            *suspicions_in({file.path: file.content for file in files}),
-            *(prompt.suspicions if prompt else []),
+        findings=[
+            *findings_in({file.path: file.content for file in files}),
+            *(prompt.findings if prompt else []),
         ],
         warnings=size_warnings(_bytes_after(agent.pk, files)),
     )
@@ -111,11 +111,11 @@ def carry_out_import(
 ) -> dict[str, int]:
     """Store all of `plan`, or nothing, and return the new revisions by path.
 
-    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when suspicions are not accepted, and
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when findings are not accepted, and
     `Conflict` (code `stale`) when a file is not what the plan was made on.
     """
     check_may_change(agent, by)
-    require_accepted(plan.suspicions, accept_findings)
+    require_accepted(plan.findings, accept_findings)
     revisions = {
         file.path: change_memory(
             agent.pk,

@@ -12,6 +12,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.memory import MemoryChanged
+from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.events.preview import preview
 from agents.models import ApprovalRequest, ToolCall
 from agents.services.asking import ask_memory_anew
@@ -47,16 +49,13 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
     call.started_at = call.finished_at = timezone.now()
     call.save()
     return [
-        (
-            "memory.changed",
-            {
-                "path": edit.path,
-                "operation": edit.operation,
-                "revision": revision,
-                "approval_id": request.id,
-            },
+        MemoryChanged(
+            path=edit.path,
+            operation=edit.operation,
+            revision=revision,
+            approval_id=request.id,
         ),
-        ("tool.completed", {"call_id": call.call_id, "output": preview(text)}),
+        ToolCompleted(call_id=call.call_id, output=preview(text)),
     ]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.conf import vel_settings
 from agents.providers.registry import OPENAI, ProviderSettings, is_installed
+from agents.settings import ModelSettings
 
 _PREFIXES = {"anthropic": "ANTHROPIC", **dict.fromkeys(OPENAI, "OPENAI"), "google": "GOOGLE"}
 
@@ -16,7 +16,7 @@ def setting_names(provider: str) -> tuple[str, str]:
 
 def settings_of(provider: str) -> ProviderSettings:
     """What an operator has set for `provider`; its key is only ever its own."""
-    settings = vel_settings()
+    settings = ModelSettings.now()
     names = setting_names(provider) if provider in _PREFIXES else ()
     key, base_url = (getattr(settings, name) for name in names) if names else ("", "")
     return ProviderSettings(
@@ -35,7 +35,7 @@ def modules_wanted() -> list[str]:
     found = []
     packages = {"anthropic": "anthropic", "openai": "openai", "google": "google.genai"}
     for provider, package in packages.items():
-        chosen = vel_settings().PROVIDER.split("-")[0] == provider
+        chosen = ModelSettings.now().PROVIDER.split("-")[0] == provider
         settings = settings_of(provider)
         if (chosen or settings.api_key or settings.base_url) and is_installed(package):
             found.append(f"agents.providers.{provider}")

@@ -21,8 +21,8 @@ from agents.services.notification_messages import (
     webhook_body,
 )
 from agents.services.notifications import enqueue_deliveries
-from agents.services.webhook import DeliveryFailed, post
 from agents.services.webhook_address import parse_webhook_url
+from agents.services.webhook_delivery import DeliveryFailed, post
 from agents.states import ApprovalStatus
 
 logger = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ from django.core.mail import EmailMessage, get_connection
 from django.core.validators import validate_email
 from django.urls import NoReverseMatch, reverse
 
-from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest, Notification, Schedule, ScheduleFiring
 from agents.services.errors import InvalidRequest
+from agents.settings import PageSettings
 
 REQUESTED = "approval.requested"
 NOT_STARTED = "schedule.not_started"
@@ -76,7 +76,7 @@ def schedule_url(schedule: Schedule) -> str:
         path = reverse("web:schedule", args=[schedule.id])
     except NoReverseMatch:
         path = "/"
-    return vel_settings().PUBLIC_URL.rstrip("/") + path
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
 
 
 def test_body(message_id: str) -> bytes:
@@ -89,7 +89,7 @@ def request_url(request: ApprovalRequest) -> str:
         path = reverse("web:approval", args=[request.id])
     except NoReverseMatch:
         path = "/"
-    return vel_settings().PUBLIC_URL.rstrip("/") + path
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
 
 
 def notification_mail(notification: Notification) -> EmailMessage:
@@ -126,7 +126,7 @@ def _firing_mail(notification: Notification, firing: ScheduleFiring) -> EmailMes
 
 
 def test_mail(address: str, message_id: str) -> EmailMessage:
-    text = "This address hears of requests for approval.\n\n" + vel_settings().PUBLIC_URL
+    text = "This address hears of requests for approval.\n\n" + PageSettings.now().PUBLIC_URL
     return mail(address, message_id, "a test message", text)
 
 

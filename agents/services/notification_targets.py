@@ -12,8 +12,8 @@ from agents.secret_text import HIDDEN
 from agents.services.audit import changes_between, record
 from agents.services.errors import InvalidRequest, NotFound
 from agents.services.notification_messages import check_address
-from agents.services.webhook import new_secret
 from agents.services.webhook_address import LONGEST_URL, parse_webhook_url
+from agents.services.webhook_delivery import new_secret
 
 
 def check_target(kind: str, address: str) -> None:

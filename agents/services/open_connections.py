@@ -10,8 +10,8 @@ import threading
 from collections import Counter
 from typing import Any, Literal
 
-from agents.conf import vel_settings
 from agents.services.errors import ServiceError
+from agents.settings import LimitSettings
 
 Kind = Literal["", "stream", "call"]
 _Key = tuple[str, Any]
@@ -23,21 +23,23 @@ _most = 0
 
 
 class TooManyConnections(ServiceError):
-    """A person or a token has as many lasting connections as allowed. HTTP 429."""
+    """A person or a token has as many lasting connections as allowed."""
 
     code = "too_many_connections"
+    http_status = 429
 
 
 class TooManyStreams(TooManyConnections):
-    """A person has as many event streams as allowed. HTTP 429."""
+    """A person has as many event streams as allowed."""
 
     code = "too_many_streams"
 
 
 class NoRoom(ServiceError):
-    """All persons together have as many lasting connections as allowed. HTTP 503."""
+    """All persons together have as many lasting connections as allowed."""
 
     code = "no_room"
+    http_status = 503
 
 
 class Place:
@@ -76,7 +78,7 @@ def take_place(user_id: Any, token_id: Any = None, *, kind: Kind = "") -> Place:
         TooManyConnections: The person, or the token, has as many connections as allowed.
         NoRoom: The process has as many lasting connections as allowed.
     """
-    settings = vel_settings()
+    settings = LimitSettings.now()
     of_user = settings.CONNECTIONS_PER_USER
     if _most:  # one person gets at most half of them
         of_user = min(of_user or _most, max(1, _most // 2))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from agents.conf import vel_settings
+from agents.events.catalogue.files import WorkspaceRunsOutside
 from agents.models import Run
 from agents.services.workspaces import WorkspaceLocation, workspace_location
+from agents.settings import DataSettings
 from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.baseline import keep_baseline, read_baseline
 from sandbox.own_directory.history import HistoryUnknown, committed_changes
@@ -24,8 +24,6 @@ from sandbox.workspace import own_directory_account
 
 logger = logging.getLogger(__name__)
 
-REPORTED = "workspace.runs_outside"
-"""The event with the report."""
 MOST = 200
 """Changes, and places that were not looked at, in one report."""
 
@@ -40,16 +38,16 @@ class OutsideChanges:
     def __bool__(self) -> bool:
         return bool(self.changes or self.incomplete)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The data of the event. Bytes that are not UTF-8 are escaped."""
-        return {
-            "changes": [
-                {name: _shown(text) for name, text in change.as_dict().items()}
+    def event(self) -> WorkspaceRunsOutside:
+        """The event with the report. Bytes that are not UTF-8 are escaped."""
+        return WorkspaceRunsOutside(
+            changes=[
+                {"path": _shown(change.path), "what": change.what, "why": _shown(change.why)}
                 for change in self.changes[:MOST]
             ],
-            "count": len(self.changes),
-            "incomplete": [_shown(place) for place in self.incomplete[:MOST]],
-        }
+            count=len(self.changes),
+            incomplete=[_shown(place) for place in self.incomplete[:MOST]],
+        )
 
 
 def keep_state_before(location: WorkspaceLocation, found: Inventory) -> None:
@@ -83,7 +81,7 @@ def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
 
 def unreported_changes(run: Run) -> OutsideChanges | None:
     """What the run has changed so far; None if the event of its end has reported it. Blocks."""
-    if run.has_ended and run.events.filter(type=REPORTED).exists():
+    if run.has_ended and run.events.filter(type=WorkspaceRunsOutside.type).exists():
         return None  # the state before may be forgotten only now
     return outside_changes(workspace_location(run.thread))
 
@@ -96,7 +94,7 @@ def forget_state_before(location: WorkspaceLocation) -> None:
 
 def _baseline(location: WorkspaceLocation) -> Path:
     first = location.family or location.thread_id
-    return vel_settings().snapshots / first / "own_directory.json"
+    return DataSettings.now().snapshots / first / "own_directory.json"
 
 
 def _shown(path: str) -> str:

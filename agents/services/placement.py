@@ -14,9 +14,9 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from agents.conf import vel_settings
 from agents.models import POOL, Run, Thread, WorkerHost
 from agents.services.errors import Conflict
+from agents.settings import MachineSettings
 
 _HOSTS = WorkerHost._meta.db_table
 
@@ -31,19 +31,19 @@ class Member:
 
 def host_name() -> str:
     """This machine's name, as new threads of a program's own have it."""
-    return vel_settings().HOST or socket.gethostname()
+    return MachineSettings.now().HOST or socket.gethostname()
 
 
 def home_of_new(executor: str, workspace_path: str) -> str:
     """What `Thread.host` of a new thread is. A program's own threads never leave its machine."""
-    if vel_settings().HOST and executor == POOL and not workspace_path:
+    if MachineSettings.now().HOST and executor == POOL and not workspace_path:
         return ""
     return host_name()
 
 
 def holder_of(thread: Thread) -> str:
     """The host that has the thread's files now; empty: none has, or all have."""
-    if vel_settings().SHARED_WORKSPACES:
+    if MachineSettings.now().SHARED_WORKSPACES:
         return ""
     first = thread.root_id or thread.pk
     return Thread.every.values_list("host", flat=True).get(pk=first)
@@ -51,7 +51,7 @@ def holder_of(thread: Thread) -> str:
 
 def is_elsewhere(thread: Thread) -> bool:
     """Whether this machine has no right to the thread's directories."""
-    return vel_settings().pins_threads and holder_of(thread) != host_name()
+    return MachineSettings.now().pins_threads and holder_of(thread) != host_name()
 
 
 def must_be_here(thread: Thread, there: str, nowhere: str = "") -> None:
@@ -71,7 +71,7 @@ def take_home(thread: Thread) -> None:
 
     The thread's row is locked. Raises `Conflict`.
     """
-    if not vel_settings().pins_threads:
+    if not MachineSettings.now().pins_threads:
         return
     first = thread.root_id or thread.pk
     if Thread.every.filter(pk=first, host="").update(host=host_name()):
@@ -89,7 +89,7 @@ def queue_of(host: str) -> str:
 
 def queue_for(run: Run) -> dict[str, Any]:
     """Options of `async_task` for a run: none where any worker may take it."""
-    if not vel_settings().pins_threads:
+    if not MachineSettings.now().pins_threads:
         return {}
     holder = holder_of(run.thread)
     return {"cluster": queue_of(holder)} if holder else {}
@@ -123,7 +123,7 @@ def take_place(run: Run, member: Member) -> bool:
     """
     if not lock_membership(member):
         return False
-    if not vel_settings().pins_threads:
+    if not MachineSettings.now().pins_threads:
         return True
     first = run.thread.root_id or run.thread_id
     holder = Thread.every.values_list("host", flat=True).get(pk=first)

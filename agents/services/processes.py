@@ -20,7 +20,7 @@ from sandbox.probe import known_report
 
 logger = logging.getLogger(__name__)
 
-BEAT_SECONDS = 10.0
+PROCESS_HEARTBEAT_SECONDS = 10.0
 RETIRE_SECONDS = 600.0
 """Who was not seen for so long is gone, and its numbers go to the sums."""
 

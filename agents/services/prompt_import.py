@@ -14,7 +14,7 @@ from agents.models import Agent
 from agents.prompt_variables import escaped
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
-from agents.services.suspicions import Suspicion, require_accepted, suspicions_in
+from agents.services.findings import FileFinding, findings_in, require_accepted
 from memory.errors import MemoryRefused
 from memory.paths import PROMPT
 from memory.services.files import check_content
@@ -39,7 +39,7 @@ class PromptPlan:
 
     before: str
     after: str
-    suspicions: list[Suspicion]
+    findings: list[FileFinding]
 
 
 def read_agents_files(place: Path, name: str = PROMPT) -> list[AgentsFile]:
@@ -80,7 +80,7 @@ def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:
         check_content(prompt)
     except MemoryRefused as problem:
         raise InvalidRequest(str(problem)) from None
-    return PromptPlan(agent.system_prompt, prompt, suspicions_in({PROMPT: prompt}))
+    return PromptPlan(agent.system_prompt, prompt, findings_in({PROMPT: prompt}))
 
 
 @transaction.atomic
@@ -89,12 +89,12 @@ def store_prompt(
 ) -> Agent:
     """Make `plan` the agent's prompt, as a new version of it.
 
-    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when suspicions are not accepted, and
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when findings are not accepted, and
     `Conflict` (code `stale`) when the prompt is not what the plan was made on.
     """
     agent = Agent.objects.select_for_update().get(pk=agent_id)
     check_may_change_prompt(agent, by)
-    require_accepted(plan.suspicions, accept_findings)
+    require_accepted(plan.findings, accept_findings)
     if agent.system_prompt != plan.before:
         raise Conflict("The prompt has changed since: look at it again.", code="stale")
     agent.system_prompt = plan.after

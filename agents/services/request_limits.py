@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.conf import vel_settings
 from agents.services.errors import ServiceError
 from agents.services.request_rates import network_of, wait_for
+from agents.settings import LimitSettings
 
 
 class TooManyRequests(ServiceError):
-    """HTTP 429. `wait` is in seconds."""
+    """A person, a token or an address sent too many requests. `wait` is in seconds."""
 
     code = "throttled"
+    http_status = 429
 
     def __init__(self, message: str, wait: int) -> None:
         super().__init__(f"{message} Wait {wait} s and try again.")
@@ -27,7 +28,7 @@ class TooManyRequests(ServiceError):
 
 def count_request(user_id: Any, token_id: Any = None) -> None:
     """Count one request of a person, by a token if there is one. Raises `TooManyRequests`."""
-    settings = vel_settings()
+    settings = LimitSettings.now()
     if token_id is not None:
         limit = settings.API_TOKEN_REQUESTS
         if wait := wait_for(f"token:{token_id}", limit):
@@ -42,6 +43,6 @@ def count_bad_token(meta: Mapping[str, Any]) -> None:
 
     Raises `TooManyRequests`, for the answer in place of 401.
     """
-    limit = vel_settings().API_FAILED_SIGN_INS
+    limit = LimitSettings.now().API_FAILED_SIGN_INS
     if wait := wait_for(f"address:{network_of(meta)}", limit):
         raise TooManyRequests("Too many invalid tokens from this address.", wait)

@@ -16,6 +16,7 @@ from typing import Literal
 from django.db import connection
 
 from agents.events.append import EventDraft
+from agents.events.catalogue.budgets import BudgetWarning
 from agents.models import MICRO, Allowance, RunClock
 
 Kind = Literal["tokens", "cost", "price"]
@@ -175,15 +176,30 @@ def _warnings(
     allowance = Allowance.objects.select_related("budget__agent", "budget__user").get(
         pk=allowance_id
     )
-    scope = {"scope": scope_word(allowance), "allowance": allowance.pk}
+    scope = scope_word(allowance)
     drafts: list[EventDraft] = []
     if of_tokens:
-        tokens = {"kind": "tokens", "used": used_tokens, "limit": token_limit}
-        drafts.append(("budget.warning", {**tokens, **scope}))
+        assert token_limit is not None
+        drafts.append(
+            BudgetWarning(
+                kind="tokens",
+                used=used_tokens,
+                limit=token_limit,
+                scope=scope,
+                allowance=allowance.pk,
+            )
+        )
     if of_cost:
         assert cost_limit is not None
-        cost = {"kind": "cost", "used": dollars(used_cost), "limit": dollars(cost_limit)}
-        drafts.append(("budget.warning", {**cost, **scope}))
+        drafts.append(
+            BudgetWarning(
+                kind="cost",
+                used=dollars(used_cost),
+                limit=dollars(cost_limit),
+                scope=scope,
+                allowance=allowance.pk,
+            )
+        )
     Allowance.objects.filter(pk=allowance_id).update(
         warned_tokens=warned_tokens or of_tokens, warned_cost=warned_cost or of_cost
     )

@@ -19,7 +19,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django_q.models import Task
 
-from agents.conf import vel_settings
 from agents.models import (
     ApiToken,
     AuditEntry,
@@ -35,6 +34,7 @@ from agents.services.erasing_rows import delete_in_turns
 from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.errors import Conflict, NotFound
 from agents.services.idempotency import KEEP_DAYS
+from agents.settings import RetentionSettings
 from agents.states import ENDED_RUNS
 
 TOGETHER = 200
@@ -57,7 +57,7 @@ class Keep:
     @classmethod
     def of_settings(cls) -> Keep:
         """What the operator has set (`VEL_KEEP_…`)."""
-        given = vel_settings()
+        given = RetentionSettings.now()
         return cls(
             threads=given.KEEP_THREADS,
             notifications=given.KEEP_NOTIFICATIONS,

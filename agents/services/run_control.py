@@ -10,23 +10,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import append_events
-from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
+from agents.events.catalogue.runs import RunCancelled, RunResumed
+from agents.kernel import row_hooks
+from agents.models import POOL, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
-from agents.services.budget_answers import stop_waiting
-from agents.services.delegation import child_ended, report_ended_children
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, NotAllowed
-from agents.services.reservations import release
-from agents.services.run_ends import note_end
 from agents.services.run_toolkits import must_have_tools
-from agents.services.usage_totals import count_again
 from agents.services.wake import enqueue_run, lock_run, lock_with_parent
 from agents.states import (
     ACTIVE_RUNS,
     OPEN_CALLS,
     RUN_TRANSITIONS,
-    ApprovalStatus,
     RunStatus,
     ToolCallStatus,
     WaitReason,
@@ -128,9 +124,9 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     Its parent's row is locked, too; with `wake` that goes on, if it waited for this.
     """
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
-    if run.wait_reason == WaitReason.BUDGET:
-        stop_waiting(run)
-    release(run.pk)
+    row_hooks.stop_waiting(run)
+    clock = RunClock.objects.select_for_update(no_key=True).get(run=run)
+    row_hooks.released(run.pk, clock)
     close_open_work(run)
     run.status = RunStatus.CANCELLED
     run.wait_reason = WaitReason.NONE
@@ -139,9 +135,8 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at"])
     # A driver that was lost has left its lease behind.
     RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
-    append_events(run.id, [("run.cancelled", {"by": by, "reason": reason})])
-    child_ended(run, wake=wake)
-    note_end(run)
+    append_events(run.id, [RunCancelled(by=by, reason=reason)])
+    row_hooks.ended(run, wake=wake)
     start_next_pending(run)
 
 
@@ -153,12 +148,9 @@ def end_driven_cancelled(run: Run) -> None:
 
 
 def close_open_work(run: Run) -> None:
-    """End what a run leaves open: calls that never ran are cancelled, requests withdrawn."""
+    """End what a run leaves open: calls that never ran are cancelled."""
     ToolCall.objects.filter(run=run, status__in=OPEN_CALLS).update(
         status=ToolCallStatus.CANCELLED, is_error=True, code="cancelled", finished_at=timezone.now()
-    )
-    ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING).update(
-        status=ApprovalStatus.CANCELLED
     )
 
 
@@ -195,6 +187,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
     """
     run = lock_run(run_id)
     must_have_tools(run)
+    had_ended = run.status == RunStatus.FAILED
     below = [member for member in locked_descendants(run) if not member.has_ended]
     if run.parent_id is not None:
         raise Conflict(
@@ -202,7 +195,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
             "the run that started it.",
             code="subagent",
         )
-    if run.status == RunStatus.FAILED:
+    if had_ended:
         require_room()
         # A message that arrives now has the thread locked: it is waited for.
         Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
@@ -215,16 +208,15 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""
         run.ended_at = None
-        count_again(run)
         # Whoever cancelled it meant what it did before it failed.
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
-        append_events(run.id, [("run.resumed", {"reason": "resumed by a person"})])
-        report_ended_children(run)
+        append_events(run.id, [RunResumed(reason="resumed by a person")])
     elif run.status == RunStatus.RUNNING and is_driven(run):
         raise Conflict("The run is being driven: it needs no resuming.", code="driven")
     elif run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
         raise Conflict(f"The run is {run.status}: {_instead(run)}.")
     run.executor = executor
+    row_hooks.resumed(run, had_ended=had_ended)
     run.save()
     RunClock.objects.filter(run=run).update(lost_drivers=0, refusal_code="", refusal="")
     Run.objects.filter(pk__in=[member.pk for member in below]).update(executor=executor)

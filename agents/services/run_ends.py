@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agents.guards.registry import hook_calls
+from agents.kernel.row_hooks import RowHooks
 from agents.models import EndedRun, Run
 from agents.telemetry.counters import Counters
 from agents.telemetry.process import counters
@@ -93,3 +94,12 @@ def _first(which: Q) -> EndedRun | None:
 def forget_ended_run(row: EndedRun) -> None:
     """The hooks have been told. One that ended once more meanwhile is told of again."""
     EndedRun.objects.filter(pk=row.pk, due_at=row.due_at).delete()
+
+
+class EndRows(RowHooks):
+    """Whoever wants to know of the ends of runs finds each as a row."""
+
+    order = 400
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        note_end(run)

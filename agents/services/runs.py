@@ -12,7 +12,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.text import Truncator
 
-from agents.conf import vel_settings
 from agents.events.append import dump
 from agents.models import (
     POOL,
@@ -28,6 +27,7 @@ from agents.models import (
     Thread,
     Upload,
 )
+from agents.models.message import PERSON
 from agents.prompt_variables import Value
 from agents.selectors.visible import agents_for, threads_for
 from agents.services.agents import current_version
@@ -45,6 +45,7 @@ from agents.services.remote_traces import note_remote_trace
 from agents.services.session_files import check_sandbox, check_working_directory
 from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
+from agents.settings import MessageSettings
 from agents.states import (
     ACTIVE_RUNS,
     RunStatus,
@@ -146,7 +147,7 @@ def _hash_of(request: RunRequest) -> str:
 
 def check_create_run(request: RunRequest) -> None:
     """Everything about a request that needs no lock."""
-    limit = vel_settings().MESSAGE_BYTES
+    limit = MessageSettings.now().MESSAGE_BYTES
     if not request.message.strip():
         raise InvalidRequest("The message is empty: say what the agent should do.")
     size = len(request.message.encode("utf-8", "surrogatepass"))
@@ -229,6 +230,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
     Message.objects.create(
         run=run,
         turn=0,
+        author=PERSON,
         role=MessageRole.USER,
         content=dump([{"type": "text", "text": request.message}]),
     )

@@ -6,10 +6,10 @@ when they type it. Programs of the machine's own user save what they like, and p
 
 from __future__ import annotations
 
-from agents.conf import vel_settings
 from agents.providers.base import ProviderError
 from agents.providers.scripted import FILE_PREFIX, script_path
 from agents.services.errors import InvalidRequest
+from agents.settings import ScriptSettings
 
 
 def check_script(model: str, *, of: str = "") -> None:
@@ -21,7 +21,7 @@ def check_script(model: str, *, of: str = "") -> None:
     if not model.startswith(FILE_PREFIX):
         return
     try:
-        script_path(model, vel_settings().SCRIPTS_DIR)
+        script_path(model, ScriptSettings.now().SCRIPTS_DIR)
     except ProviderError as error:
         place = f"subagents: {of}: model" if of else "model"
         raise InvalidRequest(f"{place}: {error.message}", code="invalid_agent") from None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from django.apps import apps
 from django.db import models, transaction
 
-from agents.models import Credential
 from agents.secret_text import SecretTextField, SecretUnreadable
 from agents.services.audit import record
 
@@ -43,7 +42,7 @@ def rotate_secrets() -> Rotation:
                 count += 1
     note = f"{count} encrypted with the first key; {len(unreadable)} that no key decrypts."
     with transaction.atomic():
-        record("secrets.rotated", Credential(), name="all stored secrets", note=note)
+        record("secrets.rotated", "secret", name="all stored secrets", note=note)
     return Rotation(count, tuple(unreadable))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.models import Run, Thread
 from agents.services.errors import Conflict
+from agents.settings import DataSettings
 
 
 def check_working_directory(thread: Thread, named: str) -> None:
@@ -54,7 +54,7 @@ def check_sandbox(thread: Thread, sandbox: bool) -> None:
 
 
 def _own_directory(thread: Thread) -> Path:
-    return vel_settings().workspaces / thread.pk / "workspace"
+    return DataSettings.now().workspaces / thread.pk / "workspace"
 
 
 def _name(thread: Thread) -> str:

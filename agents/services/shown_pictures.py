@@ -16,12 +16,12 @@ from collections import OrderedDict
 
 from django.db import transaction
 
-from agents.conf import vel_settings
 from agents.documents.picture_size import picture_size
 from agents.documents.reader import DocumentReader
 from agents.models import Thread
 from agents.png import NotAPicture, remade_png
 from agents.services.workspaces import assign_sandbox_uid, workspace_location
+from agents.settings import DataSettings, UploadSettings
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
 from sandbox.workspace import own_directory_account, uid_for
@@ -63,8 +63,7 @@ def is_shown(path: str) -> bool:
 
 def why_not_shown() -> str:
     """Why JPEG, WebP and GIF are downloads only, as people are told; empty where they are shown."""
-    settings = vel_settings()
-    key = (settings.toolboxes, settings.DOCUMENTS_TOOLBOX)
+    key = (DataSettings.now().toolboxes, UploadSettings.now().DOCUMENTS_TOOLBOX)
     since, problem = _problems.get(key, (0.0, ""))
     now = time.monotonic()
     if not since or now - since > KNOWN_SECONDS:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agents.hidden_text import visible
-from agents.reading.diff import diff_section
-from agents.reading.parts import Reading
-from agents.reading.room import Room
+from agents.review.diff import diff_section
+from agents.review.parts import Review
+from agents.review.room import Room
 from agents.selectors.skill_packages import PackageEntry, as_text, package_entries, package_file
 from skills_app.models import SkillVersion
 from skills_app.package import SKILL_FILE
@@ -30,7 +30,7 @@ Status = Literal["added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file. `reading` is its diff; without one `why` says what cannot be shown."""
+    """One file. `review` is its diff; without one `why` says what cannot be shown."""
 
     path: str
     name: str
@@ -38,7 +38,7 @@ class FileChange:
     before: PackageEntry | None
     after: PackageEntry | None
     mode: str = ""
-    reading: Reading | None = None
+    review: Review | None = None
     why: str = ""
 
 
@@ -145,8 +145,8 @@ def _change(
         return FileChange(path, name, status, before, after, mode, why=why)
     both = (old or "") + "\n" + (new or "")
     why = _no_room(len(both), both.count("\n"), room)
-    reading = None if why else Reading("", (diff_section(path, old, new),))
-    return FileChange(path, name, status, before, after, mode, reading, why)
+    review = None if why else Review("", (diff_section(path, old, new),))
+    return FileChange(path, name, status, before, after, mode, review, why)
 
 
 def _no_room(characters: int, lines: int, room: Room) -> str:

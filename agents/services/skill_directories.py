@@ -10,13 +10,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.models import Run
 from agents.services.errors import InvalidRequest
-from skills_app.conf import skill_settings
+from agents.settings import DataSettings
 from skills_app.problems import error
 from skills_app.scopes import directory_scope
 from skills_app.services.sync import SourceRead
+from skills_app.settings import SkillSettings
 
 MAX_DIRECTORIES = 20
 """That one caller names for a thread."""
@@ -46,7 +46,7 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
     Of the settings first, then of the caller. Looked at again for each run: a link may lead
     elsewhere now.
     """
-    named = dict.fromkeys([*skill_settings().DIRECTORIES, *run.thread.skill_directories])
+    named = dict.fromkeys([*SkillSettings.now().DIRECTORIES, *run.thread.skill_directories])
     usable: list[str] = []
     refused: list[SourceRead] = []
     for path in named:
@@ -61,7 +61,7 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
 def _writable_place(path: str, workspace_path: str) -> Path | None:
     """The place that agents write to and that `path` has a part of, or is a part of."""
     directory = Path(path).resolve()
-    places = [vel_settings().workspaces, *([Path(workspace_path)] if workspace_path else [])]
+    places = [DataSettings.now().workspaces, *([Path(workspace_path)] if workspace_path else [])]
     for place in map(Path.resolve, places):
         if directory.is_relative_to(place) or place.is_relative_to(directory):
             return place

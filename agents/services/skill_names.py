@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.services.errors import Conflict
-from skills_app.conf import skill_settings
 from skills_app.models import Skill
 from skills_app.scopes import BUILT_IN, LIBRARY, agent_scope, describe_scope, directory_scope
 from skills_app.services.sync import SourceRead, read_sources
+from skills_app.settings import SkillSettings
 from skills_app.skeleton import skeleton
 
 
@@ -17,7 +17,7 @@ def shared_sources() -> list[SourceRead]:
 
     Their rows are made by the next run: a name is theirs before that. Not for a transaction.
     """
-    return read_sources(skill_settings().DIRECTORIES, built_in=True)
+    return read_sources(SkillSettings.now().DIRECTORIES, built_in=True)
 
 
 def check_name(
@@ -56,7 +56,7 @@ def _names(sources: Sequence[SourceRead], agent_id: str | None) -> dict[str, lis
     scopes = [
         BUILT_IN,
         LIBRARY,
-        *(directory_scope(path) for path in skill_settings().DIRECTORIES),
+        *(directory_scope(path) for path in SkillSettings.now().DIRECTORIES),
         *([agent_scope(agent_id)] if agent_id is not None else []),
     ]
     rows = Skill.objects.filter(scope__in=scopes, is_deleted=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.events.append import EventDraft, dump
+from agents.events.catalogue.skills import SkillsSkipped, SkippedSkill
 from agents.models import Message, Run
 from agents.selectors.pinned_search import suggested
 from agents.services.skill_note import change_note
@@ -46,7 +47,7 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
     said = (run.opening_note, form, note, suggestion)  # the first by a driver before this one
     run.opening_note = "\n".join(part for part in said if part)
     run.save(update_fields=["skill_set", "opening_note"])
-    problems = [
+    problems: list[SkippedSkill] = [
         {"skill": name, "message": f"{describe_scope(scope)} has a skill of a name that is taken."}
         for name, scope in available.collisions
     ]
@@ -60,8 +61,7 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
     ]
     if not problems:
         return []
-    told = {"problems": problems[:MAX_TOLD], "count": len(problems)}
-    return [("skills.skipped", told)]
+    return [SkillsSkipped(problems=problems[:MAX_TOLD], count=len(problems))]
 
 
 def _set_before(run: Run) -> str | None:

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.files.uploadedfile import UploadedFile
 
 from agents.services.errors import InvalidRequest
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
 from skills_app.package import Package
 from skills_app.problems import Problem
+from skills_app.settings import SkillSettings
 from skills_app.sources.archive import read_archive
 
 
@@ -33,7 +33,7 @@ class PackageTooLarge(InvalidPackage):
 
 def read_upload(file: UploadedFile[Any]) -> Package:
     """The package in an uploaded zip, .skill or SKILL.md. Raises `InvalidPackage`."""
-    limit = skill_settings().ARCHIVE_BYTES
+    limit = SkillSettings.now().ARCHIVE_BYTES
     if (file.size or 0) > limit:
         raise PackageTooLarge(f"The file is larger than {limit:,} bytes: leave files out of it.")
     try:

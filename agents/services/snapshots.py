@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from agents.conf import vel_settings
 from agents.models import SnapshotCause, WorkspaceSnapshot
 from agents.services.stored_snapshots import StorageFailed, StoredSnapshots
+from agents.settings import DataSettings, MachineSettings, SnapshotSettings
 from sandbox.file_lock import FileLock
 from sandbox.paths import FAMILY_AREAS, READ_ONLY_AREAS
 from sandbox.snapshots import SnapshotLost, SnapshotStore, Taken
@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 def snapshot_store(thread_id: str) -> SnapshotStore:
     """The store of a thread; where there are several hosts, with what they have in common."""
-    directory = vel_settings().snapshots / thread_id
-    if vel_settings().pins_threads:
+    directory = DataSettings.now().snapshots / thread_id
+    if MachineSettings.now().pins_threads:
         return StoredSnapshots(directory, thread_id)
     return SnapshotStore(directory)
 
@@ -47,7 +47,7 @@ def last_stored(thread_id: str) -> WorkspaceSnapshot | None:
 
 def write_lock(thread_id: str) -> FileLock:
     """Held while a file tool of this thread checks and writes, in any process of this host."""
-    return FileLock(vel_settings().snapshots / thread_id / "writes.lock", patience=10.0)
+    return FileLock(DataSettings.now().snapshots / thread_id / "writes.lock", patience=10.0)
 
 
 def watched_areas(workspace: Workspace) -> dict[str, Path]:
@@ -104,7 +104,7 @@ def forget_old_snapshots(thread_id: str) -> set[str] | None:
 
     Returns the states that rows still name, for `SnapshotStore.prune`; None if all rows stay.
     """
-    settings = vel_settings()
+    settings = SnapshotSettings.now()
     rows = WorkspaceSnapshot.objects.filter(thread_id=thread_id).order_by("-pk")
     turns: set[tuple[str | None, int | None, int]] = set()
     kept: set[str] = set()

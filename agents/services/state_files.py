@@ -12,12 +12,14 @@ from django.db.models.functions import Length
 from agents.disk_space import is_short
 from agents.models import StateFile
 from sandbox.backends.state import StoredFile
-from sandbox.errors import StorageFull
+from sandbox.errors import FileTooLarge, StorageFull
 
 T = TypeVar("T")
 
 MAX_BYTES = 64 * 1024**2
 MAX_FILES = 10_000
+MAX_FILE_BYTES = 20_000_000
+"""Of one file, which is in memory several times when it is stored. Long results have so much."""
 
 
 class DatabaseFileStore:
@@ -58,6 +60,12 @@ class DatabaseFileStore:
 
     def _write(self, path: str, data: bytes) -> None:
         self._check()
+        if len(data) > MAX_FILE_BYTES:
+            raise FileTooLarge(
+                f"{len(data):,} bytes. Without a sandbox a file may have {MAX_FILE_BYTES:,}: "
+                "divide it.",
+                path,
+            )
         others = StateFile.objects.filter(thread_id=self._thread_id).exclude(path=path)
         used = others.aggregate(total=Sum(Length("content")))["total"] or 0
         if used + len(data) > MAX_BYTES or others.count() >= MAX_FILES:

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from django.db import transaction
 
-from agents.conf import vel_settings
 from agents.models import Run, Thread
-from agents.services.arrival import is_current
-from agents.services.mirror import mirrored
 from agents.services.placement import is_elsewhere
 from agents.services.state_files import DatabaseFileStore
+from agents.services.storage_sync import synced_copy
+from agents.services.thread_transfer.receiving import is_current
+from agents.settings import DataSettings, MachineSettings
 from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
 from sandbox.errors import ReadOnlyPath
 
@@ -35,13 +35,13 @@ def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
     when they cannot be had here.
     """
     if in_workspace and not lie_here(thread):
-        above = mirrored(thread.root) if thread.root is not None else None
-        return WorkspaceBackend(mirrored(thread), family=above)
+        above = synced_copy(thread.root) if thread.root is not None else None
+        return WorkspaceBackend(synced_copy(thread), family=above)
     if in_workspace:
         # Not `open_workspace`, which makes what is missing: looking makes nothing.
         own = thread.workspace_path
         directories = MappingProxyType({"workspace": Path(own)} if own else {})
-        base = vel_settings().workspaces
+        base = DataSettings.now().workspaces
         family = base / thread.root_id if thread.root_id else None
         return WorkspaceBackend(base / thread.pk, directories=directories, family=family)
     owner = thread.root_id or thread.pk  # rows are the whole family's
@@ -50,7 +50,7 @@ def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
 
 def lie_here(thread: Thread) -> bool:
     """Whether this machine's directories are the thread's present ones."""
-    if not vel_settings().pins_threads:
+    if not MachineSettings.now().pins_threads:
         return True
     first = thread.root or thread
     return not is_elsewhere(thread) and is_current(thread.pk, first.placement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from agents.events.catalogue.planning import Todo as TodoData
 from agents.models import Todo, TodoStatus
 
 MAX_ITEMS = 200
@@ -128,7 +129,7 @@ def todos_as_markdown(drafts: Sequence[TodoDraft]) -> str:
     return "\n".join(lines)
 
 
-def todos_as_data(drafts: Sequence[TodoDraft]) -> list[dict[str, str]]:
+def todos_as_data(drafts: Sequence[TodoDraft]) -> list[TodoData]:
     return [
         {
             "id": f"todo_{number}",

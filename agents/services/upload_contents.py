@@ -1,6 +1,6 @@
 """Uploads where there are several hosts: rows that every host reads.
 
-The driver puts them into the workspace when its run begins (`agents.services.arrival`). On the
+The driver puts them into the workspace when its run begins (`thread_transfer.receiving`). On the
 host that has the workspace they are there at once.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from agents.conf import vel_settings
 from agents.models import Thread, Upload, UploadContent
-from agents.services.arrival import is_current
 from agents.services.placement import is_elsewhere
+from agents.services.thread_transfer.receiving import is_current
 from agents.services.upload_files import UPLOADS, UploadFiles, directory_uploads
 from agents.services.workspaces import WorkspaceLocation, workspace_location
+from agents.settings import UploadSettings
 from sandbox.backends.protocol import Entry
 from sandbox.errors import FileMissing
 
@@ -27,6 +27,10 @@ class UploadContents(UploadFiles):
         self._new: dict[str, bytes] = {}
         here = not is_elsewhere(thread) and is_current(thread.pk, thread.placement)
         self._directory = directory_uploads(workspace_location(thread)) if here else None
+
+    @property
+    def most_bytes(self) -> int | None:
+        return None
 
     def shown(self, name: str) -> str:
         return f"{UPLOADS}/{name}"
@@ -91,7 +95,7 @@ def add_contents(
     files = directory_uploads(location)
     for name, upload_id in lacking.items():
         with suppress(FileMissing):  # gone here as well
-            data = files.read(name, vel_settings().UPLOAD_BYTES)
+            data = files.read(name, UploadSettings.now().UPLOAD_BYTES)
             call(_add_content, upload_id, data)
 
 

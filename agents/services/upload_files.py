@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from agents.models import Upload
-from agents.services.state_files import DatabaseFileStore
+from agents.services.state_files import MAX_FILE_BYTES, DatabaseFileStore
 from agents.services.workspaces import WorkspaceLocation, open_workspace
 from sandbox.backends import StateFilesystemBackend, TreeBackend
 from sandbox.backends.protocol import ABSENT, Entry
@@ -24,6 +24,11 @@ class UploadFiles:
     def __init__(self, backend: TreeBackend | StateFilesystemBackend) -> None:
         self._backend = backend
         self._top = "" if isinstance(backend, TreeBackend) else _ROWS
+
+    @property
+    def most_bytes(self) -> int | None:
+        """The most that one file may have, if there is a limit for each."""
+        return None if isinstance(self._backend, TreeBackend) else MAX_FILE_BYTES
 
     def shown(self, name: str) -> str:
         """The path of a file as the agent sees it."""

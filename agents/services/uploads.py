@@ -12,7 +12,6 @@ from django.core.files import File
 from django.db import transaction
 from django.db.models import F
 
-from agents.conf import vel_settings
 from agents.documents.kinds import Kind, NotTaken, kind_of
 from agents.documents.names import RENDITION, free_name, original_name, safe_name, same_name
 from agents.ids import new_id
@@ -24,6 +23,7 @@ from agents.services.thread_files import has_workspace, in_transaction
 from agents.services.upload_contents import UploadContents
 from agents.services.upload_files import UPLOADS, UploadFiles, directory_uploads, row_uploads
 from agents.services.workspaces import assign_sandbox_uid, workspace_location
+from agents.settings import MachineSettings, UploadSettings
 from agents.states import ACTIVE_RUNS, RunStatus
 from sandbox.errors import FileChanged, FileError
 
@@ -48,7 +48,7 @@ def check_uploads(files: Files) -> list[Kind]:
     Returns their kinds. Raises `InvalidRequest` (upload_too_large, upload_type), and `NoSpace`
     where the files would use what is reserved for runs.
     """
-    settings = vel_settings()
+    settings = UploadSettings.now()
     total = sum(file.size or 0 for file in files)
     if len(files) > settings.UPLOAD_FILES or total > settings.UPLOAD_BYTES:
         raise InvalidRequest(
@@ -63,10 +63,10 @@ def check_uploads(files: Files) -> list[Kind]:
 def _kind(file: File[Any]) -> Kind:
     name = safe_name(file.name or "")
     try:
-        return kind_of(name, file, vel_settings().UPLOAD_TYPES)
+        return kind_of(name, file, UploadSettings.now().UPLOAD_TYPES)
     except NotTaken as refusal:
         raise InvalidRequest(
-            f"{name!r} {refusal}. Taken are {', '.join(vel_settings().UPLOAD_TYPES)}; "
+            f"{name!r} {refusal}. Taken are {', '.join(UploadSettings.now().UPLOAD_TYPES)}; "
             "name the file as what it is, or ask the operator.",
             code="upload_type",
         ) from None
@@ -174,7 +174,7 @@ class _undone:
 def _uploads_of(thread: Thread) -> UploadFiles:
     if has_workspace(thread):
         assign_sandbox_uid(thread)
-        if vel_settings().pins_threads and not thread.workspace_path:
+        if MachineSettings.now().pins_threads and not thread.workspace_path:
             return UploadContents(thread)
         return directory_uploads(workspace_location(thread))
     return row_uploads(thread.pk, in_transaction, lambda: None)
@@ -182,7 +182,7 @@ def _uploads_of(thread: Thread) -> UploadFiles:
 
 def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
     """The names that are taken already, as `same_name` gives them."""
-    settings = vel_settings()
+    settings = UploadSettings.now()
     made = set(Upload.objects.filter(thread=thread).values_list("rendition", flat=True)) - {""}
     found = [entry for entry in there.entries() if entry.name not in made]
     count = len(files) + len(found)
@@ -191,6 +191,13 @@ def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
         raise InvalidRequest(
             f"With these the thread would have {count} uploads with {size:,} bytes; it takes "
             f"{settings.UPLOAD_FILES} with {settings.UPLOAD_BYTES:,}.",
+            code="upload_too_large",
+        )
+    longest = max((file.size or 0 for file in files), default=0)
+    if there.most_bytes is not None and longest > there.most_bytes:
+        raise InvalidRequest(
+            f"A file has {longest:,} bytes; an agent without a sandbox takes {there.most_bytes:,} "
+            "a file: divide it, or use an agent with a sandbox.",
             code="upload_too_large",
         )
     return {same_name(name) for name in (*made, *(e.name for e in found if e.type != "link"))}

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from django.db import connection, transaction
 from django.db.models import F, Max, QuerySet
 
+from agents.kernel.row_hooks import RowHooks
 from agents.models import QUARTER_SECONDS, Message, MessageRole, Run, UsageTotal
 
 TOGETHER = 25
@@ -117,3 +118,13 @@ def _add(key: tuple[datetime, int, str, str], found: _Sum) -> None:
                 *(getattr(found, name) for name in _SUMS),
             ],
         )
+
+
+class UsageRows(RowHooks):
+    """A run that goes on after its end is counted once more, from there on."""
+
+    order = 500
+
+    def resumed(self, run: Run, *, had_ended: bool) -> None:
+        if had_ended:
+            count_again(run)

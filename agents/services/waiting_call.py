@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 
-from agents.conf import vel_settings
 from agents.models import ApprovalRequest
-from agents.reading import Reading, Unreadable, call_reading
-from agents.reading.call import NOTHING_IMPORTED, PATH
-from agents.reading.parts import NOT_LOOKED_UP
+from agents.review import Review, Unreadable, call_review
+from agents.review.call import NOTHING_IMPORTED, PATH
+from agents.review.parts import NOT_LOOKED_UP
 from agents.services.errors import Conflict
 from agents.services.placement import host_name
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction, readable_files
+from agents.settings import MachineSettings
 from agents.spec import AgentSpec
 from sandbox.backends import FileBackend
 from sandbox.backends.protocol import ABSENT
@@ -38,11 +38,11 @@ MAX_LINES = 10_000
 _WRITING = frozenset({"write_file", "edit_file"})
 
 
-def reading_of(request: ApprovalRequest) -> Reading:
+def review_of(request: ApprovalRequest) -> Review:
     """The tool call of `request` as it would meet the workspace now. Changes nothing."""
     spec = AgentSpec.model_validate(request.run.spec)
     before = current_text(request)
-    return call_reading(
+    return call_review(
         request.tool,
         request.input,
         before,
@@ -108,7 +108,7 @@ def _path(request: ApprovalRequest) -> str | None:
 def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
     thread = request.run.thread
     in_workspace = _in_workspace(request)
-    if in_workspace and not vel_settings().HOST and thread.host != host_name():
+    if in_workspace and not MachineSettings.now().HOST and thread.host != host_name():
         return Unreadable(f"The workspace is on another machine, {thread.host}.")
     try:
         return readable_files(thread, in_workspace=in_workspace)

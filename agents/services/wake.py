@@ -9,6 +9,7 @@ from django.db import transaction
 from django_q.tasks import async_task
 
 from agents.events.append import append_events
+from agents.events.catalogue.runs import RunResumed
 from agents.models import POOL, Run
 from agents.models.database_clock import DatabaseNow
 from agents.services.placement import queue_for
@@ -47,7 +48,7 @@ def wake_run(run: Run, reason: str) -> None:
     run.wait_reason = WaitReason.NONE
     run.wake_at = None
     run.save(update_fields=["status", "wait_reason", "wake_at"])
-    append_events(run.id, [("run.resumed", {"reason": reason})])
+    append_events(run.id, [RunResumed(reason=reason)])
     enqueue_run(run)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from agents.conf import vel_settings
 from agents.services.errors import InvalidRequest
 from agents.services.private_hosts import PrivateHosts
+from agents.settings import WebhookSettings
 from sandbox.egress.addresses import special_purpose
 from sandbox.egress.destinations import Destinations, PublicInternet
 from sandbox.egress.hosts import Address, Endpoint, HostRefused, parse_endpoint, parse_port
@@ -61,7 +61,7 @@ def parse_webhook_url(url: str) -> WebhookAddress:
 
     A name is not resolved here: where it leads is checked at each delivery.
     """
-    return parse_outside_url(url, vel_settings().WEBHOOK_PRIVATE_HOSTS, _WEBHOOK)
+    return parse_outside_url(url, WebhookSettings.now().WEBHOOK_PRIVATE_HOSTS, _WEBHOOK)
 
 
 def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) -> WebhookAddress:

@@ -14,12 +14,12 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from agents.conf import vel_settings
 from agents.models import Run, SeenFile, Thread, Upload, WorkspaceSnapshot
 from agents.services.errors import Conflict
 from agents.services.mcp_state_rows import forget_state
 from agents.services.stored_snapshots import StorageFailed, erase_stored
 from agents.services.thread_files import has_workspace, lie_here
+from agents.settings import DataSettings, MachineSettings
 from agents.states import ENDED_RUNS
 from sandbox.archive import Archived, write_archive
 from sandbox.paths import AREAS
@@ -42,7 +42,7 @@ class KeptWorkspace:
 
 def kept_workspaces() -> Iterator[KeptWorkspace]:
     """All that lie on this machine, by id."""
-    base = vel_settings().workspaces
+    base = DataSettings.now().workspaces
     names = sorted(entry.name for entry in os.scandir(base)) if base.is_dir() else []
     for start in range(0, len(names), 500):
         part = [name for name in names[start : start + 500] if not name.startswith(".")]
@@ -105,18 +105,18 @@ def remove_workspace(kept: KeptWorkspace) -> None:
                 workspace_generation=F("workspace_generation") + 1, copied_bytes=0
             )
         os.rename(kept.directory, gone)
-    if kept.thread is not None and vel_settings().pins_threads:
+    if kept.thread is not None and MachineSettings.now().pins_threads:
         try:
             erase_stored(kept.key)
         except StorageFailed as error:
             raise OSError(str(error)) from error
     remove_tree(gone)
-    remove_tree(vel_settings().snapshots / kept.key)
+    remove_tree(DataSettings.now().snapshots / kept.key)
 
 
 def remove_leftovers() -> list[str]:
     """Finish removals that were interrupted, and drop snapshots whose thread is gone."""
-    settings, done = vel_settings(), []
+    settings, done = DataSettings.now(), []
     if settings.workspaces.is_dir():
         for entry in list(os.scandir(settings.workspaces)):
             if entry.name.startswith(REMOVED):
@@ -128,7 +128,7 @@ def remove_leftovers() -> list[str]:
             if old and not Thread.objects.filter(pk=entry.name).exists():
                 remove_tree(Path(entry.path))
                 done.append(f"snapshots of {entry.name}")
-    for copies in (settings.mirrors, settings.set_aside):
+    for copies in (settings.synced_copies, settings.set_aside):
         for place in list(copies.iterdir()) if copies.is_dir() else []:
             if not Thread.objects.filter(pk=place.name.partition("-")[0]).exists():
                 remove_tree(place)

@@ -9,8 +9,8 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
-from agents.conf import vel_settings
 from agents.models import Run, Thread
+from agents.settings import DataSettings, DiskSettings
 from sandbox.backends import ReadOnly, WorkspaceBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.own_directory.guard import DirectoryGuard
@@ -76,7 +76,7 @@ def run_location(run: Run) -> WorkspaceLocation:
 def open_workspace(location: WorkspaceLocation) -> Workspace:
     """The thread's directories, made where they are missing. Raises `SandboxSetupError`."""
     workspace = prepare(
-        vel_settings().workspaces,
+        DataSettings.now().workspaces,
         location.thread_id,
         location.uid,
         own_directory=location.own_directory,
@@ -87,7 +87,7 @@ def open_workspace(location: WorkspaceLocation) -> Workspace:
 
 def sandbox_limits() -> Limits:
     """Of file tools and commands: they leave room for what Vel itself writes."""
-    return Limits(reserve=vel_settings().sandbox_reserve)
+    return Limits(reserve=DiskSettings.now().sandbox_reserve)
 
 
 def workspace_backend(workspace: Workspace, guard: DirectoryGuard | None = None) -> FileBackend:

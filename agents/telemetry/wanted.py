@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from agents.conf import vel_settings
+from agents.settings import MetricsSettings
 
 _TRUE = frozenset({"1", "true", "yes", "on", "span_only", "span_and_event"})
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -27,4 +27,4 @@ def content_wanted() -> bool:
 
 def metrics_wanted() -> bool:
     """Whether somebody may scrape metrics."""
-    return bool(vel_settings().METRICS_TOKEN)
+    return bool(MetricsSettings.now().METRICS_TOKEN)

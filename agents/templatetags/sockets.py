@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django import template
 
-from agents.conf import vel_settings
+from agents.settings import PageSettings
 
 register = template.Library()
 
 
 @register.simple_tag
 def sockets() -> str:
-    return f"/{vel_settings().SOCKETS.strip('/')}/"
+    return f"/{PageSettings.now().SOCKETS.strip('/')}/"

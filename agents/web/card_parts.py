@@ -13,9 +13,9 @@ from django.utils.timesince import timesince
 
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.reading.excerpts import is_editable, shown_text
-from agents.reading.json_text import compact, size_of, text_of
-from agents.reading.room import CHARACTERS
+from agents.review.excerpts import is_editable, shown_text
+from agents.review.json_text import compact, size_of, text_of
+from agents.review.room import CHARACTERS
 from agents.services.budget_answers import editable_part
 from agents.states import ApprovalStatus, Decision
 

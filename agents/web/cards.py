@@ -18,15 +18,14 @@ from django.utils.timesince import timesince
 
 from agents.hidden_text import visible
 from agents.models import ApprovalRequest
-from agents.reading import Reading
-from agents.reading.excerpts import TOO_LONG_TO_EDIT
-from agents.reading.json_text import size_of
+from agents.review import Review
+from agents.review.excerpts import TOO_LONG_TO_EDIT
+from agents.review.json_text import size_of
 from agents.selectors.queue import SOON, paths_of_runs
 from agents.services.approval_rights import check_right, is_of_window
 from agents.services.errors import ServiceError
-from agents.services.request_reading import reading_of_request
+from agents.services.request_review import review_of_request
 from agents.states import ApprovalStatus, Decision
-from agents.web.always import GrantOption, grant_options
 from agents.web.card_parts import (
     Editor,
     Outcome,
@@ -37,6 +36,7 @@ from agents.web.card_parts import (
     source_of,
     until,
 )
+from agents.web.grant_options import GrantOption, grant_options
 
 OPEN_BYTES = 100_000
 """A request larger than this is shown closed, until somebody opens it."""
@@ -47,7 +47,7 @@ OPEN_BYTES_TOGETHER = 400_000
 @dataclass(frozen=True, slots=True)
 class Card:
     """Times are ISO 8601; `blocked` says of each decision that is offered why it is not for this
-    person, empty where it is. A closed card has no reading and cannot be decided.
+    person, empty where it is. A closed card has no review and cannot be decided.
     """
 
     id: str
@@ -75,22 +75,22 @@ class Card:
     sources: tuple[Source, ...]
     outcome: Outcome | None
     stamp: str = ""
-    reading: Reading | None = None
+    review: Review | None = None
     editors: tuple[Editor, ...] = ()
     grants: tuple[GrantOption, ...] = field(default=())
 
     @property
     def offers(self) -> frozenset[str]:
         """Decisions to show, disabled or not."""
-        return frozenset(self.blocked) if self.reading is not None else frozenset()
+        return frozenset(self.blocked) if self.review is not None else frozenset()
 
     @property
     def may_approve(self) -> bool:
-        return self.blocked.get(Decision.APPROVE) == "" and self.reading is not None
+        return self.blocked.get(Decision.APPROVE) == "" and self.review is not None
 
     @property
     def may_select(self) -> bool:
-        return self.is_pending and self.reading is not None
+        return self.is_pending and self.review is not None
 
 
 def cards_of(
@@ -98,7 +98,7 @@ def cards_of(
 ) -> list[Card]:
     """Cards of rows of `queue_of`, in their order.
 
-    `opened`: all with their readings, or none; None opens what is not too large and still waits.
+    `opened`: all with their review, or none; None opens what is not too large and still waits.
     """
     rows = list(requests)
     paths = paths_of_runs(row.run for row in rows)
@@ -201,7 +201,7 @@ def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: _Rights) -> 
 
 
 def _opened(card: Card, row: ApprovalRequest) -> Card:
-    card = replace(card, reading=reading_of_request(row))
+    card = replace(card, review=review_of_request(row))
     if not card.is_pending:
         return card
     editors = tuple(editors_of(row)) if Decision.EDIT in card.blocked else ()

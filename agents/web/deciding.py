@@ -18,16 +18,13 @@ from agents.models import ApprovalRequest
 from agents.selectors.visible import approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import (
-    Conflict,
     InvalidRequest,
-    NoSpace,
-    NotAllowed,
     NotFound,
     ServiceError,
 )
 from agents.states import ApprovalStatus, Decision
-from agents.web.always import terms_of
 from agents.web.cards import cards_of
+from agents.web.grant_options import terms_of
 from agents.web.pages import PersonRequest, page
 from agents.web.queue_query import back_to, card_rows
 
@@ -37,7 +34,6 @@ REASON_CHARACTERS = 100_000
 ALWAYS = "always"
 """What the form calls an approval with a grant."""
 _ID = re.compile("[0-9a-z]{1,26}")
-_STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409, NoSpace: 507}
 _SAID = {
     Decision.APPROVE: "Approved",
     Decision.EDIT: "Approved with changes",
@@ -181,14 +177,13 @@ def _text(typed: str) -> str:
 
 
 def _refused(request: PersonRequest, request_id: str, error: ServiceError) -> HttpResponse:
-    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
     message = visible(error.message)
     if _wants_json(request):
-        return JsonResponse({"message": message, "code": error.code}, status=status)
+        return JsonResponse({"message": message, "code": error.code}, status=error.http_status)
     row = get_object_or_404(card_rows(request.user), pk=request_id)
     [card] = cards_of([row], request.user, opened=True)
     context = {"card": card, "problem": message, "typed": request.POST, "back": back_to(request)}
-    return render(request, "web/approval.html", context, status=status)
+    return render(request, "web/approval.html", context, status=error.http_status)
 
 
 def _said(decided: ApprovalRequest) -> str:

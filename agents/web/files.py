@@ -20,7 +20,7 @@ from agents.services.shown_pictures import is_picture, is_shown, why_not_shown
 from agents.services.thread_files import readable_files
 from agents.web.pages import PersonRequest, page
 from sandbox.backends import FileBackend
-from sandbox.backends.budget import Budget, FileLimits
+from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.protocol import OpenedFile
 from sandbox.errors import FileError
 from sandbox.paths import SANDBOX_ROOT, is_within
@@ -41,14 +41,14 @@ def list_files(run: Run) -> dict[str, Any]:
     """
     not_shown = ""
     backend, top = _backend_of(run)
-    budget = Budget(LIMITS)
+    walk_limit = WalkLimit(LIMITS)
     files: list[dict[str, Any]] = []
     try:
-        for entry in backend.walk(top, budget, depth=MAX_DEPTH):
+        for entry in backend.walk(top, walk_limit, depth=MAX_DEPTH):
             if entry.type != "file" or not entry.addressable:
                 continue
             if len(files) == MAX_FILES:
-                budget.cut_short("too many files")
+                walk_limit.cut_short("too many files")
                 break
             path = entry.path.removeprefix(top).lstrip("/")
             found = backend.stat(entry.path)
@@ -63,7 +63,7 @@ def list_files(run: Run) -> dict[str, Any]:
     except FileError:
         pass  # no directory yet: nothing was made
     files.sort(key=lambda file: str(file["name"]))
-    return {"files": files, "is_cut": budget.cut is not None, "not_shown": not_shown}
+    return {"files": files, "is_cut": walk_limit.cut is not None, "not_shown": not_shown}
 
 
 @page

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods
 
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.models import Agent
-from agents.reading import Reading, memory_edit_reading
-from agents.reading.marked_text import marked_text
+from agents.review import Review, memory_edit_review
+from agents.review.marked_text import marked_text
 from agents.selectors.memory import (
     RevisionEntry,
     list_memory_entries,
@@ -29,7 +29,7 @@ from agents.selectors.memory_files import ShownFile, memory_file
 from agents.selectors.memory_requests import pending_memory_requests
 from agents.selectors.visible import agents_for, approvals_for
 from agents.services.approval_rights import may_change_memory
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound, ServiceError
+from agents.services.errors import Conflict, InvalidRequest, ServiceError
 from agents.services.memory_changes import delete_file, restore_revision, write_file
 from agents.web.pages import PersonRequest, page
 from memory.errors import NoSuchFile
@@ -42,7 +42,6 @@ SOURCE = "web"
 REVISIONS_A_PAGE = 50
 REASON_CHARACTERS = 2_000
 SHOWN_REQUESTS = 50
-_STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409}
 
 
 @page
@@ -113,18 +112,18 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
         found = [entry for entry in revisions if str(entry.number) == query["revision"]]
         if not found:
             raise Http404("The file has no such revision.")
-        context |= {"revision": found[0], "reading": _reading_of(agent, path, found[0])}
+        context |= {"revision": found[0], "review": _review_of(agent, path, found[0])}
     return context
 
 
-def _reading_of(agent: Agent, path: str, entry: RevisionEntry) -> Reading:
+def _review_of(agent: Agent, path: str, entry: RevisionEntry) -> Review:
     """What a revision made of the one before."""
     try:
         before = revision_content(agent.pk, path, entry.number - 1)
     except NoSuchFile:
         before = None
     after = revision_content(agent.pk, path, entry.number)
-    return memory_edit_reading(path, entry.operation, before, after, scan(after or ""))
+    return memory_edit_review(path, entry.operation, before, after, scan(after or ""))
 
 
 def _form_of(file: ShownFile | None) -> dict[str, Any]:
@@ -193,7 +192,7 @@ def _show_again(
         "problem": error.message,
         "is_stale": isinstance(error, Conflict),
     }
-    return render(request, "web/knowledge.html", context, status=_STATUS.get(type(error), 400))
+    return render(request, "web/knowledge.html", context, status=error.http_status)
 
 
 def _url(agent: Agent, path: str) -> str:

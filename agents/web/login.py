@@ -14,8 +14,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from agents.conf import vel_settings
 from agents.services.request_rates import network_of, wait_for
+from agents.settings import LimitSettings
 from agents.web.pages import public_page
 
 View = Callable[..., HttpResponseBase]
@@ -56,7 +56,7 @@ def _limited(view: View, limits: Limits) -> View:
 
 
 def _sign_in_limits(request: HttpRequest) -> Iterator[tuple[str, int]]:
-    settings, network = vel_settings(), network_of(request.META)
+    settings, network = LimitSettings.now(), network_of(request.META)
     tried = f"{network} {_counted_name(request.POST.get('username', ''))}"
     digest = hashlib.sha256(tried.encode(errors="replace")).hexdigest()[:40]
     yield f"login:{digest}", settings.SIGN_INS
@@ -65,7 +65,7 @@ def _sign_in_limits(request: HttpRequest) -> Iterator[tuple[str, int]]:
 
 def _password_limits(request: HttpRequest) -> Iterator[tuple[str, int]]:
     if request.user.is_authenticated:
-        yield f"password:{request.user.pk}", vel_settings().SIGN_INS
+        yield f"password:{request.user.pk}", LimitSettings.now().SIGN_INS
 
 
 def _counted_name(name: str) -> str:

@@ -25,7 +25,6 @@ from agents.services.tokens import (
 )
 from agents.web.login import limited_password_change
 from agents.web.pages import PersonRequest, page
-from agents.web.skills import status_of
 
 DAYS = (7, 30, 90, MAX_OWN_DAYS)
 USUAL_DAYS = "30"
@@ -62,7 +61,7 @@ def profile(request: PersonRequest) -> HttpResponse:
     except ServiceError as error:
         context = {**_context(request), "problem": error.message, "typed": request.POST}
         context["ticked"] = request.POST.getlist("scopes")
-        return render(request, "web/profile.html", context, status=status_of(error))
+        return render(request, "web/profile.html", context, status=error.http_status)
     return redirect("web:profile")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.models import ApprovalRequest, Message, MessageRole, Run
@@ -203,26 +203,27 @@ def _watchable(request: PersonRequest, run_id: str) -> Run:
 
 
 def _message_text(run: Run) -> str:
-    return _message_texts([run]).get(run.pk, "")
-
-
-def _message_texts(runs: Sequence[Run]) -> dict[str, str]:
-    """What began each of `runs`, by its id."""
-    asked = Message.objects.filter(run__in=runs, turn=0, role=MessageRole.USER)
-    return {message.run_id: message.text for message in asked}
+    """What began the run."""
+    asked = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
+    return asked.text if asked else ""
 
 
 def _thread(person: Person, run: Run) -> list[dict[str, Any]]:
     """The conversation's runs, oldest first."""
     latest = watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
     runs = list(latest.order_by("-number")[:THREAD_RUNS])
-    texts = _message_texts(runs)
+    asked = Message.objects.filter(run__in=runs, turn=0, role=MessageRole.USER)
+    # Of messages of up to a megabyte only the beginnings are kept.
+    texts = {
+        message.run_id: message.text[:THREAD_TEXT]
+        for message in asked.iterator(chunk_size=ROWS_AT_ONCE)
+    }
     return [
         {
             "id": other.pk,
             "number": other.number,
             "status": other.status,
-            "text": visible(texts.get(other.pk, "")[:THREAD_TEXT]),
+            "text": visible(texts.get(other.pk, "")),
         }
         for other in reversed(runs)
     ]

@@ -9,10 +9,11 @@ from django.http import Http404, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
+from agents.events.catalogue.messages import TextCompleted
 from agents.hidden_text import visible
 from agents.models import Run, RunEvent, ToolCall
-from agents.reading import as_json, call_reading
-from agents.reading.parts import NOT_LOOKED_UP
+from agents.review import as_json, call_review
+from agents.review.parts import NOT_LOOKED_UP
 from agents.selectors.visible import runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
 from agents.web.own_files import OwnFiles
@@ -36,7 +37,7 @@ def said(request: PersonRequest, run_id: str) -> JsonResponse:
         for word in request.GET.get("seq", "").split(",")[:TEXTS_AT_ONCE]
         if word.isdecimal() and len(word) < 16
     ]
-    rows = RunEvent.objects.filter(run=run, seq__in=asked, type="text.completed")
+    rows = RunEvent.objects.filter(run=run, seq__in=asked, type=TextCompleted.type)
     files = OwnFiles(run)
     may_read = runs_for(request.user).filter(pk=run.pk).exists()
     found: dict[int, Any] = {}
@@ -54,7 +55,7 @@ def said(request: PersonRequest, run_id: str) -> JsonResponse:
 @page
 @require_safe
 def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
-    """`?call=`: the last call of that id, uncut: `reading` or null, `input`, `output`, `is_cut`."""
+    """`?call=`: the last call of that id, uncut: `review` or null, `input`, `output`, `is_cut`."""
     run = get_object_or_404(runs_for(request.user), pk=run_id)
     calls = ToolCall.objects.filter(run=run, call_id=request.GET.get("call", "").replace("\0", ""))
     call = calls.order_by("turn", "position").last()
@@ -62,12 +63,12 @@ def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
         raise Http404("There is no such call.")
     given = call.effective_input
     output = _text_of(call.result_content)
-    reading = None
+    review = None
     if call.tool in READ_TOOLS and isinstance(given, dict):
-        reading = _without_caveat(as_json(call_reading(call.tool, given)))
+        review = _without_caveat(as_json(call_review(call.tool, given)))
     return JsonResponse(
         {
-            "reading": reading,
+            "review": review,
             "input": given if len(call.edited_input or call.input) <= WHOLE_CHARACTERS else None,
             "output": visible(output[:WHOLE_CHARACTERS]),
             "is_cut": len(output) > WHOLE_CHARACTERS,
@@ -75,12 +76,12 @@ def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
     )
 
 
-def _without_caveat(reading: dict[str, Any]) -> dict[str, Any]:
+def _without_caveat(review: dict[str, Any]) -> dict[str, Any]:
     """That the file was not looked up is for who decides: here the call is over."""
-    for section in reading["sections"]:
+    for section in review["sections"]:
         notes = section.get("notes", ())
         section["notes"] = [note for note in notes if NOT_LOOKED_UP.reason not in note["text"]]
-    return reading
+    return review
 
 
 def _watchable(request: PersonRequest, run_id: str) -> Run:

@@ -27,7 +27,6 @@ from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.triggers.times import LONGEST, SHORTEST
 from agents.web.pages import PersonRequest, page
-from agents.web.skills import status_of
 
 SHOWN_FIRINGS = 30
 
@@ -42,7 +41,7 @@ def schedules(request: PersonRequest) -> HttpResponse:
         made = save_schedule(_typed(request, Schedule(owner_id=request.user.pk)), by=request.user)
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
-        return render(request, "web/schedules.html", context, status=status_of(error))
+        return render(request, "web/schedules.html", context, status=error.http_status)
     messages.success(request, visible(f"{made.name} is scheduled."))
     return redirect("web:schedule", schedule_id=made.pk)
 
@@ -64,7 +63,7 @@ def schedule(request: PersonRequest, schedule_id: str) -> HttpResponse:
         context = {**_one(request, found), "problem": error.message}
         if request.POST.get("action") == "save":
             context["typed"] = request.POST
-        return render(request, "web/schedule.html", context, status=status_of(error))
+        return render(request, "web/schedule.html", context, status=error.http_status)
 
 
 def _act(request: PersonRequest, found: Schedule) -> HttpResponse:

@@ -20,7 +20,7 @@ from agents.services.skill_library import import_skill, sync_shared_skills
 from agents.services.skill_rights import may_manage_library, may_review
 from agents.services.skill_uploads import origin_of, read_upload
 from agents.web.pages import PersonRequest, page
-from agents.web.skills import SOURCE, reason_of, status_of
+from agents.web.skills import SOURCE, reason_of
 from agents.web.upload_limit import limited_package
 from skills_app.models import Trust
 
@@ -41,7 +41,7 @@ def library(request: PersonRequest) -> HttpResponse:
     except ServiceError as error:
         problems = [str(held) for held in getattr(error, "problems", ())] or [error.message]
         context = {**_context(request), "problems": problems}
-        return render(request, "web/skill_library.html", context, status=status_of(error))
+        return render(request, "web/skill_library.html", context, status=error.http_status)
     return redirect("web:skill", skill_id=skill_id)
 
 

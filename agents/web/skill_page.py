@@ -54,7 +54,7 @@ def skill(request: PersonRequest, skill_id: int) -> HttpResponse:
     if version is not None and "compare" in request.GET:
         other = _version_of(row, request.GET["compare"])
         assert other is not None
-        context |= {"other": other, "reading": comparison(other, version)}
+        context |= {"other": other, "review": comparison(other, version)}
     elif version is not None:
         context["file"] = _file_of(version, request.GET.get("file", SKILL_FILE))
     return render(request, "web/skill.html", context)

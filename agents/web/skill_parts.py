@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any
 
 from agents.hidden_text import visible
-from agents.reading.marked_text import MarkedText, marked_text
-from agents.reading.parts import DiffSection, DiffStatus, Note, Reading, one_line
+from agents.review.marked_text import MarkedText, marked_text
+from agents.review.parts import DiffSection, DiffStatus, Note, Review, one_line
 from agents.selectors.skill_packages import PackageEntry, as_text
 from agents.services.skill_comparison import FileChange, compare
 from skills_app.models import SkillVersion
@@ -74,7 +74,7 @@ def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[
     ]
 
 
-def comparison(old: SkillVersion, new: SkillVersion) -> Reading:
+def comparison(old: SkillVersion, new: SkillVersion) -> Review:
     """What `new` changes to `old`. A file that is not shown side by side says why."""
     compared = compare(old, new)
     sections = tuple(_section(change) for change in compared.files[:COMPARED_FILES])
@@ -84,13 +84,13 @@ def comparison(old: SkillVersion, new: SkillVersion) -> Reading:
     if len(compared.files) > COMPARED_FILES:
         more = len(compared.files) - COMPARED_FILES
         notes.append(Note(f"{more} more changed files are not shown here.", "warning"))
-    return Reading(f"Version {old.number} → version {new.number}", sections, tuple(notes))
+    return Review(f"Version {old.number} → version {new.number}", sections, tuple(notes))
 
 
 def _section(change: FileChange) -> DiffSection:
     notes = [Note(f"The file {change.mode}.", "warning")] if change.mode else []
-    if change.reading is not None:
-        section = change.reading.sections[0]
+    if change.review is not None:
+        section = change.review.sections[0]
         assert isinstance(section, DiffSection)
         return replace(section, notes=(*section.notes, *notes))
     if change.why:

@@ -18,11 +18,7 @@ from agents.selectors.skill_packages import instructions_of, waiting_trusts
 from agents.selectors.skills import AgentSkillRow, agent_skills
 from agents.selectors.visible import agents_for
 from agents.services.errors import (
-    Conflict,
     InvalidRequest,
-    NoSpace,
-    NotAllowed,
-    NotFound,
     ServiceError,
 )
 from agents.services.own_skills import create_own_skill, remove_skill, update_own_skill
@@ -34,7 +30,6 @@ from agents.web.upload_limit import limited_package
 from skills_app.scopes import BUILT_IN, LIBRARY, directory_of
 
 SOURCE = "web"
-STATUS = {InvalidRequest: 400, NotAllowed: 403, NotFound: 404, Conflict: 409, NoSpace: 507}
 NEW = "new"
 REASON_CHARACTERS = 2_000
 
@@ -203,13 +198,9 @@ def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> Ht
         "problems": problems or [error.message],
         "is_stale": error.code == "stale",
     }
-    return render(request, "web/skills.html", context, status=status_of(error))
+    return render(request, "web/skills.html", context, status=error.http_status)
 
 
 def reason_of(request: PersonRequest) -> str:
     """Why, as it was typed. No database takes NUL."""
     return request.POST.get("reason", "").replace("\0", "")[:REASON_CHARACTERS]
-
-
-def status_of(error: ServiceError) -> int:
-    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 400)

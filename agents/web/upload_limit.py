@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from agents.conf import vel_settings
-from skills_app.conf import skill_settings
+from agents.settings import UploadSettings
+from skills_app.settings import SkillSettings
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files: the message, whose own limit comes later."""
@@ -20,12 +20,12 @@ View = Callable[..., HttpResponseBase]
 
 def limited_upload(view: View) -> View:
     """413 for a body that is larger than a thread's uploads, or of unknown length."""
-    return _limited(view, lambda: vel_settings().UPLOAD_BYTES)
+    return _limited(view, lambda: UploadSettings.now().UPLOAD_BYTES)
 
 
 def limited_package(view: View) -> View:
     """413 for a body that is larger than a skill package, or of unknown length."""
-    return _limited(view, lambda: skill_settings().ARCHIVE_BYTES)
+    return _limited(view, lambda: SkillSettings.now().ARCHIVE_BYTES)
 
 
 def _limited(view: View, limit: Callable[[], int]) -> View:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import URLPattern, path
 
+from agents.kernel.features import collect
 from agents.web import (
     approvals,
     changes,
-    connections,
     deciding,
     demo,
     erase,
     files,
-    google_consent,
     history,
     home,
     knowledge,
@@ -31,7 +30,8 @@ from agents.web import (
 )
 
 app_name = "web"
-urlpatterns = [
+urlpatterns: list[URLPattern] = [
+    *(pattern for _, pattern in collect("pages", "urlpatterns", skip_broken=True)),
     path("", home.home, name="home"),
     path("demo/", demo.start_demo, name="demo"),
     path("approvals/", approvals.queue, name="approvals"),
@@ -44,8 +44,6 @@ urlpatterns = [
     path("agents/<slug:slug>/skills/", skills.skills, name="skills"),
     path("profile/", profile.profile, name="profile"),
     path("profile/password/", profile.password, name="password"),
-    path("connections/", connections.connections, name="connections"),
-    path("connections/google/", google_consent.google_consent, name="google-consent"),
     path("skills/", skill_library.library, name="skill-library"),
     path("skills/<int:skill_id>/", skill_page.skill, name="skill"),
     path("skills/<int:skill_id>/export/", skill_page.skill_export, name="skill-export"),

@@ -12,7 +12,6 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from agents.conf import vel_settings
 from agents.hidden_text import visible
 from agents.models import Hook, HookRefusal, HookSigning, ThreadPolicy
 from agents.selectors.visible import agents_for, hooks_for
@@ -29,8 +28,8 @@ from agents.services.hooks import (
 )
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
+from agents.settings import PageSettings
 from agents.web.pages import PersonRequest, page
-from agents.web.skills import status_of
 
 SHOWN_DELIVERIES = 30
 SHOWN_REFUSALS = 20
@@ -51,7 +50,7 @@ def webhooks(request: PersonRequest) -> HttpResponse:
         secret = create_hook(hook, by=request.user, budget=_budget(request), secret=given)
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
-        return render(request, "web/webhooks.html", context, status=status_of(error))
+        return render(request, "web/webhooks.html", context, status=error.http_status)
     context = {**_one(request, hook), "secret": "" if given else secret}
     return render(request, "web/webhook.html", context)
 
@@ -94,7 +93,7 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
         context = {**_one(request, rows.get(pk=hook_id)), "problem": error.message}
         if request.POST.get("action") == "save":
             context["typed"] = request.POST
-        return render(request, "web/webhook.html", context, status=status_of(error))
+        return render(request, "web/webhook.html", context, status=error.http_status)
     return redirect("web:webhook", hook_id=found.pk)
 
 
@@ -158,7 +157,7 @@ def address_of(hook: Hook) -> str:
         path = reverse("hooks:receive", args=[hook.pk])
     except NoReverseMatch:
         return ""
-    return vel_settings().PUBLIC_URL.rstrip("/") + path
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
 
 
 def _shown(number: int | Decimal | None) -> str:

@@ -16,6 +16,8 @@ from typing import Any
 from protocol import serve
 from websockets.asyncio.client import connect
 
+from agents.events.catalogue.runs import RUN_ENDS
+
 POLL_SECONDS = 0.5
 """Between two looks of an approver at the queue."""
 PATIENCE = 60.0
@@ -84,7 +86,7 @@ class Crowd:
                 said = datetime.fromisoformat(event["ts"]).timestamp()
                 if said > began:  # it was not told from the past
                     self._delays.append(time.time() - said)
-                if event["type"] in ("run.completed", "run.failed", "run.cancelled"):
+                if event["type"] in RUN_ENDS:
                     break
 
     async def _over_socket(self, run: str, token: str) -> Any:

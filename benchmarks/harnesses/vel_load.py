@@ -17,6 +17,7 @@ from protocol import serve  # noqa: E402
 from vel_rows import database_bytes  # noqa: E402
 from vel_site import VelSite  # noqa: E402
 
+from agents.events.catalogue.tool_calls import ToolStarted  # noqa: E402
 from agents.models import ApprovalRequest, Message, Run, RunEvent  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402
 from agents.services.tokens import create_token  # noqa: E402
@@ -68,7 +69,7 @@ class LoadedSite(VelSite):
                 "run_id", "decided_at"
             )
         )
-        started = RunEvent.objects.filter(run__in=list(decided), type="tool.started")
+        started = RunEvent.objects.filter(run__in=list(decided), type=ToolStarted.type)
         pickups = [
             max(0.0, (event.created_at - decided[event.run_id]).total_seconds())
             for event in started

@@ -15,6 +15,7 @@ from django.db import transaction  # noqa: E402
 from protocol import serve  # noqa: E402
 from vel_rows import make_site, write_notes  # noqa: E402
 
+from agents.events.catalogue.tool_calls import ToolStarted  # noqa: E402
 from agents.models import ApprovalRequest, Run, RunClock, RunEvent  # noqa: E402
 from agents.services.approvals import DecisionRequest, decide_approval  # noqa: E402
 from agents.services.run_control import cancel_run  # noqa: E402
@@ -90,7 +91,7 @@ class VelSite:
             decide_approval(request.id, answer, by=self._owner)
             decided[run_id] = time.time()
             time.sleep(interval)
-        started = RunEvent.objects.filter(run__in=ids, type="tool.started")
+        started = RunEvent.objects.filter(run__in=ids, type=ToolStarted.type)
         _wait(
             lambda: started.count() == len(ids),
             60,

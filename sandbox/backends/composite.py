@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from sandbox import paths
-from sandbox.backends.budget import Budget
+from sandbox.backends.limits import WalkLimit
 from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import (
     Entry,
@@ -85,14 +85,19 @@ class CompositeBackend(FileTools):
         return replace(listing, entries=sorted(entries, key=lambda entry: entry.name))
 
     def walk(
-        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
     ) -> Iterator[Entry]:
         path = self.resolve(path)
         below = self._mounts_below(path)
         mount = self._mount_of(path)
         try:
             with self._inside(path) as (backend, inner):
-                for entry in backend.walk(inner, budget, skip=skip, depth=depth):
+                for entry in backend.walk(inner, walk_limit, skip=skip, depth=depth):
                     moved = _moved(entry, mount)
                     if not _is_hidden(moved, below):
                         yield moved
@@ -105,7 +110,7 @@ class CompositeBackend(FileTools):
             nested = any(paths.is_within(mounted, other) for other in below if other != mounted)
             if nested or (left is not None and left < 1) or not set(skip).isdisjoint(between):
                 continue
-            yield from self.walk(mounted, budget, skip=skip, depth=left)
+            yield from self.walk(mounted, walk_limit, skip=skip, depth=left)
 
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
         path = self.resolve(path)

@@ -14,7 +14,7 @@ from io import BufferedIOBase
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
-from sandbox.backends.budget import Budget
+from sandbox.backends.limits import WalkLimit
 
 FileType = Literal["file", "directory", "link", "other"]
 ABSENT = ""
@@ -165,11 +165,16 @@ class FileBackend(Protocol):
         ...
 
     def walk(
-        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
     ) -> Iterator[Entry]:
         """Everything below a directory, as deep as `depth` levels, never through a link.
 
-        Directories named in `skip` are yielded and not entered. What the budget cuts off, and
+        Directories named in `skip` are yielded and not entered. What the limit cuts off, and
         what cannot be read, is left out.
         """
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sandbox.backends.budget import Budget
+from sandbox.backends.limits import WalkLimit
 from sandbox.backends.protocol import Entry, FileBackend, FileStat, Listing, OpenedFile
 from sandbox.backends.tools import FileTools
 from sandbox.errors import ReadOnlyPath
@@ -36,9 +36,14 @@ class ReadOnly(FileTools):
         return self._backend.list_directory(path, sizes=sizes)
 
     def walk(
-        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
     ) -> Iterator[Entry]:
-        return self._backend.walk(path, budget, skip=skip, depth=depth)
+        return self._backend.walk(path, walk_limit, skip=skip, depth=depth)
 
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
         raise ReadOnlyPath(self._advice, self.resolve(path))

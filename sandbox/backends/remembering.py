@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from sandbox.backends.budget import Budget
+from sandbox.backends.limits import WalkLimit
 from sandbox.backends.protocol import (
     ABSENT,
     Entry,
@@ -110,9 +110,14 @@ class RememberingBackend(FileTools):
         return self._backend.list_directory(path, sizes=sizes)
 
     def walk(
-        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
     ) -> Iterator[Entry]:
-        return self._backend.walk(path, budget, skip=skip, depth=depth)
+        return self._backend.walk(path, walk_limit, skip=skip, depth=depth)
 
     def _require_unused(self, path: str) -> None:
         """Raise `FileChanged` for a file of another agent's that this one has never read."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from sandbox.backends.budget import Budget
+from sandbox.backends.limits import WalkLimit
 from sandbox.backends.names import NOTE, meant
 from sandbox.backends.protocol import Entry, Result
 from sandbox.errors import FileChanged, FileError, FileTooLarge, InvalidRequest
@@ -52,11 +52,11 @@ def entry_result(entry: Entry) -> Result:
     return result
 
 
-def search_result(result: Result, budget: Budget, *, more: bool = False) -> Result:
+def search_result(result: Result, walk_limit: WalkLimit, *, more: bool = False) -> Result:
     """`result` with `truncated`, and with a note that says why and what to do."""
-    result["truncated"] = more or budget.cut is not None
-    if budget.cut is not None:
-        result["note"] = f"incomplete: {budget.cut}"
+    result["truncated"] = more or walk_limit.cut is not None
+    if walk_limit.cut is not None:
+        result["note"] = f"incomplete: {walk_limit.cut}"
     return result
 
 

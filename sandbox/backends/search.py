@@ -1,4 +1,4 @@
-"""glob and grep over any backend, within a budget that a hostile tree cannot break."""
+"""glob and grep over any backend, within a limit that a hostile tree cannot break."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
 
-from sandbox.backends.budget import Budget, FileLimits
 from sandbox.backends.globbing import GlobPattern
+from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import Entry, FileBackend, FileType, OpenedFile
 from sandbox.backends.regex import LinePattern
@@ -29,7 +29,7 @@ class Match:
 
 
 def find_files(
-    backend: FileBackend, pattern: str, path: str | None, budget: Budget, limit: int
+    backend: FileBackend, pattern: str, path: str | None, walk_limit: WalkLimit, limit: int
 ) -> list[str]:
     """Sorted paths of the files and links that match, at most `limit`.
 
@@ -51,14 +51,14 @@ def find_files(
         return []
     found: list[str] = []
     skip = SKIPPED_DIRECTORIES - {*glob.parts, *start.split("/")}
-    for entry in backend.walk(start, budget, skip=skip, depth=glob.depth):
-        if not budget.spend():
+    for entry in backend.walk(start, walk_limit, skip=skip, depth=glob.depth):
+        if not walk_limit.spend():
             break
         if entry.type in _FOUND_BY_GLOB and entry.addressable:
             if not glob.matches(_relative(entry.path, start)):
                 continue
             if len(found) == limit:
-                budget.cut_short(f"more than {limit} matches: use a narrower pattern")
+                walk_limit.cut_short(f"more than {limit} matches: use a narrower pattern")
                 break
             found.append(entry.path)
     return sorted(found)
@@ -70,7 +70,7 @@ class Grep:
 
     pattern: LinePattern
     limits: FileLimits
-    budget: Budget
+    walk_limit: WalkLimit
     files_searched: int = 0
     total: int = 0
 
@@ -85,8 +85,8 @@ class Grep:
             return found
         wanted = None if include is None else _include_pattern(include)
         skip = SKIPPED_DIRECTORIES - set(start.split("/"))
-        for entry in backend.walk(start, self.budget, skip=skip):
-            if not self.budget.spend() or self.total >= self.limits.grep_total:
+        for entry in backend.walk(start, self.walk_limit, skip=skip):
+            if not self.walk_limit.spend() or self.total >= self.limits.grep_total:
                 break
             if not _is_wanted(entry, start, wanted):
                 continue
@@ -102,17 +102,17 @@ class Grep:
     def _search(self, opened: OpenedFile, path: str, found: list[Match]) -> None:
         opened.stream.seek(0)
         self.files_searched += 1
-        for number, line, span in _matching_lines(opened.stream, self.pattern, self.budget):
+        for number, line, span in _matching_lines(opened.stream, self.pattern, self.walk_limit):
             self.total += 1
             if len(found) < self.limits.grep_matches:
                 found.append(Match(path, number, _excerpt(line, span, self.limits)))
             if self.total >= self.limits.grep_total:
-                self.budget.cut_short(f"stopped at {self.total} matches: search for less")
+                self.walk_limit.cut_short(f"stopped at {self.total} matches: search for less")
                 return
 
 
 def _matching_lines(
-    stream: BufferedIOBase, pattern: LinePattern, budget: Budget
+    stream: BufferedIOBase, pattern: LinePattern, walk_limit: WalkLimit
 ) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
     """(number from 1, line, span of its first match) for each line that matches.
 
@@ -121,7 +121,7 @@ def _matching_lines(
     number, rest, reported = 1, b"", 0
     while True:
         block = stream.read(pattern.block)
-        if not budget.spend(size=len(block)):
+        if not walk_limit.spend(size=len(block)):
             return
         text = rest + block
         ends = text.rfind(b"\n") + 1
@@ -131,7 +131,7 @@ def _matching_lines(
         text, rest = text[:ends], text[ends:]
         if text:
             lines = text.removesuffix(b"\n").replace(b"\r\n", b"\n").removesuffix(b"\r")
-            for index, line, span in _matches_in(lines, pattern, budget):
+            for index, line, span in _matches_in(lines, pattern, walk_limit):
                 if number + index != reported:
                     reported = number + index
                     yield reported, line, span
@@ -141,12 +141,12 @@ def _matching_lines(
 
 
 def _matches_in(
-    lines: bytes, pattern: LinePattern, budget: Budget
+    lines: bytes, pattern: LinePattern, walk_limit: WalkLimit
 ) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
     position = index = counted = 0
     while position <= len(lines):
         span = pattern.search(lines, position)
-        if span is None or not budget.spend():
+        if span is None or not walk_limit.spend():
             return
         start = lines.rfind(b"\n", 0, span[0]) + 1
         end = lines.find(b"\n", span[1])

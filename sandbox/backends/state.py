@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Protocol
 
-from sandbox.backends.budget import Budget
+from sandbox.backends.limits import WalkLimit
 from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile
 from sandbox.backends.results import appeared, changed
 from sandbox.backends.tools import FileTools
@@ -144,14 +144,19 @@ class StateFilesystemBackend(FileTools):
         return Listing([entries[name] for name in names[:limit]], len(names) > limit)
 
     def walk(
-        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
     ) -> Iterator[Entry]:
         """The files below a directory, sorted, from one scan of the store; directories are left
         out, since there are none."""
         path = self.resolve(path)
         prefix = _prefix(path)
         for info in sorted(self.store.scan(prefix), key=lambda info: info.path.split("/")):
-            if not budget.spend(entries=1):
+            if not walk_limit.spend(entries=1):
                 return
             parts = info.path[len(prefix) :].split("/")
             if (depth is not None and len(parts) > depth) or not set(skip).isdisjoint(parts[:-1]):

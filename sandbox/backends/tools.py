@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import asdict
 
 from sandbox import paths
-from sandbox.backends.budget import MAX_DEPTH, Budget, FileLimits
 from sandbox.backends.editing import replace_text
+from sandbox.backends.limits import MAX_DEPTH, FileLimits, WalkLimit
 from sandbox.backends.names import meant, shown
 from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile, Result
 from sandbox.backends.regex import LinePattern
@@ -172,11 +172,11 @@ class FileTools(ABC):
         `*` stays within a name, `**` spans directories, an absolute pattern stands for itself.
         Links are not followed; .git and node_modules are entered only when they are named.
         """
-        budget = Budget(self.limits)
-        found = find_files(self, pattern, path, budget, self.limits.glob_matches)
+        walk_limit = WalkLimit(self.limits)
+        found = find_files(self, pattern, path, walk_limit, self.limits.glob_matches)
         shown = fitting(found, lambda path: len(path.encode()), self.limits.output)
         result = {"pattern": pattern, "matches": shown, "count": len(shown)}
-        return search_result(result, budget, more=len(shown) < len(found))
+        return search_result(result, walk_limit, more=len(shown) < len(found))
 
     @reports_errors
     def grep(
@@ -188,8 +188,8 @@ class FileTools(ABC):
         files, links, .git and node_modules are left out. `total_matches` stops at 1,000;
         `truncated` says that there is more than `matches` shows.
         """
-        budget = Budget(self.limits)
-        search = Grep(LinePattern(pattern, ignore_case=ignore_case), self.limits, budget)
+        walk_limit = WalkLimit(self.limits)
+        search = Grep(LinePattern(pattern, ignore_case=ignore_case), self.limits, walk_limit)
         start = self.resolve(path)
         found = search.run(self, start, include)
         matches = fitting(
@@ -204,7 +204,7 @@ class FileTools(ABC):
             "matches": [asdict(match) for match in matches],
             "total_matches": search.total,
         }
-        return search_result(result, budget, more=search.total > len(matches))
+        return search_result(result, walk_limit, more=search.total > len(matches))
 
     def content_hash(self, path: str) -> str:
         """SHA-256 of the file in hex. Raises FileError; FileTooLarge over 64 MiB.
@@ -225,10 +225,15 @@ class FileTools(ABC):
             return data
 
     def walk(
-        self, path: str, budget: Budget, *, skip: Collection[str] = (), depth: int | None = None
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
     ) -> Iterator[Entry]:
         """Everything below a directory, depth first and sorted; see FileBackend.walk."""
-        levels = [iter(self._children(self.resolve(path), budget))]
+        levels = [iter(self._children(self.resolve(path), walk_limit))]
         while levels:
             entry = next(levels[-1], None)
             if entry is None:
@@ -240,18 +245,18 @@ class FileTools(ABC):
             if depth is not None and len(levels) >= depth:
                 continue
             if len(levels) >= MAX_DEPTH:
-                budget.cut_short(f"directories nested deeper than {MAX_DEPTH} were left out")
+                walk_limit.cut_short(f"directories nested deeper than {MAX_DEPTH} were left out")
                 continue
-            levels.append(iter(self._children(entry.path, budget)))
+            levels.append(iter(self._children(entry.path, walk_limit)))
 
-    def _children(self, path: str, budget: Budget) -> list[Entry]:
+    def _children(self, path: str, walk_limit: WalkLimit) -> list[Entry]:
         try:
             listing = self.list_directory(path, sizes=False)
         except FileError:
             return []  # gone or swapped since it was listed, or unreadable
         if listing.truncated:
-            budget.cut_short(f"a directory holds more than {len(listing.entries)} entries")
-        return listing.entries if budget.spend(entries=len(listing.entries)) else []
+            walk_limit.cut_short(f"a directory holds more than {len(listing.entries)} entries")
+        return listing.entries if walk_limit.spend(entries=len(listing.entries)) else []
 
     def _require_hash(self, path: str, expected: str) -> str:
         """The version of the file, which must have the SHA-256 `expected`."""

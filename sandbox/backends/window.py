@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from io import BufferedIOBase
 
-from sandbox.backends.budget import FileLimits
+from sandbox.backends.limits import FileLimits
 from sandbox.errors import FileTooLarge, InvalidRequest, NotText
 
 _SAMPLE = 8192

@@ -5,7 +5,7 @@ walk goes from directory descriptors, follows no link, opens nothing but regular
 bounded in files, bytes and time. What is over a bound is listed as not kept.
 """
 
-from sandbox.snapshots.changes import Change, ChangeCounts, compare, count_changes, text_diff
+from sandbox.snapshots.changes import Change, ChangeCounts, compare, count_changes
 from sandbox.snapshots.limits import SnapshotLimits
 from sandbox.snapshots.manifest import Manifest, Node
 from sandbox.snapshots.restore import Restored, restore
@@ -24,5 +24,4 @@ __all__ = [
     "compare",
     "count_changes",
     "restore",
-    "text_diff",
 ]

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from sandbox.snapshots.manifest import Manifest, Node
-
-DIFF_BYTES = 200_000
-"""Files over this are not compared line by line."""
-DIFF_LINES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +59,3 @@ def _only_kept_differently(old: Node, new: Node) -> bool:
     if old.kind != new.kind or bool(old.reason) == bool(new.reason):
         return False
     return old.size == new.size and old.mode == new.mode
-
-
-def text_diff(before: bytes, after: bytes) -> str | None:
-    """A unified diff without a header; None for what is no small text."""
-    if max(len(before), len(after)) > DIFF_BYTES or b"\0" in before + after:
-        return None
-    try:
-        old, new = before.decode().splitlines(), after.decode().splitlines()
-    except UnicodeDecodeError:
-        return None
-    if max(len(old), len(new)) > DIFF_LINES:
-        return None
-    lines = list(difflib.unified_diff(old, new, lineterm="", n=3))
-    return "\n".join(lines[2:])

@@ -16,7 +16,7 @@ __all__ = ["ScanFinding", "findings_json", "has_danger", "scan_package"]
 def scan_package(package: Package) -> list[ScanFinding]:
     """What a reviewer should look at, the worst first. Never raises, whatever the bytes.
 
-    Every byte of every file is looked at. What is more than the budgets is only looked through
+    Every byte of every file is looked at. What is more than the limits is only looked through
     for the plainest signs, and a finding says so.
     """
     from skills_app.scan import scanning  # noqa: PLC0415

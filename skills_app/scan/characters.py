@@ -26,7 +26,7 @@ _STRICT = {"tag-characters", "bidi-control", "variation-selectors", "zero-width"
 
 
 def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFinding]:
-    """For text within the budget. What the model reads first, SKILL.md, is judged hardest."""
+    """For text within the limit. What the model reads first, SKILL.md, is judged hardest."""
     shown_of: dict[str, int] = {}
     for hit in character_hits(text):
         severity: Severity = hit.severity

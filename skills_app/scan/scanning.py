@@ -42,7 +42,7 @@ _PLAIN = compile_linear(
 def scan_package(package: Package) -> list[ScanFinding]:
     """What a reviewer should look at, the worst first. Never raises, whatever the bytes.
 
-    Every byte of every file is looked at. What is more than the budgets is only looked through
+    Every byte of every file is looked at. What is more than the limits is only looked through
     for the plainest signs, and a finding says so.
     """
     return bounded(list(_findings(package)))
@@ -52,14 +52,14 @@ def _findings(package: Package) -> Iterator[ScanFinding]:
     yield from head_findings(package)
     yield from description_findings(package)
     hosts = Hosts()
-    budget = _Budget()
+    scan_limit = _ScanLimit()
     for file in _in_order(package.files):
-        yield from _of_file(file, hosts, budget)
+        yield from _of_file(file, hosts, scan_limit)
     yield from hosts.listed()
-    yield from budget.left_out()
+    yield from scan_limit.left_out()
 
 
-class _Budget:
+class _ScanLimit:
     def __init__(self) -> None:
         self.prose = PROSE_BYTES
         self.code = CODE_BYTES
@@ -108,7 +108,7 @@ def _in_order(files: tuple[PackageFile, ...]) -> list[PackageFile]:
     return sorted(files, key=lambda file: (file.path != SKILL_FILE, len(file.data), file.path))
 
 
-def _of_file(file: PackageFile, hosts: Hosts, budget: _Budget) -> Iterator[ScanFinding]:
+def _of_file(file: PackageFile, hosts: Hosts, scan_limit: _ScanLimit) -> Iterator[ScanFinding]:
     kind = kind_of(file.path, file.data)
     yield from file_findings(file, kind)
     if kind.group != "text":
@@ -120,22 +120,22 @@ def _of_file(file: PackageFile, hosts: Hosts, budget: _Budget) -> Iterator[ScanF
     if is_script(language) or file.executable:
         what = f"{language or 'A file'}{', executable' if file.executable else ''}"
         yield ScanFinding("note", "script", file.path, 0, f"Can be run: {what}.")
-    if not budget.effort.left:
-        budget.dense.append(file.path)
-    if not budget.effort.left or not budget.take_code(file, role):
+    if not scan_limit.effort.left:
+        scan_limit.dense.append(file.path)
+    if not scan_limit.effort.left or not scan_limit.take_code(file, role):
         yield from _plain_signs(file, told="warning")
         yield from hidden_in_bytes(file.path, data)
         return
-    yield from code_findings(file.path, data, role, budget.effort)
-    if not budget.effort.left:
-        budget.dense.append(file.path)
+    yield from code_findings(file.path, data, role, scan_limit.effort)
+    if not scan_limit.effort.left:
+        scan_limit.dense.append(file.path)
     yield from hosts.look_at(file.path, data, code=role == "code")
     text = data.decode("utf-8", "replace")
     yield from character_findings(file.path, text, code=role == "code")
     if role == "code":
         yield from obfuscation_findings(file.path, data)
     if role == "prose":
-        taken = budget.take_prose(file.path, text)
+        taken = scan_limit.take_prose(file.path, text)
         yield from prose_findings(file.path, taken)
         if len(taken) < len(text):
             yield from _plain_signs(file, told="warning")

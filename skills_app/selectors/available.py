@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
-from skills_app.conf import skill_settings
 from skills_app.models import AgentSkill, Skill, SkillVersion, Trust
 from skills_app.scopes import BUILT_IN, LIBRARY, agent_scope, directory_scope
+from skills_app.settings import SkillSettings
 from skills_app.skeleton import skeleton
 
 
@@ -23,7 +23,7 @@ class Available:
 
 def scopes_of(agent_id: str, *, built_in: bool, directories: Sequence[str]) -> list[str]:
     """An agent's scopes in the order in which they keep a name."""
-    named = [*skill_settings().DIRECTORIES, *directories]
+    named = [*SkillSettings.now().DIRECTORIES, *directories]
     return [
         *([BUILT_IN] if built_in else []),
         LIBRARY,

@@ -6,7 +6,6 @@ import stat
 import zlib
 from pathlib import PurePosixPath
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
 from skills_app.junk import is_junk, junk_problems
 from skills_app.limits import (
@@ -20,6 +19,7 @@ from skills_app.package import SKILL_FILE, Package, PackageFile
 from skills_app.paths import shown_path, unsafe_path
 from skills_app.problems import Problem, error
 from skills_app.read import read_package, refused
+from skills_app.settings import SkillSettings
 from skills_app.sources.zip_directory import DEFLATED, ZipEntry, read_entries
 
 MAX_RATIO = 100
@@ -46,7 +46,7 @@ def archive_package(data: bytes, filename: str) -> tuple[Package | None, list[Pr
     """(the package, all problems); None when one is an error."""
     if filename.lower().endswith(".md"):
         return read_package([PackageFile(SKILL_FILE, data)])
-    limits = skill_settings()
+    limits = SkillSettings.now()
     if len(data) > limits.ARCHIVE_BYTES:
         message = f"The archive exceeds the limit of {limits.ARCHIVE_BYTES:,} bytes."
         return None, [error("too_large", message)]
@@ -122,7 +122,7 @@ def _top_directory(names: list[str]) -> tuple[str, list[Problem]]:
 
 def _unpacked(data: bytes, entries: list[ZipEntry], top: str) -> list[PackageFile]:
     """The files, by bytes really unpacked and never by those that were announced."""
-    limits = skill_settings()
+    limits = SkillSettings.now()
     if len(entries) > limits.FILES:
         raise refused([too_many_files()])
     left = limits.PACKAGE_BYTES

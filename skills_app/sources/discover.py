@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
 from skills_app.junk import is_junk
 from skills_app.limits import is_skill_file
 from skills_app.package import Head, Package
 from skills_app.paths import shown_path
 from skills_app.problems import Problem, error, warning
+from skills_app.settings import SkillSettings
 from skills_app.sources.folder import DIRECTORY, directory_name, opened_directory, package_in
 
 MAX_ENTRIES = 100_000
@@ -90,7 +90,7 @@ class _Search:
     """One walk, from open directories, so that nobody can put a link in its way."""
 
     def __init__(self) -> None:
-        self.limits = skill_settings()
+        self.limits = SkillSettings.now()
         self.entries_left = MAX_ENTRIES
         self.found = 0
         self.links: list[str] = []

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from skills_app.conf import skill_settings
 from skills_app.junk import is_junk, junk_problems
 from skills_app.limits import (
     file_limit,
@@ -26,6 +25,7 @@ from skills_app.package import Package, PackageFile, errors_of
 from skills_app.paths import shown_path
 from skills_app.problems import Problem, error
 from skills_app.read import read_package, refused
+from skills_app.settings import SkillSettings
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -113,7 +113,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.left_out: list[str] = []
         self.unreadable_skill = False
-        self.limits = skill_settings()
+        self.limits = SkillSettings.now()
         self.entries_left = 2 * self.limits.FILES
         """Directories count too: empty ones would cost time without ever being files."""
         self.bytes_left = self.limits.PACKAGE_BYTES

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from skills_app.conf import skill_settings
 from skills_app.junk import is_junk
 from skills_app.package import Head, Package
 from skills_app.problems import Problem, error
+from skills_app.settings import SkillSettings
 from skills_app.sources.discover import read_each
 from skills_app.sources.folder import DIRECTORY, package_in
 
@@ -103,7 +103,7 @@ def package_signature(directory: int, name: str, path: str) -> tuple[bytes | Non
     None where there is more in it than a package may have.
     """
     digest = hashlib.blake2b(f"{name}\0{path}\0".encode("utf-8", "surrogateescape"), digest_size=24)
-    left = 2 * skill_settings().FILES
+    left = 2 * SkillSettings.now().FILES
     newest = 0
 
     def add(here: int, prefix: str) -> None:
@@ -142,7 +142,7 @@ def package_signature(directory: int, name: str, path: str) -> tuple[bytes | Non
                 digest.update(f"{child}\0{problem.errno}\n".encode("utf-8", "surrogateescape"))
                 continue
             try:
-                if prefix.count("/") <= skill_settings().DEPTH:
+                if prefix.count("/") <= SkillSettings.now().DEPTH:
                     add(descriptor, f"{prefix}{child}/")
             finally:
                 os.close(descriptor)

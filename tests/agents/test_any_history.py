@@ -28,6 +28,7 @@ from agents.engine.history import call_from_row, open_turn
 from agents.engine.journal import write_results
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.lease import hand_back
+from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.models import ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, ServiceError
@@ -248,7 +249,7 @@ class AnyHistory(RuleBasedStateMachine):
             self.finish(writer, call, OUTCOMES[number % len(OUTCOMES)])
 
     def finish(self, writer: Writer, call: Call, status: str) -> None:
-        event = ("tool.completed", {"call_id": call.call_id})
+        event = ToolCompleted(call_id=call.call_id, output="result")
         outcome = Outcome(call, status, '"result"', events=[event])
         committed(write_results, writer, [outcome])
 

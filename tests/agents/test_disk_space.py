@@ -24,7 +24,7 @@ from agents.states import RunStatus
 from sandbox.backends.oserrors import as_file_errors
 from sandbox.errors import FileError
 from tests.agents.api.rows import make_agent, make_run, make_user
-from velproject.cli.actions.runs import status_words
+from velproject.cli.commands.runs.runs import status_words
 
 
 @pytest.fixture(autouse=True)

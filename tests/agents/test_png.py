@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import zlib
 
 import pytest
 
-from agents.png import MAX_BYTES, NotAPicture, remade_png
+from agents.png import MAX_BYTES, MAX_CHUNKS, NotAPicture, remade_png
 from tests.support.pictures import chunk, png
 
 SCRIPT = b"<script>alert(1)</script>"
@@ -74,6 +75,8 @@ def bomb() -> bytes:
         png(before=chunk(b"IHDR", b"x" * 13)),
         png().replace(b"IDAT", b"iDAT"),
         png(20_000, 1),
+        png(before=chunk(b"tEXt", b"") * MAX_CHUNKS),
+        png(before=chunk(b"IDAT", b"") * MAX_CHUNKS),
         bomb(),
         b"\0" * (MAX_BYTES + 1),
     ],
@@ -92,3 +95,30 @@ def test_a_file_that_unpacks_to_more_than_it_says_is_cut_there() -> None:
 def test_a_picture_of_too_many_pixels_is_not_unpacked() -> None:
     with pytest.raises(NotAPicture, match="too many pixels"):
         remade_png(bomb())
+
+
+def test_pixels_are_never_in_memory_together() -> None:
+    data = png(2_000, 2_000, colour=6, depth=8, raw=(b"\0" + b"\0" * 8_000) * 2_000)
+    tracemalloc.start()
+    try:
+        made = remade_png(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4_000_000
+    assert made[:33] == data[:33]
+
+
+@pytest.mark.parametrize("interlace", [0, 1])
+def test_a_wrong_filter_of_any_row_is_found(interlace: int) -> None:
+    passes = [(400, 300)]
+    if interlace:
+        passes = [(50, 38), (50, 38), (100, 37), (100, 75), (200, 75), (200, 150), (400, 150)]
+    rows = [b"\0" + b"\1" * columns for columns, lines in passes for _ in range(lines)]
+    good = png(400, 300, colour=0, depth=8, interlace=interlace, raw=b"".join(rows))
+    assert remade_png(good)
+    for place in (0, len(rows) // 3, len(rows) // 2, len(rows) - 1):
+        wrong = [*rows]
+        wrong[place] = b"\5" + wrong[place][1:]
+        with pytest.raises(NotAPicture, match="broken"):
+            remade_png(png(400, 300, colour=0, depth=8, interlace=interlace, raw=b"".join(wrong)))

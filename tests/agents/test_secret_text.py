@@ -174,5 +174,5 @@ def test_an_empty_key_is_none(settings):
 
 def test_a_text_in_the_place_of_keys_is_refused(settings):
     settings.VEL = {**settings.VEL, "SECRET_KEYS": NEW}
-    with pytest.raises(ImproperlyConfigured, match="a tuple of keys"):
+    with pytest.raises(ImproperlyConfigured, match="a list of texts, got str"):
         SecretText.seal(PLAIN)

@@ -43,7 +43,7 @@ def test_a_file_is_looked_at_from_the_first_page_on(new_page: NewPage, path: str
     page.get_by_role("link", name="Knowledge of Assistant", exact=True).click()
     expect(page.get_by_role("meter")).to_be_visible()
     page.get_by_role("link", name=path, exact=True).click()
-    text = page.locator(".reading pre")
+    text = page.locator(".review pre")
     expect(text).to_contain_text("Likes charts. <script>window.pwned")
     expect(text.locator(".mark-hidden")).to_have_text("⟨U+202E⟩")
     expect(text.locator(".mark-hidden.mark-danger")).to_have_count(1)

@@ -182,6 +182,41 @@ def test_where_a_command_went_stands_with_its_call(site: Site, new_page: NewPage
     expect(page.get_by_text("<b>evil</b>:443: 3 times, refused: not on the list")).to_be_visible()
 
 
+def test_output_of_a_running_tool_is_shown_until_its_result_is_there(
+    site: Site, new_page: NewPage
+) -> None:
+    run = site.do("make_run", owner="olga")
+    begun: Events = [
+        ("tool.called", {"call_id": "c1", "tool": "execute", "input": {"command": "make"}}),
+        ("tool.started", {"call_id": "c1", "attempt": 1}),
+        ("tool.progress", {"call_id": "c1", "text": "one of "}),
+        ("tool.progress", {"call_id": "c1", "text": "two"}),
+    ]
+    ended: Events = [
+        ("tool.completed", {"call_id": "c1", "output": "one of two\ntwo of two"}),
+        ("tool.progress", {"call_id": "c1", "text": "two of two"}),
+    ]
+    page = new_page("olga")
+    page.goto(f"/runs/{run}/")
+    wait_for_seq(page, append(site, run, begun, "running"))
+    page.locator("summary", has_text="execute").click()
+    output = page.locator("#transcript details pre").last
+    expect(output).to_have_text("one of two")
+
+    wait_for_seq(page, append(site, run, ended))
+
+    expect(output).to_have_text("one of two\ntwo of two")
+
+
+def test_a_call_that_is_tried_again_is_a_note(site: Site, new_page: NewPage) -> None:
+    run = site.do("make_run", owner="olga")
+    retried = {"call_id": "c1", "attempt": 1, "code": "timeout", "message": "slow", "retry_in": 2.5}
+    page = new_page("olga")
+    page.goto(f"/runs/{run}/")
+    wait_for_seq(page, append(site, run, [("tool.retried", retried)], "running"))
+    assert transcript(page) == "Tried again in 2.5 s: slow"
+
+
 def test_a_long_run_is_followed_to_its_end_unless_somebody_reads_above(
     site: Site, new_page: NewPage
 ) -> None:

@@ -164,8 +164,8 @@ def test_a_memory_edit_is_read_with_what_the_scanner_found(
     given = {"path": "knowledge/style.md", "content": content, "reason": "It was said."}
     run = start({"name": "write_memory", "input": given})
     expect(cards(page)).to_contain_text("Write memory: knowledge/style.md")
-    expect(page.locator(".reading .mark-hidden")).to_have_text("⟨U+200B⟩")
-    expect(page.locator(".reading-findings li").first).to_contain_text("line 2")
+    expect(page.locator(".review .mark-hidden")).to_have_text("⟨U+200B⟩")
+    expect(page.locator(".review-findings li").first).to_contain_text("line 2")
     expect(cards(page)).to_contain_text("The agent’s reason: It was said.")
     cards(page).get_by_text("Edit…", exact=True).click()
     area = page.get_by_label("The file as it should be")

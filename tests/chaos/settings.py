@@ -14,7 +14,7 @@ from velproject.settings import INSTALLED_APPS, LOGGING, VEL
 if "VEL_TEST_LEASE" in os.environ:
     _lease = float(os.environ["VEL_TEST_LEASE"])
     VEL |= {"LEASE_SECONDS": _lease, "HEARTBEAT_SECONDS": _lease / 6}
-    VEL |= {"HOST_BEAT_SECONDS": _lease / 6}
+    VEL |= {"HOST_HEARTBEAT_SECONDS": _lease / 6}
 if "VEL_TEST_RUNS_PER_WORKER" in os.environ:
     VEL |= {"RUNS_PER_WORKER": int(os.environ["VEL_TEST_RUNS_PER_WORKER"])}
 VEL |= {"RETRY_BASE_SECONDS": 0.05}

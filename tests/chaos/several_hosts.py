@@ -13,9 +13,9 @@ from django.db import connection
 
 from agents.models import Run, RunClock, Thread, WorkerHost
 from agents.models.database_clock import database_now
-from agents.services.arrival import arrive
 from agents.services.hosts import declare_dead
 from agents.services.snapshots import last_stored
+from agents.services.thread_transfer.receiving import receive_thread
 from agents.services.workspaces import workspace_location
 from tests.agents.transition_guard import guarded_transitions
 from tests.chaos.storm import Storm, approver, canceller, people
@@ -44,7 +44,7 @@ class SeveralHosts:
         state = last_stored(thread.pk)
         with self.hosts.on("web"):
             if state is not None:
-                arrive(workspace_location(thread), thread.placement + 1, state.manifest)
+                receive_thread(workspace_location(thread), thread.placement + 1, state.manifest)
         return "web"
 
     def held_by(self, name: str) -> list[str]:
@@ -94,7 +94,7 @@ def two_hosts(
     hosts = Hosts(directory)
     user = make_user()
     with ExitStack() as stack:
-        stack.enter_context(hosts.on("web", LEASE_SECONDS=lease, HOST_BEAT_SECONDS=lease))
+        stack.enter_context(hosts.on("web", LEASE_SECONDS=lease, HOST_HEARTBEAT_SECONDS=lease))
         stack.enter_context(guarded_transitions())
         server = stack.enter_context(MessagesServer(play))
         watchers = stack.enter_context(Watchers())

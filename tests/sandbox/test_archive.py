@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tarfile
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,17 @@ def test_an_archive_that_is_there_stays(tmp_path: Path, work: Path) -> None:
         write_archive({"workspace": work}, tmp_path / "out.tar.gz")
     assert (tmp_path / "out.tar.gz").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tar.gz", "work"]
+
+
+def test_memory_does_not_grow_with_the_number_of_files(tmp_path: Path, work: Path) -> None:
+    """An archive kept 400 bytes for each file that it had written."""
+    for number in range(3_000):
+        (work / str(number)).touch()
+    tracemalloc.start()
+    try:
+        done = write_archive({"workspace": work}, tmp_path / "out.tar.gz")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert done.files == 3_000
+    assert peak < 1_000_000

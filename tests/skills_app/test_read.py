@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
 from skills_app.package import PackageFile
 from skills_app.problems import Problem, Severity
 from skills_app.read import body_of, read_package, read_text
+from skills_app.settings import SkillSettings
 from tests.support.packages import BODY, package_files, skill_text
 
 
@@ -90,7 +90,7 @@ def test_all_problems_of_a_package_come_at_once() -> None:
 
 
 def test_limits() -> None:
-    limits = skill_settings()
+    limits = SkillSettings.now()
     many = package_files(None, {f"f{n}": "" for n in range(limits.FILES)})
     assert ("error", "too_many") in codes(read_package(many)[1])
     large = package_files(None, {"f": b"x" * (limits.FILE_BYTES + 1)})

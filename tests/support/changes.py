@@ -12,7 +12,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import Model
 
-from agents.conf import vel_settings
+from agents.settings import DataSettings
 
 BY_ENGINE = frozenset(
     {
@@ -57,7 +57,7 @@ def current_state(**outside: Any) -> State:
     ]
     with connection.cursor() as cursor:
         rows = {model._meta.label: _rows(cursor, model) for model in models}
-    files = _files(vel_settings().workspaces)
+    files = _files(DataSettings.now().workspaces)
     return State(rows, files, {name: repr(value) for name, value in outside.items()})
 
 

@@ -250,6 +250,8 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
         os.setsid()
     if at_terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        # Shells ignore it in background jobs, which the tests may be.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # The old streams were made for the descriptors of the parent.
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     buffering = 1 if at_terminal else -1

@@ -38,7 +38,7 @@ class Hosts:
             **settings.VEL,
             "HOST": name,
             "DATA_DIR": directory,
-            "HOST_BEAT_SECONDS": 0.1,
+            "HOST_HEARTBEAT_SECONDS": 0.1,
             "LEASE_SECONDS": LEASE,
             "HEARTBEAT_SECONDS": LEASE / 6,
             **more,

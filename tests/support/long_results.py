@@ -40,13 +40,13 @@ class LongResults(Middleware):
 @contextmanager
 def long_results() -> Iterator[None]:
     """Agents have the tool `fetch(size, mark)` meanwhile."""
-    before = registry.MIDDLEWARE
-    registry.MIDDLEWARE = (*before, LongResults())
+    before = registry.installed_middleware
+    registry.installed_middleware = lambda: (*before(), LongResults())  # type: ignore[assignment]
     registry._toolset.cache_clear()
     registry.built_in_tools.cache_clear()
     try:
         yield
     finally:
-        registry.MIDDLEWARE = before
+        registry.installed_middleware = before
         registry._toolset.cache_clear()
         registry.built_in_tools.cache_clear()

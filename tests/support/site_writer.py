@@ -19,6 +19,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import append_events, dump
+from agents.events.catalogue.runs import RunSuspended
+from agents.events.catalogue.tool_calls import ToolCalled
 from agents.models import (
     Agent,
     ApiToken,
@@ -37,7 +39,7 @@ from agents.models import (
 from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
-from agents.services.asking import ask_about_memory, digest_of
+from agents.services.asking import ask_about_memory, digest_of, requested_event
 from agents.services.delegation import child_ended
 from agents.services.hooks import create_hook
 from agents.services.memory_changes import write_file
@@ -52,6 +54,7 @@ from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
 from memory.edits import MemoryEdit
 from memory.models import MemoryFile
 from skills_app.sources.archive import read_archive
+from tests.support.raw_events import RawEvent, append_raw
 from tests.support.skill_zips import hostile_files, zipped
 from tests.support.subagents import delegate
 
@@ -185,11 +188,13 @@ def make_agent(slug: str, model: str, **agent: Any) -> None:
 
 
 @transaction.atomic
-def append(run: str, events: list[tuple[str, dict[str, Any]]], status: str | None = None) -> int:
+def append(
+    run: str, events: list[RawEvent], status: str | None = None, is_declared: bool = True
+) -> int:
     """Append events and, as the engine does, change the run's status in the same transaction."""
     if status is not None:
         Run.objects.filter(pk=run).update(status=status)
-    return append_events(run, events)
+    return append_raw(run, events, is_declared=is_declared)
 
 
 def pour(run: str, batches: int, size: int, pause: float) -> int:
@@ -223,23 +228,12 @@ def ask(run: str, tool: str, tool_input: dict[str, Any], call_id: str = "toolu_1
         digest=digest_of(tool, tool_input, 0),
     )
     Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
-    shown = {
-        "approval_id": request.id,
-        "call_id": call_id,
-        "tool": tool,
-        "input": tool_input,
-        "kind": request.kind,
-        "prompt": request.prompt,
-        "digest": request.digest,
-        "allowed_decisions": request.allowed_decisions,
-        "expires_at": None,
-    }
     append_events(
         run,
         [
-            ("tool.called", {"call_id": call_id, "tool": tool, "input": tool_input}),
-            ("approval.requested", shown),
-            ("run.suspended", {"reason": "approval", "approval_ids": [request.id]}),
+            ToolCalled(call_id=call_id, tool=tool, input=tool_input),
+            requested_event(request),
+            RunSuspended(reason="approval", approval_ids=[request.id]),
         ],
     )
     return request.id
@@ -274,7 +268,7 @@ def ask_memory(
     draft = ask_about_memory(row, call, proposal, terms, prompt="")
     Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
     append_events(run, [draft])
-    return str(draft[1]["approval_id"])
+    return draft.approval_id
 
 
 @transaction.atomic
@@ -288,17 +282,15 @@ def park(run: str, children: list[str]) -> int:
     """Let a run wait for its subagents, as the engine does."""
     Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.CHILDREN)
     Run.objects.filter(pk__in=children).update(is_awaited=True)
-    return append_events(
-        run, [("run.suspended", {"reason": "children", "child_run_ids": children})]
-    )
+    return append_events(run, [RunSuspended(reason="children", child_run_ids=children)])
 
 
 @transaction.atomic
-def end(run: str, status: str, events: list[tuple[str, dict[str, Any]]]) -> None:
+def end(run: str, status: str, events: list[RawEvent]) -> None:
     """Let a subagent's run end, and its parent hear of it, as the engine does."""
     row = lock_with_parent(run, Run.objects.get(pk=run).parent_id)
     assert row is not None
-    append_events(run, [*events, (f"run.{status}", {"finish_reason": "end_turn"})])
+    append_raw(run, [*events, (f"run.{status}", {})])
     row.status, row.ended_at = status, timezone.now()
     row.save()
     child_ended(row)

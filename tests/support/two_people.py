@@ -12,6 +12,9 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agents.events.catalogue.messages import TextCompleted
+from tests.support.raw_events import append_raw
+
 if TYPE_CHECKING:
     from tests.support.site import Site
 
@@ -77,7 +80,8 @@ def _triggers(made: Somebody, person: Any) -> None:
 
 
 def _agent(made: Somebody, person: Any) -> None:
-    from agents.models import Agent, Credential, CredentialProvider, DatabaseConnection
+    from agents.features.credentials.public import Credential
+    from agents.models import Agent, DatabaseConnection
     from agents.secret_text import SecretText
     from agents.services.agents import save_agent
     from agents.services.memory_changes import write_file
@@ -115,7 +119,7 @@ def _agent(made: Somebody, person: Any) -> None:
     database.url = SecretText.seal("sqlite:////nowhere/at/all.sqlite3")
     database.save()
     agent.databases.add(database)
-    for provider in CredentialProvider:
+    for provider in ("google", "slack"):
         Credential.objects.create(
             provider=provider,
             owner=person,
@@ -177,8 +181,8 @@ def _runs(made: Somebody, person: Any) -> None:
         result=dump([{"type": "text", "text": made.mark}]),
     )
     with transaction.atomic():
-        append_events(ended.pk, [("text.completed", {"part_id": "1:0", "text": made.mark})])
-        append_events(ended.pk, [("run.completed", {"finish_reason": "end_turn"})])
+        append_events(ended.pk, [TextCompleted(part_id="1:0", text=made.mark)])
+        append_raw(ended.pk, [("run.completed", {"finish_reason": "end_turn"})])
     Run.objects.filter(pk=ended.pk).update(
         status=RunStatus.COMPLETED, finish_reason="end_turn", ended_at=timezone.now()
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pty
@@ -165,6 +166,7 @@ class Terminal:
             self.pid, self._fd = pty.fork()
             if self.pid == 0:
                 os.chdir(vel.data)
+                signal.signal(signal.SIGINT, signal.SIG_DFL)  # see `tests.support.forking`
                 os.execve(sys.executable, vel.command(*arguments), env)
         else:
             self._fd, terminal = pty.openpty()
@@ -195,6 +197,26 @@ class Terminal:
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
+
+    def signal_unnoticed(self, number: signal.Signals) -> None:
+        """Send it while the command waits for a key, so that its system call is not interrupted.
+
+        Another thread gets the signal. To the main thread, one that comes right before the system
+        call looks the same.
+        """
+        task = Path(f"/proc/{self.pid}/task")
+        end = time.monotonic() + DEADLINE
+        while "S" not in (task / str(self.pid) / "stat").read_text().rpartition(")")[2]:
+            assert time.monotonic() < end, "the main thread does not wait for a key"
+            time.sleep(0.01)
+        other = next(int(each.name) for each in task.iterdir() if each.name != str(self.pid))
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.tgkill(self.pid, other, number) == 0, os.strerror(ctypes.get_errno())
+
+    def hang_up(self) -> None:
+        """Close the terminal window."""
+        os.close(self._fd)
+        self._fd = os.open(os.devnull, os.O_RDONLY)
 
     def finish(self) -> int:
         """Wait for its end and return the exit code."""

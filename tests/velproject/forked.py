@@ -14,7 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-from tests.support.forking import ROOT, Forked, reads_at_start
+from tests.support.forking import Forked, reads_at_start
+from velproject.cli.commands import TABLE
 
 _OTHERWISE = frozenset({"up", "worker"})
 """Commands with the settings of a server."""
@@ -91,9 +92,10 @@ def import_modules() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "velproject.cli.settings"
     import_module("django").setup()
     import_module("velproject.schema")
-    for file in sorted((ROOT / "velproject/cli/actions").glob("[a-z]*.py")):
-        if file.stem not in _OTHERWISE:
-            import_module(f"velproject.cli.actions.{file.stem}")
+    for module in TABLE:
+        if not _OTHERWISE.intersection(TABLE[module]):
+            import_module(module)
+    import_module("velproject.cli.commands.approvals.ask")
     for name in ("memory.scanner.scanning", "skills_app.scan.scanning", "velproject.cli.main"):
         import_module(name)
 

@@ -182,7 +182,7 @@ def command_line(served: Served) -> Answer:
 
 _PROGRAM = """
 import asyncio, sys
-from agents import create_deep_agent, scripted_model
+from vel import create_deep_agent, scripted_model
 from agents.services.errors import NoSpace
 model = scripted_model([{"text": "Hello"}])
 agent = create_deep_agent(model=model, sandbox=False, name="Program")

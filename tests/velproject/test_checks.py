@@ -10,7 +10,7 @@ from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
 from tests.velproject.command import Vel
-from velproject import checks
+from velproject.checks import exposure as checks
 
 GOOD_KEY = "wR8#kP2m!Zq7vT5x^Lc9bN4j&Hs6dF3g"
 

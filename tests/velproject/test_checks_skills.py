@@ -10,11 +10,11 @@ from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
 from tests.support.skills import write_skill
-from velproject.checks_skills import store_problem
-from velproject.doctor import Level
-from velproject.doctor_skills import check_skills
+from velproject.checks.skills import store_problem
+from velproject.doctor.findings import Level
+from velproject.doctor.skills import check_skills
 
-IDS = {"vel.E009", "vel.E010", "vel.W004", "vel.W005"}
+IDS = {"vel.E009", "vel.E010", "vel.E016", "vel.W005"}
 
 
 def found() -> list[str]:
@@ -61,7 +61,7 @@ def test_a_directory_that_is_not_there_is_said(directory: Path, settings: Settin
     settings.VEL_SKILLS = {
         "DIRECTORIES": (str(directory / "gone"), str(directory / "beans/SKILL.md"))
     }
-    assert found() == ["vel.W004", "vel.W004"]
+    assert found() == ["vel.E016", "vel.E016"]
 
 
 def test_an_unknown_key_is_refused(settings: Settings) -> None:

@@ -56,7 +56,7 @@ def test_a_database_that_cannot_be_reached_fails_and_the_rest_is_still_told(vel:
 def test_settings_that_cannot_be_read_fail(vel: Vel) -> None:
     code, found = findings(vel, VEL_WORKERS="many")
     assert code == 1
-    assert "VEL_WORKERS='many'" in found["settings"]["detail"]
+    assert "VEL_WORKERS: expected a whole number" in found["settings"]["detail"]
 
 
 def test_a_data_directory_that_is_no_directory_fails(vel: Vel) -> None:

@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from agents.models import McpServer
 from tests.support.mcp_servers import accept_all, define
 from tests.support.runs import make_agent, make_user
-from velproject import doctor_mcp
-from velproject.doctor import Finding, Level
-from velproject.doctor_mcp import check_mcp_servers
+from velproject.doctor import mcp
+from velproject.doctor.findings import Finding, Level
+from velproject.doctor.mcp import check_mcp_servers
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ def found() -> list[Finding]:
 
 
 def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor_mcp, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcp, "find_spec", lambda name: None)
 
 
 def test_without_servers_and_offered_agents_there_is_nothing_to_say(

@@ -16,9 +16,9 @@ from django.http.response import HttpResponseBase
 from django.test import Client
 
 from agents.api.base import UnknownUrl
-from agents.conf import vel_settings
 from agents.models import Agent
 from agents.services.request_rates import forget_shares
+from agents.settings import DataSettings
 from tests.agents.api.rows import client_for
 from tests.support import site_writer
 from tests.support.every_address import Address, addresses
@@ -53,7 +53,7 @@ PASSWORDS_WITHOUT_LIMIT = {
     "admin:auth_user_password_change": "sets the password of somebody else and checks none",
     "web:connections": "stores a token and compares it with nothing",
     "web:webhooks": "stores a secret and compares it with nothing",
-    "admin:agents_credential_add": "stores a token and compares it with nothing",
+    "admin:vel_credentials_credential_add": "stores a token and compares it with nothing",
     "admin:agents_databaseconnection_add": "stores a password and compares it with nothing",
 }
 REQUIRED = {
@@ -163,7 +163,7 @@ def test_the_page_of_a_failure_has_the_headers(
     def fail(*args: object) -> None:
         raise RuntimeError("on purpose")
 
-    monkeypatch.setattr("velproject.metrics.vel_settings", fail)
+    monkeypatch.setattr("velproject.metrics.MetricsSettings.now", fail)
     answer = client.get("/metrics")
     assert answer.status_code == 500
     assert wrong_headers(answer) == []
@@ -186,7 +186,7 @@ def world() -> dict[str, object]:
     thread = site_writer.run(run)["thread"]
     agent = Agent.objects.get()
     asked_for = site_writer.ask(run, "execute", {"command": "ls"})
-    outputs = vel_settings().workspaces / thread / "outputs"
+    outputs = DataSettings.now().workspaces / thread / "outputs"
     outputs.mkdir(parents=True)
     (outputs / "SKILL.md").write_text("Between us")
     olga = get_user_model().objects.get(username="olga")

@@ -13,9 +13,9 @@ from django.http.response import HttpResponseBase
 from django.test import Client
 from django.urls import reverse
 
-from agents.conf import vel_settings
 from agents.models import Agent
 from agents.services.open_connections import open_now, take_place
+from agents.settings import DataSettings
 from tests.support import site_writer
 from tests.support.skills import package, store_skill
 from tests.velproject.test_every_address import let_go, wrong_headers
@@ -55,7 +55,7 @@ class Doors:
         self.client.force_login(users.get(username="olga"))
         self.run = site_writer.make_run("olga")
         self.thread = site_writer.run(self.run)["thread"]
-        self.outputs = vel_settings().workspaces / self.thread / "outputs"
+        self.outputs = DataSettings.now().workspaces / self.thread / "outputs"
         self.outputs.mkdir(parents=True)
         self.directory = directory
         self.skill = 0

@@ -28,12 +28,12 @@ def say():
     print(json.dumps(sorted(sys.modules)))
 
 from velproject import child, supervise
-supervise.set_up_short()
+child.set_up_without_admin()
 import_module("velproject.up").supervise
 say()
-import_module("django.contrib.admin").autodiscover()  # as with the settings of servers
 child.preload_workers(child.Life())
 say()
+import_module("django.contrib.admin").autodiscover()  # as with the settings of servers
 import_module("velproject.web_server")
 import_module("velproject.asgi")
 import_module("django.urls").get_resolver().url_patterns
@@ -64,12 +64,14 @@ def test_the_supervisor_imports_neither_pages_nor_the_engine(imported: list[set[
     assert not supervisor & (LIBRARIES | PAGES | SERVER | ENGINE)
 
 
-def test_workers_import_no_server_and_no_library_that_is_not_configured(
+def test_workers_import_no_pages_no_server_and_no_library_that_is_not_configured(
     imported: list[set[str]],
 ) -> None:
     _, workers, _ = imported
-    assert workers >= {"agents.engine.host", "velproject.cluster"}
-    assert not workers & (LIBRARIES | SERVER)
+    assert workers >= {
+        *("agents.engine.host", "agents.features.slack.middleware", "velproject.cluster")
+    }
+    assert not workers & (LIBRARIES | PAGES | SERVER)
 
 
 def test_web_imports_no_library_that_is_not_configured(imported: list[set[str]]) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from velproject.env import mail_server, public_url
+from agents.kernel.settings import read_environment
+from agents.settings import PageSettings
+from velproject.env import mail_server
 
 
 @pytest.mark.parametrize(
@@ -30,11 +34,11 @@ def test_what_is_not_understood_or_unsafe_is_an_error_without_the_password(url: 
     assert "pass@" not in str(refused.value)
 
 
-def test_the_public_url(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert public_url("VEL_PUBLIC_URL", "http://127.0.0.1:8000") == "http://127.0.0.1:8000"
-    monkeypatch.setenv("VEL_PUBLIC_URL", "https://vel.example.org/")
-    assert public_url("VEL_PUBLIC_URL", "") == "https://vel.example.org"
+def test_the_public_url() -> None:
+    def read(url: str) -> Any:
+        return read_environment([PageSettings], {"VEL_PUBLIC_URL": url})["VEL"]["PUBLIC_URL"]
+
+    assert read("https://vel.example.org/") == "https://vel.example.org"
     for wrong in ("vel.example.org", "javascript://x", "https://", "https://x/?a=b"):
-        monkeypatch.setenv("VEL_PUBLIC_URL", wrong)
-        with pytest.raises(ImproperlyConfigured):
-            public_url("VEL_PUBLIC_URL", "")
+        with pytest.raises(ImproperlyConfigured, match="VEL_PUBLIC_URL: expected a URL like"):
+            read(wrong)

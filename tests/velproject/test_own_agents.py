@@ -104,6 +104,8 @@ def refuses(environment: Environment) -> list[str]:
         assert "virtual environment" in done.stderr
         lines.append(done.stderr)
         assert done.stderr.count("\n") == 1, done.stderr
+    script = environment.run("from vel import create_deep_agent")
+    assert WHY in script.stderr
     return lines
 
 

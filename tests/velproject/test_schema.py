@@ -19,31 +19,32 @@ def test_the_names_on_disk_are_the_migrations_that_django_knows() -> None:
     assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM django_migrations WHERE app IN ('agents', 'memory', 'skills_app')"
+            "DELETE FROM django_migrations"
+            " WHERE app IN ('agents', 'memory', 'skills_app', 'vel_credentials')"
         )
-    ours = ("agents", "memory", "skills_app")
+    ours = ("agents", "memory", "skills_app", "vel_credentials")
     known = {f"{app}.{name}" for app, name in executor.loader.graph.nodes if app in ours}
     assert set(missing_migrations()) == known
-    call_command("migrate", "agents", fake=True, verbosity=0)
+    call_command("migrate", fake=True, verbosity=0)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_djangos_own_command_refuses_a_database_of_a_development_version() -> None:
     recorder = MigrationRecorder(connection)
     later = sorted(
-        name
+        (app, name)
         for app, name in MigrationExecutor(connection).loader.graph.nodes
-        if app == "agents" and name != "0001_initial"
+        if app == "vel_credentials" or (app == "agents" and name != "0001_initial")
     )
     recorder.record_applied("agents", "0002_sandbox_options")
-    for name in later:
-        recorder.record_unapplied("agents", name)
+    for app, name in later:
+        recorder.record_unapplied(app, name)
     try:
         for migrate in (lambda: call_command("migrate", verbosity=0), ensure_schema):
             with pytest.raises(CommandError, match=r"development version before 0\.1\.0"):
                 migrate()
-        assert missing_migrations() == [f"agents.{name}" for name in later]
+        assert missing_migrations() == [f"{app}.{name}" for app, name in later]
     finally:
         recorder.record_unapplied("agents", "0002_sandbox_options")
-        for name in later:
-            recorder.record_applied("agents", name)
+        for app, name in later:
+            recorder.record_applied(app, name)

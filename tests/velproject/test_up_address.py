@@ -6,7 +6,7 @@ import pytest
 
 from tests.velproject.command import Vel
 from tests.velproject.test_up import public_url_of, running
-from velproject.cli.actions.up import local_url
+from velproject.cli.commands.machines.up import local_url
 
 
 def test_an_empty_setting_is_like_none(vel: Vel) -> None:

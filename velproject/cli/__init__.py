@@ -1,6 +1,10 @@
 """The `vel` command.
 
-The modules here declare commands and import nothing but click, so that `vel --help` and a
-mistyped flag answer at once. What a command does is in `velproject.cli.actions`, which is
-imported once Django is set up.
+`commands` has a table of the commands; the file of a command is imported when the command is
+called. It holds the options and the code. What the code needs of Django is imported once Django is
+set up: see `late_imports`.
 """
+
+SETTINGS = "velproject.settings"
+SHORT_SETTINGS = "velproject.cli.settings"
+"""Without what only a server needs."""

@@ -10,8 +10,17 @@ FAILED = 1
 USAGE = 2
 WAITING = 3
 LIMIT = 4
+HUNG_UP = 129
 INTERRUPTED = 130
 TERMINATED = 143
+
+
+class Signalled(BaseException):
+    """A signal has ended the wait at a prompt."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
 
 
 class CliError(Exception):

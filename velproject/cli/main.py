@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
-from velproject.cli.agents import agents
-from velproject.cli.approvals import approvals
-from velproject.cli.budgets import budgets
-from velproject.cli.databases import databases
-from velproject.cli.demo import demo
-from velproject.cli.doctor import doctor
-from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, explain
-from velproject.cli.grants import grants
-from velproject.cli.hosts import hosts
-from velproject.cli.memory import memory
-from velproject.cli.migrate import migrate
-from velproject.cli.notifications import notifications
-from velproject.cli.policy import policy
-from velproject.cli.prune import prune
-from velproject.cli.run import run
-from velproject.cli.runs import runs
-from velproject.cli.schedules import schedules
-from velproject.cli.schema import schema
-from velproject.cli.secrets import secrets
-from velproject.cli.skills import skills
+from velproject.cli.commands import TABLE
+from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
+from velproject.cli.lazy_group import LazyGroup
 from velproject.cli.terminal import use_tolerant_streams, visible
-from velproject.cli.token import token
-from velproject.cli.toolbox import toolbox
-from velproject.cli.up import up
-from velproject.cli.usage import usage
-from velproject.cli.user import user
-from velproject.cli.worker import worker
-from velproject.cli.workspaces import workspaces
+
+_NOBODY_READS = (errno.EPIPE, errno.EIO)
+"""What writing fails with when a pipe's reader or the terminal has gone."""
 
 
 def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -55,7 +35,7 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     ctx.exit()
 
 
-class TaskOrCommand(click.Group):
+class TaskOrCommand(LazyGroup):
     """A group whose help begins with what a task takes."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -63,6 +43,7 @@ class TaskOrCommand(click.Group):
         formatter.write_usage("vel", "COMMAND …", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        run = self.load("run")
         with click.Context(run, info_name="run", parent=ctx) as run_ctx:
             run.format_options(run_ctx, formatter)
         super().format_options(ctx, formatter)
@@ -70,34 +51,7 @@ class TaskOrCommand(click.Group):
 
 @click.group(
     cls=TaskOrCommand,
-    commands=[
-        run,
-        demo,
-        runs,
-        usage,
-        budgets,
-        approvals,
-        grants,
-        policy,
-        memory,
-        skills,
-        agents,
-        databases,
-        schedules,
-        schema,
-        secrets,
-        up,
-        worker,
-        hosts,
-        doctor,
-        migrate,
-        notifications,
-        token,
-        toolbox,
-        user,
-        workspaces,
-        prune,
-    ],
+    tables=[TABLE],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
@@ -120,13 +74,16 @@ def vel(debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     # Nothing of what is imported can be let go: looking for it costs a tenth of the start.
-    # `perform` turns it on again.
+    # `boot.database` turns it on again.
     gc.disable()
     code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_stdout()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            if error.errno not in _NOBODY_READS:
+                raise
+            _forget(stream)
     sys.exit(code)
 
 
@@ -145,8 +102,10 @@ def run_command_line(arguments: list[str]) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except Signalled as signal:
+        return signal.exit_code
     except BrokenPipeError:
-        _forget_stdout()
+        _forget(sys.stdout)
         return FAILED
     except Exception as error:  # noqa: BLE001  # the last door: a person sees a line, not a stack
         if debug:
@@ -167,10 +126,11 @@ def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:
 def _routed(arguments: list[str]) -> list[str]:
     """`arguments` with `run` in front unless they begin with a command."""
     first = arguments[0] if arguments else ""
-    if first in vel.commands or first in ("-h", "--help", "--version"):
+    commands = vel.list_commands()
+    if first in commands or first in ("-h", "--help", "--version"):
         return arguments
     word = " " not in first and not first.startswith("-")
-    if word and (near := get_close_matches(first, vel.commands, cutoff=0.75)):
+    if word and (near := get_close_matches(first, commands, cutoff=0.75)):
         raise click.UsageError(
             f"There is no command {first!r}: did you mean `vel {near[0]}`? "
             f"As a task it is `vel run {first}`."
@@ -182,6 +142,6 @@ def _say(message: str) -> None:
     print(f"vel: {visible(message)}", file=sys.stderr)
 
 
-def _forget_stdout() -> None:
+def _forget(stream: TextIO) -> None:
     """The reader has gone (`vel runs list | head`): nothing is left to tell it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

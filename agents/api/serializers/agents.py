@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 from rest_framework import serializers
 
 from agents.api.serializers.lists import ordering
 from agents.api.serializers.strict import PageQuery
+from agents.kernel.options import known_options, option_defaults
 from agents.models import Agent, NetworkChoice, ToolProfile
 from agents.services.agents import default_model, default_provider
 
@@ -60,6 +62,7 @@ class AgentDetailShape(AgentShape):
     subagents = serializers.SerializerMethodField()
     output_schema = serializers.JSONField(allow_null=True)
     mcp_tool = serializers.BooleanField(help_text="Whether MCP clients have it as a tool.")
+    options = serializers.SerializerMethodField(help_text="Options of features by name.")
     max_turns = serializers.IntegerField()
     max_tokens = serializers.IntegerField(allow_null=True)
     max_cost = serializers.DecimalField(
@@ -70,6 +73,9 @@ class AgentDetailShape(AgentShape):
     )
     max_seconds = serializers.IntegerField(allow_null=True)
     updated_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
+
+    def get_options(self, agent: Agent) -> dict[str, Any]:
+        return {**option_defaults(), **known_options(agent.options)}
 
     def get_databases(self, agent: Agent) -> list[str]:
         return sorted(agent.databases.values_list("name", flat=True))

@@ -29,4 +29,5 @@ def ui_message(run_id: str, events: Iterable[StoredEvent], version: int) -> UiMe
     message = UiMessage(run_id)
     for chunk in ui_chunks(run_id, events, version):
         message.add(chunk)
+    message.settle()
     return message

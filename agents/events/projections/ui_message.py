@@ -19,19 +19,31 @@ class UiMessage:
         self.id = message_id
         self.parts: list[Part] = []
         self.metadata: dict[str, Any] = {}
-        self._active: dict[tuple[str, str], Part] = {}
+        self._active: dict[tuple[str, str], tuple[Part, list[str]]] = {}
+        self._step_start = 0
+        """The place after the last beginning of a step."""
+        # Places of parts: a message may have ten thousand of them.
+        self._calls: dict[str, list[int]] = {}
+        self._data: dict[tuple[str, str], int] = {}
+        self._approvals: dict[str, Part] = {}
 
     def add(self, chunk: Chunk) -> None:
         kind: str = chunk["type"]
         self.metadata |= chunk.get("messageMetadata", {})
         if kind == "start-step":
             self.parts.append({"type": "step-start"})
+            self._step_start = len(self.parts)
         elif kind.startswith("data-"):
             self._add_data(chunk)
         elif kind.startswith("tool-"):
             self._add_to_call(kind, chunk)
         elif kind.startswith(("text-", "reasoning-")):
             self._add_to_part(chunk)
+
+    def settle(self) -> None:
+        """Give parts that have not ended the text that they have so far."""
+        for part, pieces in self._active.values():
+            part["text"] = "".join(pieces)
 
     def as_dict(self) -> dict[str, Any]:
         """`id, role, parts, metadata`."""
@@ -46,19 +58,20 @@ class UiMessage:
         kind, what = chunk["type"].split("-")
         if what == "start":
             part = {"type": kind, "text": "", "state": "streaming"}
-            self._active[kind, chunk["id"]] = part
+            self._active[kind, chunk["id"]] = part, []
             self.parts.append(part)
         elif what == "delta":
-            self._active[kind, chunk["id"]]["text"] += chunk["delta"]
+            self._active[kind, chunk["id"]][1].append(chunk["delta"])
         else:
-            self._active.pop((kind, chunk["id"]))["state"] = "done"
+            part, pieces = self._active.pop((kind, chunk["id"]))
+            part |= {"text": "".join(pieces), "state": "done"}
 
     def _add_to_call(self, kind: str, chunk: Chunk) -> None:
         if kind == "tool-input-start":
             self._begin_call(chunk, "input-streaming")
             return
         if kind == "tool-input-available":
-            part = self._call(chunk["toolCallId"], since=self._step_start())
+            part = self._call(chunk["toolCallId"], since=self._step_start)
             part = part or self._begin_call(chunk, "input-available")
             part |= {"state": "input-available", "input": chunk["input"]}
             return
@@ -70,6 +83,7 @@ class UiMessage:
             return
         if kind == "tool-approval-request":
             call |= {"state": "approval-requested", "approval": {"id": chunk["approvalId"]}}
+            self._approvals[chunk["approvalId"]] = call
         elif kind == "tool-output-available":
             call |= {"state": "output-available", "output": chunk["output"]}
         elif kind == "tool-output-error":
@@ -82,13 +96,14 @@ class UiMessage:
             approval.setdefault("approved", kind != "tool-output-denied")
 
     def _answer(self, chunk: Chunk) -> None:
-        for part in self.parts:
-            approval = part.get("approval")
-            if approval is not None and approval["id"] == chunk["approvalId"]:
-                part["state"] = "approval-responded"
-                approval["approved"] = chunk["approved"]
-                if "reason" in chunk:
-                    approval["reason"] = chunk["reason"]
+        part = self._approvals.get(chunk["approvalId"])
+        if part is None or part["approval"]["id"] != chunk["approvalId"]:
+            return
+        approval = part["approval"]
+        part["state"] = "approval-responded"
+        approval["approved"] = chunk["approved"]
+        if "reason" in chunk:
+            approval["reason"] = chunk["reason"]
 
     def _begin_call(self, chunk: Chunk, state: str) -> Part:
         part = {
@@ -96,26 +111,29 @@ class UiMessage:
             "toolCallId": chunk["toolCallId"],
             "state": state,
         }
+        self._calls.setdefault(chunk["toolCallId"], []).append(len(self.parts))
         self.parts.append(part)
         return part
 
     def _call(self, call_id: str, since: int = 0) -> Part | None:
-        for part in reversed(self.parts[since:]):
-            if part.get("toolCallId") == call_id:
-                return part
-        return None
+        places = self._calls.get(call_id)
+        return self.parts[places[-1]] if places and places[-1] >= since else None
 
     def _add_data(self, chunk: Chunk) -> None:
         if chunk["type"] == "data-step-reset":
-            del self.parts[self._step_start() :]
+            self._drop_step()
             return
-        for part in self.parts:
-            if part["type"] == chunk["type"] and part.get("id") == chunk["id"]:
-                part["data"] = chunk["data"]
-                return
-        self.parts.append(dict(chunk))
+        place = self._data.setdefault((chunk["type"], chunk["id"]), len(self.parts))
+        if place < len(self.parts):
+            self.parts[place]["data"] = chunk["data"]
+        else:
+            self.parts.append(dict(chunk))
 
-    def _step_start(self) -> int:
-        """The place after the last beginning of a step."""
-        places = (at for at, part in enumerate(self.parts) if part["type"] == "step-start")
-        return max(places, default=-1) + 1
+    def _drop_step(self) -> None:
+        """Forget the parts of the step under way."""
+        for part in self.parts[self._step_start :]:
+            if (call_id := part.get("toolCallId")) is not None:
+                self._calls[call_id].pop()
+            elif part["type"].startswith("data-"):
+                del self._data[part["type"], part["id"]]
+        del self.parts[self._step_start :]

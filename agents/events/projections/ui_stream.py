@@ -11,6 +11,36 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
+from agents.events.catalogue.fallbacks import ModelFallback
+from agents.events.catalogue.messages import (
+    ReasoningCompleted,
+    ReasoningDelta,
+    ReasoningStarted,
+    StepReset,
+    StepStarted,
+    TextCompleted,
+    TextDelta,
+    TextStarted,
+)
+from agents.events.catalogue.planning import TodosUpdated
+from agents.events.catalogue.runs import (
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunSuspended,
+)
+from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
+from agents.events.catalogue.tool_calls import (
+    ToolCalled,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolInputDelta,
+    ToolInputStarted,
+    ToolRejected,
+)
 from agents.events.projections.ui_dialect import (
     Approval,
     Chunk,
@@ -48,6 +78,8 @@ class UiStream:
     _typed: dict[str, str] = field(default_factory=dict)
     """Names of tools whose input is on its way, by call."""
     _approvals: dict[str, Approval] = field(default_factory=dict)
+    _of_calls: dict[str, list[Approval]] = field(default_factory=dict)
+    """Those about calls of the message, by call, in their order."""
 
     @property
     def awaits_answer(self) -> bool:
@@ -141,11 +173,7 @@ class UiStream:
     def _denied(self, data: dict[str, Any]) -> list[Chunk]:
         if self.open_calls.pop(data["call_id"], None) is None:
             return []
-        asked = [
-            each
-            for each in self._approvals.values()
-            if each.of_message and each.call_id == data["call_id"]
-        ]
+        asked = self._of_calls.get(data["call_id"])
         return self.dialect.call_denied(
             data["call_id"], data["reason"] or "The call was denied.", asked[-1] if asked else None
         )
@@ -153,12 +181,12 @@ class UiStream:
     def _requested(self, data: dict[str, Any]) -> list[Chunk]:
         approval = Approval(self.run_id, data, of_message=data["call_id"] in self.open_calls)
         self._approvals[approval.id] = approval
-        for earlier in self._approvals.values():
-            # Asked anew: the earlier one takes no answer any more.
-            again = earlier.of_message and approval.of_message
-            if again and earlier is not approval and earlier.call_id == approval.call_id:
-                earlier.decision = earlier.decision or "superseded"
         if approval.of_message:
+            asked = self._of_calls.setdefault(approval.call_id, [])
+            if asked:
+                # Asked anew: the earlier one takes no answer any more.
+                asked[-1].decision = asked[-1].decision or "superseded"
+            asked.append(approval)
             return self.dialect.approval_requested(approval)
         return [approval_data(approval)]
 
@@ -216,9 +244,9 @@ class UiStream:
 
     def _of_subagent(self, run_id: str, kind: str, data: dict[str, Any]) -> list[Chunk]:
         """What waits for a person below the run is told as data, to be decided over REST."""
-        if kind == "approval.requested":
+        if kind == ApprovalRequested.type:
             self._approvals[data["approval_id"]] = Approval(run_id, data, of_message=False)
-        elif kind in ("approval.decided", "approval.expired"):
+        elif kind in (ApprovalDecided.type, ApprovalExpired.type):
             return self.begin_response() + self._decided(data)
         else:
             return []
@@ -254,31 +282,31 @@ def _input(call_id: str, tool: str, given: object) -> Chunk:
 
 
 _TRANSLATIONS: dict[str, Callable[[UiStream, dict[str, Any]], list[Chunk]]] = {
-    "step.started": UiStream._step_started,
-    "step.reset": UiStream._step_reset,
-    "model.fallback": UiStream._model_fallback,
-    "text.started": lambda stream, data: stream._parts.started("text", data),
-    "text.delta": lambda stream, data: stream._parts.delta("text", data),
-    "text.completed": lambda stream, data: stream._parts.completed("text", data),
-    "reasoning.started": lambda stream, data: stream._parts.started("reasoning", data),
-    "reasoning.delta": lambda stream, data: stream._parts.delta("reasoning", data),
-    "reasoning.completed": lambda stream, data: stream._parts.completed("reasoning", data),
-    "tool.input.started": UiStream._input_started,
-    "tool.input.delta": UiStream._input_delta,
-    "tool.called": UiStream._called,
-    "tool.rejected": UiStream._rejected,
-    "tool.completed": UiStream._completed,
-    "tool.failed": UiStream._failed,
-    "tool.denied": UiStream._denied,
-    "approval.requested": UiStream._requested,
-    "approval.decided": UiStream._decided,
-    "approval.expired": UiStream._decided,
-    "todos.updated": UiStream._todos,
-    "subagent.started": UiStream._subagent,
-    "subagent.finished": UiStream._subagent,
-    "run.suspended": UiStream._run_suspended,
-    "run.resumed": UiStream._run_resumed,
-    "run.completed": UiStream._run_completed,
-    "run.failed": UiStream._run_failed,
-    "run.cancelled": UiStream._run_cancelled,
+    StepStarted.type: UiStream._step_started,
+    StepReset.type: UiStream._step_reset,
+    ModelFallback.type: UiStream._model_fallback,
+    TextStarted.type: lambda stream, data: stream._parts.started("text", data),
+    TextDelta.type: lambda stream, data: stream._parts.delta("text", data),
+    TextCompleted.type: lambda stream, data: stream._parts.completed("text", data),
+    ReasoningStarted.type: lambda stream, data: stream._parts.started("reasoning", data),
+    ReasoningDelta.type: lambda stream, data: stream._parts.delta("reasoning", data),
+    ReasoningCompleted.type: lambda stream, data: stream._parts.completed("reasoning", data),
+    ToolInputStarted.type: UiStream._input_started,
+    ToolInputDelta.type: UiStream._input_delta,
+    ToolCalled.type: UiStream._called,
+    ToolRejected.type: UiStream._rejected,
+    ToolCompleted.type: UiStream._completed,
+    ToolFailed.type: UiStream._failed,
+    ToolDenied.type: UiStream._denied,
+    ApprovalRequested.type: UiStream._requested,
+    ApprovalDecided.type: UiStream._decided,
+    ApprovalExpired.type: UiStream._decided,
+    TodosUpdated.type: UiStream._todos,
+    SubagentStarted.type: UiStream._subagent,
+    SubagentFinished.type: UiStream._subagent,
+    RunSuspended.type: UiStream._run_suspended,
+    RunResumed.type: UiStream._run_resumed,
+    RunCompleted.type: UiStream._run_completed,
+    RunFailed.type: UiStream._run_failed,
+    RunCancelled.type: UiStream._run_cancelled,
 }

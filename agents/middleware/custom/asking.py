@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import PermissionsMixin
+from django.db import DatabaseError
 
 from agents.custom.context import ToolContext
 from agents.middleware.context import ToolContext as EngineContext
@@ -38,8 +40,18 @@ def _asked(run_id: str, permission: str) -> Run:
     run = Run.objects.select_related("owner", "thread").get(pk=run_id)
     if not run.owner.is_active:
         raise AccountOff
-    if permission and not (
-        isinstance(run.owner, PermissionsMixin) and run.owner.has_perm(permission)
-    ):
+    if permission and not _has(run.owner, permission):
         raise PermissionMissing(permission)
     return run
+
+
+def _has(person: AbstractBaseUser, permission: str) -> bool:
+    """Ask the authentication backends, any of which may ask a database of its own."""
+    try:
+        return isinstance(person, PermissionsMixin) and person.has_perm(permission)
+    except DatabaseError as error:
+        error.add_note(
+            f"Vel asked the authentication backends whether {person.get_username()} has the "
+            f"permission {permission}"
+        )
+        raise

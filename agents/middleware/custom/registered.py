@@ -10,23 +10,18 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from agents.conf import vel_settings
 from agents.custom.tool_spec import ToolSpec
 from agents.middleware.base import Middleware, Tool
 from agents.middleware.custom.calling import engine_tool
+from agents.settings import ToolSettings
 from agents.spec import AgentSpec
 
 
 @lru_cache(maxsize=1)
 def registered_tools() -> Mapping[str, ToolSpec]:
     """Those of `VEL["TOOLS"]`, by name. Raises `ImproperlyConfigured` for a wrong setting."""
-    paths = vel_settings().TOOLS
-    if isinstance(paths, str) or not all(isinstance(path, str) for path in paths):
-        raise ImproperlyConfigured(
-            'settings.VEL["TOOLS"] must be a list of dotted paths, as ["shop.tools.find_order"].'
-        )
     found: dict[str, ToolSpec] = {}
-    for path in paths:
+    for path in ToolSettings.now().TOOLS:
         where = f'settings.VEL["TOOLS"]: {path}'
         try:
             tool = ToolSpec.from_function(import_string(path))

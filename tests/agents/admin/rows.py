@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import append_events, dump
+from agents.events.catalogue.messages import TextDelta
 from agents.models import (
     Agent,
     ApprovalRequest,
@@ -172,9 +173,7 @@ def asked_to_remember(
 
 def events(run: Run, count: int) -> None:
     with transaction.atomic():
-        append_events(
-            run.pk, [("text.delta", {"part_id": "p1", "text": f"word {n}"}) for n in range(count)]
-        )
+        append_events(run.pk, [TextDelta(part_id="p1", text=f"word {n}") for n in range(count)])
 
 
 def lines(count: int) -> str:

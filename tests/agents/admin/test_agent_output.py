@@ -65,9 +65,11 @@ def test_a_note_to_the_model_stands_below_the_answer_that_it_is_about() -> None:
     rows.agent("helper")
     root = rows.superuser()
     run = rows.run(root, slug="helper")
-    for role, text in (("assistant", "Three beans."), ("user", "It does not fit\u202e.")):
+    said = (("assistant", "Three beans."), ("user", "It does not fit\u202e."))
+    for position, (role, text) in enumerate(said):
+        content = dump([{"type": "text", "text": text}])
         Message.objects.create(
-            run=run, turn=1, role=MessageRole(role), content=dump([{"type": "text", "text": text}])
+            run=run, turn=1, position=position, role=MessageRole(role), content=content
         )
     text = text_of(client_of(root).get(page_url(run)))
     assert (

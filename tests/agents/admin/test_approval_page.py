@@ -46,8 +46,8 @@ def test_a_call_is_read_and_its_raw_input_is_there():
 
     text = text_of(client_of(rows.superuser()).get(page_url(request)))
 
-    assert 'class="reading-title"' in text
-    assert "agents/web/reading.css" in text
+    assert 'class="review-title"' in text
+    assert "agents/web/review.css" in text
     assert "⟨U+202E⟩" in text
     assert "\u202e" not in text
     assert "The input as the agent gave it" in text

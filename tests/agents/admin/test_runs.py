@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import tracemalloc
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -11,7 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from agents.models import Agent, ApprovalRequest, Run, RunClock, Thread, ToolCall
+from agents.events.append import dump
+from agents.models import Agent, ApprovalRequest, Message, Run, RunClock, Thread, ToolCall
 from agents.states import RunStatus, WaitReason
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
@@ -421,3 +423,21 @@ def test_a_run_that_does_not_exist_is_a_message():
     )
 
     assert messages_of(response) == ["There is no run none that you may see."]
+
+
+def test_a_page_of_long_turns_keeps_only_their_beginnings():
+    """A hundred replies of megabytes were in memory together."""
+    run = rows.run(rows.user())
+    for turn in range(1, 13):
+        text = dump([{"type": "text", "text": f"turn {turn} " + "x" * 1_000_000}])
+        Message.objects.create(run=run, turn=turn, role="assistant", content=text)
+    admin = client_of(rows.superuser())
+    tracemalloc.start()
+    try:
+        text = text_of(admin.get(page_url(run)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "turn 1 x" in text
+    assert "turn 12 x" in text
+    assert peak < 12_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.conf import vel_settings
 from agents.models import Run, SnapshotCause, WorkspaceSnapshot
 from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.settings import DataSettings
 from agents.states import RunStatus
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, messages_of, page_url, text_of
@@ -36,7 +36,7 @@ def step() -> WorkspaceSnapshot:
 
 
 def file_of(step: WorkspaceSnapshot) -> Path:
-    return vel_settings().workspaces / step.thread_id / "workspace" / "a"
+    return DataSettings.now().workspaces / step.thread_id / "workspace" / "a"
 
 
 def test_it_asks_and_then_restores(step: WorkspaceSnapshot) -> None:

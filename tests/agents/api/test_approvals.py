@@ -122,6 +122,17 @@ def test_an_edit_runs_what_the_person_wrote() -> None:
     assert request.tool_call.effective_input == edited
 
 
+def test_an_edit_that_is_too_long_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = asked()
+    monkeypatch.setattr("agents.services.approvals.EDIT_CHARACTERS", 100)
+    client = client_for(request.run.owner)
+    for edited in ({"command": "x" * 100}, {"command": "ls", **{f"k{n}": 1 for n in range(20)}}):
+        response = decide(client, request, decision="edit", input=edited)
+        assert response.status_code == 400
+        assert "shorten it" in response.json()["detail"]
+    assert_undecided(request)
+
+
 def test_an_edit_with_a_field_that_the_tool_does_not_know_decides_nothing() -> None:
     request = asked()
     edited = {**INPUT, "comand": "ls"}

@@ -19,10 +19,10 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
+from agents.features.google_workspace.actions import save_google_key
+from agents.features.slack.actions import save_slack_token
 from agents.mcp.definitions import read_listing
 from agents.models import AuditEntry, Door, McpServer, Run, Schedule, Thread
-from agents.services.credentials import save_slack_token
-from agents.services.google_credentials import save_google_key
 from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import store_listing
 from agents.services.memory_changes import write_file

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.conf import VelSettings
+from agents.settings import LimitSettings
 from tests.support.runs import wait_until
 from tests.support.site import Site
 from tests.support.sse import Stream
@@ -174,7 +174,7 @@ def test_silence_is_filled_and_nobody_has_too_many(site: Site) -> None:
     site.do("make_user", name="greta")
     greedy = site.do("make_token", user="greta", scopes=["read"])
     run = site.do("make_run", owner="greta")
-    limit = VelSettings().STREAMS_PER_USER
+    limit = LimitSettings().STREAMS_PER_USER
     path = f"runs/{run}/events/stream"
     streams = [Stream(site, path, token=greedy) for _ in range(limit)]
     with Stream(site, path, token=greedy) as stream:

@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from agents.events.append import append_events
+from agents.events.catalogue.messages import TextDelta
 from agents.models import Run, RunEvent
 from tests.agents.api.rows import (
     ask_approval,
@@ -23,9 +24,7 @@ def run_with_events(count: int) -> Run:
     make_agent()
     run = make_run(make_user("ann"))
     with transaction.atomic():
-        append_events(
-            run.id, [("text.delta", {"part_id": "p1", "text": str(n)}) for n in range(count)]
-        )
+        append_events(run.id, [TextDelta(part_id="p1", text=str(n)) for n in range(count)])
     return run
 
 

@@ -16,11 +16,11 @@ from django.http.response import HttpResponseBase
 from django.test import Client, override_settings
 from rest_framework.test import APIClient
 
-from agents.conf import vel_settings
 from agents.models import Run, SnapshotCause, StateFile, Thread
 from agents.services.snapshots import record_snapshot, snapshot_store, watched_areas
 from agents.services.uploads import safe_name
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.settings import DataSettings
 from tests.agents.api.rows import (
     answer_run,
     client_for,
@@ -50,7 +50,7 @@ def run() -> Run:
 
 
 def root(thread: Thread) -> Path:
-    return vel_settings().workspaces / thread.pk
+    return DataSettings.now().workspaces / thread.pk
 
 
 def ann(run: Run, *scopes: str) -> APIClient:

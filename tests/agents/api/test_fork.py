@@ -11,7 +11,6 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from agents.conf import vel_settings
 from agents.models import (
     Agent,
     ApprovalRequest,
@@ -24,6 +23,7 @@ from agents.models import (
 )
 from agents.services.agents import save_agent
 from agents.services.snapshots import snapshot_store
+from agents.settings import DataSettings
 from tests.agents.api.rows import client_for, make_user, post, problem_of
 from tests.agents.api.test_files import body_of
 from tests.agents.engine.test_model_faults import served
@@ -184,7 +184,7 @@ def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
     moved = {"d/b": "second"}
     for step, files in ((1, {"a": "first"}), (2, {"a": "second"}), (3, moved), (None, moved)):
         made = fork(ada(), run, {"step": step}).json()
-        where = vel_settings().workspaces / made["thread"]["id"] / "workspace"
+        where = DataSettings.now().workspaces / made["thread"]["id"] / "workspace"
         found = {
             str(path.relative_to(where)): path.read_text()
             for path in where.rglob("*")
@@ -209,7 +209,7 @@ def test_a_fork_has_the_files_of_its_step(tmp_path: Path) -> None:
 def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path) -> None:
     run = play(tmp_path, ("ls", {}), write("a", "first"))
     made = fork(ada(), run, {"step": 1}).json()["thread"]["id"]
-    assert list((vel_settings().workspaces / made / "workspace").iterdir()) == []
+    assert list((DataSettings.now().workspaces / made / "workspace").iterdir()) == []
     # A command before the oldest change that is kept may have been another change.
     other = play(tmp_path, command("true"), write("a", "second"), write("a", "third"))
     refused = fork(ada(), other, {"step": 0})
@@ -301,8 +301,8 @@ def test_a_fork_that_fails_in_the_end_leaves_nothing(answered: Run) -> None:
     # The message is refused only when the run is made: the pinned version needs a value.
     Agent.objects.update(system_prompt="For {{context.customer}}.")
     save_agent(Agent.objects.get())
-    before = set(vel_settings().workspaces.glob("*"))
+    before = set(DataSettings.now().workspaces.glob("*"))
     response = fork(ada(), answered, {"message": "x", "version": "current", "files": "none"})
     assert (response.status_code, problem_of(response)["code"]) == (400, "missing_context")
     assert (Thread.objects.count(), Run.objects.count()) == (1, 1)
-    assert set(vel_settings().workspaces.glob("*")) == before
+    assert set(DataSettings.now().workspaces.glob("*")) == before

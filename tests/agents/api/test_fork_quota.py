@@ -9,12 +9,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from agents.conf import vel_settings
 from agents.models import Run, StateFile, Thread
 from agents.services.errors import Conflict
 from agents.services.fork_files import NONE, NOW
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.workspace_care import kept_workspaces, remove_workspace
+from agents.settings import DataSettings
 from tests.agents.api.rows import answer_run, client_for, make_agent, make_run, make_user, post
 from tests.agents.api.test_locks import during
 from tests.agents.services.test_uploads import directory
@@ -80,7 +80,7 @@ def test_what_was_pruned_counts_no_more(run: Run) -> None:
     (kept,) = [entry for entry in kept_workspaces() if entry.key == made[0]]
     remove_workspace(kept)
     assert fork(run).status_code == 201
-    assert (vel_settings().workspaces / made[1]).is_dir()
+    assert (DataSettings.now().workspaces / made[1]).is_dir()
 
 
 @pytest.mark.both_databases

@@ -19,7 +19,7 @@ from django.test import override_settings
 
 from agents.models import ApiToken, Run, Upload
 from agents.services.errors import Conflict, InvalidRequest
-from agents.services.resuming import resume_as_new_run
+from agents.services.resume_ended_runs import resume_as_new_run
 from agents.services.tokens import MAX_OWN_TOKENS, create_own_token, create_token
 from agents.services.uploads import store_uploads
 from agents.states import RunStatus

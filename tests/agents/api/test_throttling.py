@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.conf import vel_settings
 from agents.models import RequestCount
 from agents.services.request_rates import forget_shares, wait_for
 from agents.services.tokens import create_token
+from agents.settings import LimitSettings
 from tests.agents.api.rows import client_for, client_with, make_user, problem_of
 from tests.agents.api.test_idempotency import _at_once as at_once
 from tests.support.one_minute import Clock
@@ -27,7 +27,6 @@ def limits(settings: Any) -> Callable[..., None]:
         names = {"user": "API_USER_REQUESTS", "token": "API_TOKEN_REQUESTS"}
         names["failed"] = "API_FAILED_SIGN_INS"
         settings.VEL = {**settings.VEL, **{names[name]: value for name, value in given.items()}}
-        vel_settings.cache_clear()
 
     return set_limits
 
@@ -37,7 +36,7 @@ def statuses(client: Any, count: int, url: str = "/api/v1/agents") -> list[int]:
 
 
 def test_by_default_there_are_limits() -> None:
-    defaults = type(vel_settings())()
+    defaults = LimitSettings()
     assert defaults.API_USER_REQUESTS == 1_200
     assert defaults.API_TOKEN_REQUESTS == 600
     assert defaults.API_FAILED_SIGN_INS == 60

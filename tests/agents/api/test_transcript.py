@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db
 
 
 def say(run: Run, turn: int, *blocks: dict[str, Any], role: str = MessageRole.ASSISTANT) -> None:
-    Message.objects.create(run=run, turn=turn, role=role, content=dump(list(blocks)))
+    position = Message.objects.filter(run=run, turn=turn).count()
+    content = dump(list(blocks))
+    Message.objects.create(run=run, turn=turn, position=position, role=role, content=content)
 
 
 def call(run: Run, turn: int, call_id: str = "", result: Any = "ok", **fields: Any) -> ToolCall:
@@ -102,6 +104,34 @@ def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.Monk
     assert sum(sizes) == 7
     assert max(sizes) <= 3
     assert sizes[-1] == 1
+
+
+@pytest.mark.both_databases
+def test_results_of_calls_end_a_page_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for turn in range(1, 6):
+        say(run, turn, text(f"turn {turn}"))
+        call(run, turn, "", "x" * 600)
+    monkeypatch.setattr(conversation, "PAGE_BYTES", 1_500)
+    assert pages(run, "transcript", "turn") == [[0, 1, 1, 2, 2], [3, 3, 4, 4], [5, 5]]
+
+
+@pytest.mark.both_databases
+def test_long_calls_come_in_shorter_pages(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for turn in range(1, 6):
+        call(run, turn, "", "x" * 600, input=dump({"path": "y" * 100}))
+    call(run, 6, "", "x" * 2_000)
+    monkeypatch.setattr("agents.api.pages.PAGE_BYTES", 1_500)
+    assert pages(run, "tool-calls", "turn") == [[1, 2], [3, 4], [5], [6]]
+
+
+def pages(run: Run, part: str, column: str) -> list[list[Any]]:
+    seen, query = [], "?limit=200"
+    while True:
+        page = get(run, part, query).json()
+        seen.append([row[column] for row in page["results"]])
+        if page["next_cursor"] is None:
+            return seen
+        query = f"?limit=200&cursor={page['next_cursor']}"
 
 
 @pytest.mark.both_databases

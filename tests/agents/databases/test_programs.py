@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from agents import DatabaseBackend
 from agents.databases.changes import Changes
 from agents.databases.errors import QueryFailed
 from agents.databases.pools import close_idle
@@ -19,6 +18,7 @@ from agents.databases.write import write_now
 from agents.harness.databases import QueryResult
 from sandbox.cancellation import Cancellation
 from tests.agents.databases.shop import NOBODYS, ask, make_sqlite
+from vel import DatabaseBackend
 
 SHOPS = pytest.mark.parametrize(
     "shop",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agents.databases.statement import looks_like_writing
@@ -41,3 +43,28 @@ def test_writing(query: str) -> None:
 )
 def test_not_writing(query: str) -> None:
     assert not looks_like_writing(query)
+
+
+@pytest.mark.parametrize("end", ["/* DELETE FROM a", "$$ DELETE FROM a", "$x$ DELETE $y$"])
+def test_what_is_not_closed_reaches_to_the_end(end: str) -> None:
+    assert not looks_like_writing(f"WITH x AS (SELECT 1) SELECT * FROM x {end}")
+
+
+def test_a_quote_without_an_end_hides_nothing() -> None:
+    assert looks_like_writing(r"WITH x AS (SELECT E'\'') DELETE FROM a")
+
+
+def seconds(query: str) -> float:
+    begun = time.process_time()
+    looks_like_writing(query)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("piece", ["/* ", "$a{}$ ", "'''a", "'a'b", "`", "( ", "x "])
+def test_time_is_linear(piece: str) -> None:
+    """`/* ` a million times took hours: each was looked for to the end."""
+    short, long = (
+        "WITH " + "".join(piece.format(number) for number in range(count))
+        for count in (4_000, 16_000)
+    )
+    assert min(seconds(long) for _ in range(3)) < 10 * min(seconds(short) for _ in range(3)) + 0.1

@@ -16,8 +16,9 @@ from sandbox.errors import SandboxUnavailable
 from tests.agents.demo.played import play_at_once
 from tests.sandbox.places import reachable_directory
 from tests.support.wheels import NO_INDEX
-from velproject.cli.actions.demo import demo
+from tests.velproject.in_process import call
 from velproject.cli.errors import FAILED, OK
+from velproject.cli.main import vel
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +29,7 @@ def test_it_copies_the_report_and_the_chart_and_says_where(
 ) -> None:
     play_at_once(monkeypatch)
     output = tmp_path / "new" / "directory"
-    assert demo(output=output, build_toolbox=False) == OK
+    assert call("demo", "--output", str(output), "--no-toolbox") == OK
     made = {path.name: path.read_bytes() for path in output.iterdir()}
     assert made == read_demo_outputs(Run.objects.get(parent=None))
     shown = capsys.readouterr()
@@ -45,7 +46,7 @@ def test_it_fails_when_the_files_did_not_come_to_be(
 
     play_at_once(monkeypatch)
     monkeypatch.setattr(ThreadFiles, "sandbox", unavailable)
-    assert demo(output=tmp_path, build_toolbox=False) == FAILED
+    assert call("demo", "--output", str(tmp_path), "--no-toolbox") == FAILED
     assert Run.objects.get(parent=None).status == "completed"
     assert list(tmp_path.iterdir()) == []
     assert "ended without report.md and chart.svg" in capsys.readouterr().err
@@ -58,9 +59,10 @@ def test_where_no_packages_can_be_had_it_says_so_in_one_line_and_goes_on(
     play_at_once(monkeypatch)
     for name, value in NO_INDEX.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")
     before = dict(os.environ)
     with reachable_directory() as data, override_settings(VEL={"DATA_DIR": data}):
-        assert demo(output=tmp_path, build_toolbox=True) == OK
+        assert vel.main(["demo", "--output", str(tmp_path)], standalone_mode=False) == OK
     assert dict(os.environ) == before
     said = [line for line in capsys.readouterr().err.splitlines() if "No toolbox" in line]
     assert len(said) == 1

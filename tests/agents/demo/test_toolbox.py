@@ -24,7 +24,7 @@ from tests.agents.demo.played import play_demo
 from tests.agents.demo.test_report import Reader, compare_every_number
 from tests.support.hang import HANG
 from tests.support.runs import make_user
-from velproject.cli.actions.demo import demo
+from tests.velproject.in_process import call
 from velproject.cli.errors import OK
 
 pytestmark = [
@@ -104,7 +104,7 @@ def test_the_command_copies_all_three_and_keeps_the_toolbox(
     demo_toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agents.providers.scripts.demo.SECONDS_A_TURN", 0.0)
-    assert demo(output=tmp_path, build_toolbox=True) == OK
+    assert call("demo", "--output", str(tmp_path)) == OK
     assert {path.name for path in tmp_path.iterdir()} == set(WITH_TOOLBOX.outputs)
     assert demo_toolbox.directory.exists(), "it was built again though it was there"
 

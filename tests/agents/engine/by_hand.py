@@ -12,11 +12,15 @@ from django.db import connection, transaction
 from django.db.models import F
 from django_q.models import OrmQ
 
+from agents.engine.finish import fail_run
 from agents.engine.journal import write_reply
 from agents.engine.journal_rows import Call, Outcome, Totals, Writer
 from agents.engine.lease import Claim, claim_run
-from agents.engine.park import Question, park_for_approval
+from agents.engine.park import Question, wait_for_people
+from agents.engine.results import called_event
 from agents.events.append import dump
+from agents.events.catalogue.tool_calls import ToolCompleted
+from agents.kernel.park import park as kernel_park
 from agents.models import POOL, ApprovalRequest, Run, RunClock
 from agents.policy import Verdict
 from agents.providers.base import Reply, Usage
@@ -80,7 +84,7 @@ def reply_with(writer: Writer, calls: Sequence[Call], turn: int = 1) -> None:
     ]
     usage = Usage(input=10, output=2)
     reply = Reply(blocks, "tool_use" if calls else "end_turn", usage, "by-hand")
-    drafts = [("tool.called", {"call_id": call.call_id}) for call in calls]
+    drafts = [called_event(call) for call in calls]
     write_reply(writer, turn, dump(blocks), reply, calls, drafts, Totals(usage, 7, 3))
 
 
@@ -94,7 +98,7 @@ def with_calls(run: Run, *calls: Call) -> Writer:
 def park(writer: Writer, *calls: Call) -> None:
     """Ask about each of the calls. To be run in a transaction."""
     questions = [Question(call, Verdict("ask", "interrupt_on")) for call in calls]
-    park_for_approval(writer, questions, 1)
+    kernel_park(writer, wait_for_people(questions), 1, fail_run)
 
 
 def parked(run: Run, count: int = 1) -> list[ApprovalRequest]:
@@ -105,7 +109,7 @@ def parked(run: Run, count: int = 1) -> list[ApprovalRequest]:
 
 
 def success(call: Call) -> Outcome:
-    finished = ("tool.completed", {"call_id": call.call_id, "output": "ok"})
+    finished = ToolCompleted(call_id=call.call_id, output="ok")
     return Outcome(call, "succeeded", dump("ok"), events=[finished])
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from django.contrib.auth.models import User
 
-from agents.engine.delegation import Waiting, park_for_children
-from agents.engine.journal_rows import Writer
+from agents.engine.delegation import wait_for_children
+from agents.engine.finish import fail_run
+from agents.engine.journal_rows import Waiting, Writer
+from agents.kernel.park import park
 from agents.models import Run, ToolCall
 from agents.services.delegation import ChildOrder, start_children
 from agents.services.wake import lock_run
@@ -53,4 +55,5 @@ def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
 
 def park_for(writer: Writer, children: Sequence[Run], until: float | None = None) -> bool:
     """Park until they have ended, or `until`. To be run in a transaction."""
-    return park_for_children(writer, [Waiting([child.pk for child in children], until)], 1)
+    waits = [Waiting([child.pk for child in children], until)]
+    return park(writer, wait_for_children(waits), 1, fail_run)

@@ -13,10 +13,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.db.models import Sum
 
-from agents.engine.budget import _reserve, park_for_budget
+from agents.engine.budget import _reserve, wait_for_budget
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run, stop_driving
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import claim_run
+from agents.kernel.park import park
 from agents.models import POOL, Allowance, ApprovalRequest, Budget, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.budget_answers import wake_for_window
@@ -62,7 +63,7 @@ class Scene:
 def ask(writer: Writer) -> bool:
     run = Run.objects.get(pk=writer.run_id)
     spec = AgentSpec.model_validate(run.spec)
-    return park_for_budget(writer, scope_of(run), spec, NEED, lambda: 1)
+    return park(writer, wait_for_budget(scope_of(run), spec, NEED), 1, fail_run)
 
 
 def reserve(writer: Writer) -> None:

@@ -17,11 +17,9 @@ from django.test import override_settings
 
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
-from agents.engine.guarding import INPUT_REFUSED
 from agents.engine.history import limit_at, thread_turns
 from agents.models import Allowance, Compaction, Epoch, Message, Run, RunClock, StateFile, ToolCall
-from agents.selectors import transcript
-from agents.selectors.transcript import search_thread
+from agents.selectors.transcript import INPUT_REFUSED, search_thread
 from agents.services.run_control import resume_run
 from tests.agents.engine.test_recovery import crash_once
 from tests.support import runs
@@ -454,4 +452,3 @@ def test_a_blocked_message_is_told_nobody() -> None:
     assert Compaction.objects.exclude(opening="").exists()
     assert all(b"xyzzy" not in request.body for request in server.requests)
     assert search_thread(run.thread_id, "xyzzy", 10) == []
-    assert transcript.INPUT_REFUSED == INPUT_REFUSED

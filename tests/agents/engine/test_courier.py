@@ -95,7 +95,7 @@ def _hints() -> list[str]:
 
 @pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.services.webhook.SECONDS", 600.0)  # it is never given up
+    monkeypatch.setattr("agents.services.webhook_delivery.SECONDS", 600.0)  # it is never given up
     with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):
         slow, fast = webhook(stuck.url), webhook(quick.url)
         asked(20)

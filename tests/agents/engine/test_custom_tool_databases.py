@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.db.utils import load_backend
 
-from agents import ToolContext, tool
+from agents.engine import drive as drive_module
 from agents.middleware.custom import asking
 from agents.models import ToolCall
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
+from vel import ToolContext, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,6 +60,19 @@ def who(context: ToolContext) -> str:
     return str(context.user.username)
 
 
+class BackendAway:
+    """An authentication backend whose own database is away."""
+
+    def has_perm(self, user: object, permission: str, target: object = None) -> bool:
+        raise OperationalError("connection to server at 10.1.2.3 failed")
+
+
+@tool(effect="read", permission="shop.view_order")
+def restricted() -> str:
+    """Return what only some may see."""
+    return "unreachable"
+
+
 TOOLS = (unreachable, unreachable_in_a_transaction, unreachable_from_a_coroutine, wrong_statement)
 
 
@@ -99,3 +114,25 @@ def test_vels_own_database_lost_before_the_function_is_called(
     monkeypatch.setattr(asking, "_asked", fail_once)
     call = calls_of(["who"], settings, tmp_path)["who"]
     assert (call.status, call.attempt, call.result) == ("succeeded", 2, '"ada"')
+
+
+def test_a_permission_that_cannot_be_asked_for_is_told_with_its_reason(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drive_module, "MAX_LOST_DRIVERS", 2)
+    monkeypatch.setattr(drive_module, "FAULT_PAUSE", 0.0)
+    backends = [*settings.AUTHENTICATION_BACKENDS, f"{__name__}.BackendAway"]
+    settings.AUTHENTICATION_BACKENDS = backends
+    settings.VEL = {**settings.VEL, "TOOLS": [f"{__name__}.restricted"]}
+    model = script_file(tmp_path, [{"tool_calls": [{"name": "restricted", "input": {}}]}])
+    user = make_user()
+    make_agent(user, model=model, tools=["restricted"], interrupt_on={"restricted": False})
+    run = drive_to_end(start_run(user))
+    reason = (
+        "a database failed; Vel asked the authentication backends whether ada has the permission "
+        "shop.view_order (OperationalError)"
+    )
+    told = run.events.filter(type="run.resumed").order_by("seq")
+    assert [json.loads(event.data)["reason"] for event in told] == [reason] * 2
+    assert (run.status, run.error_code) == ("failed", "workers_lost")
+    assert run.error_message.endswith(f"The last time: {reason}.")

@@ -22,13 +22,13 @@ from agents.engine.crash_points import CrashPoint
 from agents.engine.host import Host
 from agents.middleware import database_writes
 from agents.models import ApprovalRequest, DatabaseConnection, Run, RunClock, ToolCall
-from agents.reading import as_text
+from agents.review import as_text
 from agents.secret_text import SecretText
 from agents.services.agents import save_agent
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
 from agents.services.grants import GrantTerms
-from agents.services.request_reading import reading_of_request
+from agents.services.request_review import review_of_request
 from agents.services.run_control import cancel_run
 from sandbox.cancellation import Cancellation
 from tests.support.runs import (
@@ -95,7 +95,7 @@ def test_it_is_shown_then_approved_then_made_once(tmp_path: Path) -> None:
     [table] = request.preview["tables"]
     assert (table["before"], table["after"]) == ([["1", "42", "'a'"]], [["1", "43", "'a'"]])
     assert ToolCall.objects.get(run=run).effect == "external"
-    text = as_text(reading_of_request(request))
+    text = as_text(review_of_request(request))
     assert "Change the database shop" in text
     assert "- id = 1, amount = 42, note = 'a'" in text
     assert "+ id = 1, amount = 43, note = 'a'" in text
@@ -108,7 +108,7 @@ def test_it_is_shown_then_approved_then_made_once(tmp_path: Path) -> None:
     assert json.loads(results(run)[0]) == {
         "success": True, "rows_changed": 1, "tables": {"sales": {"updated": 1}},
     }  # fmt: skip
-    assert "+ id = 1, amount = 43" in as_text(reading_of_request(request))
+    assert "+ id = 1, amount = 43" in as_text(review_of_request(request))
 
 
 def test_a_rejected_one_is_not_made(tmp_path: Path) -> None:
@@ -394,6 +394,6 @@ def test_no_value_can_pass_for_another(tmp_path: Path) -> None:
     evil = "x', amount = 43, note = 'fine\n+ id = 9\u202e"
     query = {"query": "UPDATE sales SET note = :note WHERE id = 1", "params": {"note": evil}}
     run = drive_to_end(begin(tmp_path, call(**query)), until=("waiting",))
-    text = as_text(reading_of_request(pending(run)))
+    text = as_text(review_of_request(pending(run)))
     [line] = [line for line in text.splitlines() if line.startswith("+ id")]
     assert "note = 'x'', amount = 43, note = ''fine⟨U+000A⟩+ id = 9⟨U+202E⟩'" in line

@@ -11,6 +11,7 @@ from agents.engine.deltas import DeltaFlusher, DeltaStream
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import claim_run
+from agents.events.catalogue.messages import TextCompleted, TextDelta
 from agents.models import POOL
 from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import ToolUse, Turn
@@ -34,10 +35,10 @@ def test_what_a_driver_asks_for_after_a_flush_comes_after_it() -> None:
         flusher = DeltaFlusher(loop, database, lambda _: None)
         stream = DeltaStream(flusher, writer)
         for number in range(20):
-            stream.add("text.delta", ("part_id", f"1.{number}"), "piece")
+            stream.add(TextDelta, f"1.{number}", "piece")
             flusher._flush()
             # Without a pause in between, as a driver does whose reply has just ended.
-            done = ("text.completed", {"part_id": f"1.{number}", "text": "piece"})
+            done = TextCompleted(part_id=f"1.{number}", text="piece")
             await database.run(write_events, writer, [done])
         await asyncio.to_thread(database.close)
 

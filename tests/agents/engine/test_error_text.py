@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import agents
-from agents.conf import vel_settings
 from agents.custom.tool_spec import tool
 from agents.engine.error_text import error_content, error_text
 from agents.models import ToolCall
 from agents.services.workspaces import WorkspaceLocation
+from agents.settings import DataSettings
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
 PROJECT = Path(agents.__file__).parents[1]
@@ -36,7 +36,7 @@ The end."""
 @tool(effect="read")
 def break_down() -> str:
     """Raise an error that tells much of the host."""
-    raise RuntimeError(f"{TRACEBACK} See {Path.home()}/notes and {vel_settings().DATA_DIR}.")
+    raise RuntimeError(f"{TRACEBACK} See {Path.home()}/notes and {DataSettings.now().DATA_DIR}.")
 
 
 def location(own_directory: Path | None = None) -> WorkspaceLocation:
@@ -58,12 +58,12 @@ def location(own_directory: Path | None = None) -> WorkspaceLocation:
 )
 def test_errors_name_no_directory_of_the_host(text: str, expected: str) -> None:
     own = Path("/srv/shop")
-    places = {"data": str(vel_settings().DATA_DIR), "own": str(own)}
+    places = {"data": str(DataSettings.now().DATA_DIR), "own": str(own)}
     assert error_text(text.format(**places), location(own)) == expected.format(**places)
 
 
 def test_errors_in_json_and_in_blocks() -> None:
-    data = str(vel_settings().DATA_DIR)
+    data = str(DataSettings.now().DATA_DIR)
     told = {"error": f"{data}/x", "more": [{"text": data, "count": 1, "last": None}]}
     clean = {
         "error": "<data directory>/x",
@@ -95,5 +95,5 @@ def test_a_model_reads_no_traceback_of_a_tool(settings: Any, tmp_path: Path) -> 
     call = ToolCall.objects.get(run=run)
     assert call.is_error
     assert [what for what, text in HOST.items() if text in call.result] == []
-    assert str(vel_settings().DATA_DIR) not in call.result
+    assert str(DataSettings.now().DATA_DIR) not in call.result
     assert "ModuleNotFoundError: No module named 'y'" in call.result

@@ -11,13 +11,13 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from agents.conf import vel_settings
 from agents.engine.clipping import cut_middle
 from agents.engine.crash_points import CrashPoint
 from agents.engine.eviction import _write, readable_text
 from agents.engine.result_files import DIRECTORY, file_name, paths_for
 from agents.models import Run, StateFile, ToolCall
 from agents.services import state_files
+from agents.settings import ContextSettings
 from sandbox.backends import ReadOnly, StateFilesystemBackend
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.long_results import long_results
@@ -58,7 +58,7 @@ def test_the_whole_is_in_a_file_and_head_and_tail_go_to_the_model(tmp_path: Path
     run = drive_to_end(a_run(tmp_path, fetch()))
     assert run.status == "completed", run.error_message
     (result,) = results(run)
-    assert len(result.encode()) < vel_settings().EVICT_BYTES
+    assert len(result.encode()) < ContextSettings.now().EVICT_BYTES
     path = path_in(result)
     assert path == f"{DIRECTORY}/{file_name('fetch', f'{run.pk}:1:0')}"
     whole = bytes(StateFile.objects.get(thread=run.thread, path=path).content).decode()
@@ -144,7 +144,7 @@ def test_without_room_for_the_file_the_result_says_so(
     assert "The whole is in" in first
     assert "The rest was not kept" in second
     assert "no room left" in second
-    assert len(second.encode()) < vel_settings().EVICT_BYTES
+    assert len(second.encode()) < ContextSettings.now().EVICT_BYTES
     assert ToolCall.objects.filter(status="succeeded").count() == 2
 
 
@@ -161,7 +161,7 @@ def test_errors_and_other_languages(tmp_path: Path) -> None:
     call["input"]["error"] = True
     run = drive_to_end(a_run(tmp_path, call))
     (result,) = results(run)
-    assert len(result.encode()) < vel_settings().EVICT_BYTES
+    assert len(result.encode()) < ContextSettings.now().EVICT_BYTES
     assert ToolCall.objects.get().is_error
     assert "NEEDLE-数豆子" in bytes(StateFile.objects.get().content).decode()
 

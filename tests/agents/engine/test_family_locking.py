@@ -23,6 +23,7 @@ from agents.engine.journal import check_fence, write_events
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import claim_run
 from agents.engine.loading import load_run
+from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.run_control import cancel_run
@@ -164,7 +165,7 @@ DRIVEN: dict[str, Action] = {
     "the parent cancels first": lambda family: committed(
         _cancel, family.writers[family.parent.pk], family.children[0].pk
     ),
-    "the parent writes": by(parent, write_events, [("text.delta", {})]),
+    "the parent writes": by(parent, write_events, [TextDelta(part_id="1.0", text="a")]),
     "first ends": by(first, complete_run, "end_turn", 1),
     "first asks": by(first, asks),
     "cancel the parent": cancel(parent),
@@ -368,7 +369,10 @@ def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
         gate = threading.Event()
         try:
             database.submit(gate.wait)  # so that both are there when it looks for more
-            both = [database.submit(write_events, each, [("text.delta", {})]) for each in writers]
+            both = [
+                database.submit(write_events, each, [TextDelta(part_id="1.0", text="a")])
+                for each in writers
+            ]
             gate.set()
             return await asyncio.gather(*both)
         finally:

@@ -9,6 +9,7 @@ import pytest
 
 from agents.engine import sweeper
 from agents.engine.journal_rows import Writer
+from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, RunClock
 from tests.support.hang import HANG
 from tests.support.runs import (
@@ -50,7 +51,7 @@ def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
     with host() as running:
         running.submit(run.id)
         wait_for_status(run, "running")
-        late = ("text.delta", {"part_id": "1.0", "text": "late"})
+        late = TextDelta(part_id="1.0", text="late")
         running._loop.call_soon_threadsafe(lambda: running.deltas(earlier).put(late))
         wait_for_status(run, "completed")
     assert RunClock.objects.get(run=run).fence == 1

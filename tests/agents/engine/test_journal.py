@@ -14,6 +14,9 @@ from agents.engine.errors import FenceLost
 from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Outcome, Writer
 from agents.events.append import append_events
+from agents.events.catalogue.approvals import ApprovalExpired
+from agents.events.catalogue.messages import TextDelta
+from agents.events.catalogue.tool_calls import ToolCompleted, ToolStarted
 from agents.models import Message, Run, RunClock, RunEvent, StateFile, ToolCall
 from tests.agents.engine.by_hand import (
     a_call,
@@ -152,7 +155,7 @@ def test_the_journal_keeps_any_text() -> None:
     writer = with_calls(run, call)
     text = "a\\0b 'quoted' %s \u202e \U0001f600 \ud83d"
     outcome = Outcome(call, "succeeded", json.dumps(text))
-    outcome.events.append(("tool.completed", {"call_id": call.call_id, "output": text}))
+    outcome.events.append(ToolCompleted(call_id=call.call_id, output=text))
     committed(write_results, writer, [outcome])
     assert json.loads(ToolCall.objects.get(run=run).result) == text
     shown = json.loads(RunEvent.objects.filter(run=run).latest("seq").data)
@@ -161,6 +164,9 @@ def test_the_journal_keeps_any_text() -> None:
 
 # The event log ---------------------------------------------------------------------------------
 
+DELTA = TextDelta(part_id="1.0", text="word ")
+EXPIRED = ApprovalExpired(approval_id="a1")
+
 
 @pytest.mark.both_databases
 def test_events_of_drivers_and_of_others_share_one_sequence() -> None:
@@ -168,12 +174,12 @@ def test_events_of_drivers_and_of_others_share_one_sequence() -> None:
     writer = claimed(run)
 
     def driver() -> None:
-        for number in range(30):
-            committed(write_events, writer, [("text.delta", {"n": number}), ("text.delta", {})])
+        for _ in range(30):
+            committed(write_events, writer, [DELTA, DELTA])
 
     def person() -> None:
-        for number in range(30):
-            committed(append_events, run.id, [("approval.decided", {"n": number})])
+        for _ in range(30):
+            committed(append_events, run.id, [EXPIRED])
 
     assert at_once(driver, person, person) == [None] * 3
     seqs = [seq for seq, _ in log(run)]
@@ -188,9 +194,9 @@ def test_nobody_sees_a_later_event_before_an_earlier_one() -> None:
     done: list[bool] = []
     looks: list[list[int]] = []
 
-    def write(author: Callable[[int], object]) -> None:
-        for number in range(40):
-            author(number)
+    def write(author: Callable[[], object]) -> None:
+        for _ in range(40):
+            author()
         done.append(True)
 
     def watch() -> None:
@@ -198,8 +204,8 @@ def test_nobody_sees_a_later_event_before_an_earlier_one() -> None:
             looks.append([seq for seq, _ in log(run)])
 
     errors = at_once(
-        lambda: write(lambda n: committed(write_events, writer, [("text.delta", {"n": n})])),
-        lambda: write(lambda n: committed(append_events, run.id, [("approval.decided", {})])),
+        lambda: write(lambda: committed(write_events, writer, [DELTA])),
+        lambda: write(lambda: committed(append_events, run.id, [EXPIRED])),
         watch,
     )
     assert errors == [None] * 3
@@ -211,8 +217,8 @@ def test_an_event_log_belongs_to_one_run() -> None:
     _, one = new_run()
     _, other = new_run()
     writer = claimed(one)
-    committed(write_events, writer, [("text.delta", {})] * 3)
-    committed(write_events, claimed(other), [("text.delta", {})])
+    committed(write_events, writer, [DELTA] * 3)
+    committed(write_events, claimed(other), [DELTA])
     assert [seq for seq, _ in log(one)] == [1, 2, 3, 4]
     assert [seq for seq, _ in log(other)] == [1, 2]
 
@@ -223,7 +229,7 @@ def test_an_event_log_belongs_to_one_run() -> None:
 def one_turn(writer: Writer, number: int) -> None:
     read, write = a_call(0, turn=number, status="started", effect="read"), a_call(1, turn=number)
     committed(reply_with, writer, [read, write], number)
-    committed(write_started, writer, write, [("tool.started", {})])
+    committed(write_started, writer, write, [ToolStarted(call_id=write.call_id, attempt=1)])
     started = replace(write, status="started")
     committed(write_results, writer, [success(read), success(started)])
 

@@ -16,8 +16,10 @@ from agents.engine.errors import FenceLost
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run
 from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import hand_back, orphaned_runs, release_lease, renew_leases
+from agents.engine.lease import hand_back, orphaned_runs, renew_leases
 from agents.engine.loading import load_run
+from agents.events.catalogue.messages import TextDelta
+from agents.kernel.lease import release_lease
 from agents.models import POOL, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.dead_workers import end_lease, inherit_lease, leases_of
@@ -202,7 +204,7 @@ def spec_of(run: Run) -> AgentSpec:
 
 
 WRITES: dict[str, Write] = {
-    "write_events": lambda writer, run: write_events(writer, [("text.delta", {})]),
+    "write_events": lambda writer, run: write_events(writer, [TextDelta(part_id="1.0", text="a")]),
     "write_events without events": lambda writer, run: write_events(writer, []),
     "write_reply": lambda writer, run: reply_with(writer, [a_call(turn=2)], turn=2),
     "write_started": lambda writer, run: write_started(writer, a_call(0), []),

@@ -24,6 +24,7 @@ from agents.engine.journal import write_events, write_results, write_started
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import claim_run, hand_back, renew_leases
 from agents.engine.loading import load_run
+from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, ApprovalRequest, Run, RunClock, Thread, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, ServiceError
@@ -117,7 +118,7 @@ DRIVEN = ANYBODY | {
     "fail": as_driver(fail_run, "code", "message", 1),
     "end cancelled": as_driver(cancel_driven_run, 1),
     "hand back": lambda scene: committed(hand_back, scene.writer),
-    "events": as_driver(write_events, [("text.delta", {})]),
+    "events": as_driver(write_events, [TextDelta(part_id="1.0", text="a")]),
     "start": lambda scene: committed(write_started, scene.writer, scene.calls[1], []),
     "result": lambda scene: committed(write_results, scene.writer, [success(scene.calls[0])]),
     "renew": lambda scene: renew_leases({scene.run.id: scene.writer.fence}),
@@ -419,7 +420,7 @@ def test_no_batch_holds_a_clock_while_it_waits_for_a_run(end: str) -> None:
         database = Database(asyncio.get_running_loop())
         try:
             return await asyncio.gather(
-                database.share(write_events, scene.writer, [("text.delta", {})]),
+                database.share(write_events, scene.writer, [TextDelta(part_id="1.0", text="a")]),
                 database.run(DRIVEN[end], scene),
                 return_exceptions=True,
             )

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents.conf import vel_settings
 from agents.models import Agent, ApprovalRequest, McpServer, Run, Thread, ToolCall
 from agents.services import mcp_state
 from agents.services.approvals import DecisionRequest, decide_approval
@@ -21,6 +20,7 @@ from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.mcp_state import held_state, program_key
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from agents.services.workspaces import open_workspace, workspace_location
+from agents.settings import DataSettings
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxSetupError
@@ -60,7 +60,7 @@ def results(run: Run) -> list[str]:
 
 def kept(run: Run) -> Path:
     """Where the thread's programs keep theirs."""
-    return vel_settings().workspaces / run.thread_id / "mcp"
+    return DataSettings.now().workspaces / run.thread_id / "mcp"
 
 
 def test_it_survives_each_wait_for_a_person(ada: User, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_subagent_keeps_its_own_and_one_that_only_reads_keeps_nothing(
     child = Thread.objects.create(owner=ada, agent=Agent.objects.get(), root=run.thread, host="h")
     with held_state(open_workspace(workspace_location(child)), server) as state:
         assert state.mount is not None
-        assert state.mount.source == vel_settings().workspaces / child.pk / "mcp" / program_key(
+        assert state.mount.source == DataSettings.now().workspaces / child.pk / "mcp" / program_key(
             server
         )
     reads = open_workspace(workspace_location(run.thread))
@@ -286,6 +286,6 @@ def test_it_goes_with_its_thread_and_with_its_workspace(ada: User, tmp_path: Pat
 
     erase_thread(run.thread_id, by=ada)
     finish_erasures()
-    data = vel_settings().DATA_DIR
+    data = DataSettings.now().DATA_DIR
     assert [path for path in data.rglob("*") if run.thread_id in str(path)] == []
     assert outside.read_text() == "stays"

@@ -16,12 +16,12 @@ from agents.models import ApprovalRequest, Run, ToolCall
 from agents.selectors.skill_text import skill_text, skill_texts
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.skill_note import change_note
-from skills_app.conf import store_directory
 from skills_app.models import ActiveSkill, AgentSkill, Skill, SkillUse, SkillVersion, Trust
 from skills_app.package import Head
 from skills_app.pinned import PinnedSkill, by_name, with_requirements
 from skills_app.requirements import UnmetRequirement
 from skills_app.scopes import agent_scope
+from skills_app.settings import SkillSettings
 from skills_app.store_check import tree_hash
 from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import Request, ToolUse, Turn
@@ -108,7 +108,7 @@ def test_a_script_changes_no_package(tmp_path: Path) -> None:
     assert "finished" in said
     assert "SUCCESS" not in said
     for version in SkillVersion.objects.all():
-        place = store_directory() / "packages" / version.content_hash
+        place = SkillSettings.now().store_directory / "packages" / version.content_hash
         assert tree_hash(place) == version.content_hash
     assert sorted(path.name for path in directory.iterdir()) == ["beans", "peas"]
 

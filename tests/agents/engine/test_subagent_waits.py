@@ -13,8 +13,8 @@ import pytest
 from agents.engine.finish import cancel_driven_run, fail_run
 from agents.models import POOL, Run, ToolCall
 from agents.services.errors import Conflict
+from agents.services.resume_orphaned_runs import resume_orphaned_family
 from agents.services.run_control import cancel_run, resume_run
-from agents.services.takeover import take_over_family
 from agents.states import ENDED_RUNS
 from tests.agents.engine.by_hand import claim, committed, let_lease_expire
 from tests.agents.engine.invariants import check_family, check_run
@@ -229,11 +229,11 @@ def test_the_family_of_a_killed_command_is_taken_over_with_the_parent_that_waits
     family = parked_family()
     Run.objects.update(executor=GONE)
     with pytest.raises(Conflict) as refused:
-        take_over_family(family.parent.pk, executor=POOL)
+        resume_orphaned_family(family.parent.pk, executor=POOL)
     assert refused.value.code == "driven"
     for child in family.children[:2]:
         let_lease_expire(child)
-    take_over_family(family.parent.pk, executor=POOL)
+    resume_orphaned_family(family.parent.pk, executor=POOL)
     assert set(Run.objects.values_list("executor", flat=True)) == {POOL}
     for child in family.children[:2]:
         assert claim(child) is not None

@@ -12,6 +12,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.custom.tool_spec import tool
+from agents.features.google_workspace.actions import save_google_key
+from agents.features.slack.actions import save_slack_token
 from agents.middleware.base import Tool
 from agents.middleware.registry import built_in_tools, toolset_for
 from agents.models import (
@@ -29,13 +31,11 @@ from agents.providers.scripted import ScriptedProvider
 from agents.secret_text import SecretText
 from agents.services.agents import save_agent
 from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.credentials import save_slack_token
-from agents.services.google_credentials import save_google_key
 from agents.spec import AgentSpec
 from agents.states import ENDED_RUNS
 from tests.agents.engine import tool_examples
 from tests.agents.engine.tool_examples import EXAMPLES, Example, plays
-from tests.agents.google_workspace.story import letter
+from tests.agents.features.google_workspace.story import letter
 from tests.sandbox.places import reachable_directory
 from tests.support.changes import BY_ENGINE, changes, current_state
 from tests.support.google_workspace_server import GoogleServer, authorized_user, google_server

@@ -13,7 +13,6 @@ import pytest
 from django.db.utils import load_backend
 
 import agents
-from agents.conf import vel_settings
 from agents.custom.tool_spec import tool
 from agents.middleware.registry import built_in_tools
 from agents.models import Agent, ApprovalRequest, DatabaseConnection, Run, ToolCall
@@ -23,6 +22,7 @@ from agents.providers.scripted import ScriptedProvider
 from agents.providers.scripts.base import Message, ScriptTurn, is_request, text_of
 from agents.secret_text import SecretText
 from agents.services import workspaces
+from agents.settings import DataSettings
 from agents.states import ENDED_RUNS
 from sandbox.policy import Limits
 from tests.agents.engine.test_tool_effects import World, declarations, world
@@ -98,7 +98,7 @@ def offer_custom_tools(world: World, settings: Any, patch: pytest.MonkeyPatch) -
 @tool(effect="read")
 def raise_with_directories() -> str:
     """Raise an error that tells much of the host."""
-    vel = vel_settings()
+    vel = DataSettings.now()
     raise RuntimeError(f'Traceback (most recent call last):\n  File "{vel.DATA_DIR}/x.py"\nNo')
 
 
@@ -224,9 +224,9 @@ def play(fault: Fault, world: World, patch: pytest.MonkeyPatch) -> list[ToolCall
     def script(messages: list[Message]) -> ScriptTurn:
         start = max(place for place, one in enumerate(messages) if is_request(one))
         if (asked := text_of(messages[start])).endswith(CHILD):
-            raise RuntimeError(f"No such file: {vel_settings().DATA_DIR}/x, {agents.__file__}")
+            raise RuntimeError(f"No such file: {DataSettings.now().DATA_DIR}/x, {agents.__file__}")
         if asked.endswith(CHILD_WITHOUT_MODEL):
-            raise ProviderError(f"{vel_settings().DATA_DIR}/x is no file", code="not_found")
+            raise ProviderError(f"{DataSettings.now().DATA_DIR}/x is no file", code="not_found")
         played = sum(one["role"] == "assistant" for one in messages[start:])
         if played == len(turns):
             return ScriptTurn("Done.")
@@ -271,7 +271,7 @@ def drive_family(run: Run, world: World) -> Run:
 def problem_of(call: ToolCall, place: Path) -> str:
     """Say what is wrong with the result; empty if nothing is."""
     host = {
-        str(vel_settings().DATA_DIR),
+        str(DataSettings.now().DATA_DIR),
         str(Path(agents.__file__).parents[1]),
         sysconfig.get_path("purelib"),
         str(Path.home()),

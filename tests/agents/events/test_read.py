@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from agents.events.read import StoredEvent, read_events, timestamp
+from agents.events.read import READ_BYTES, StoredEvent, read_events, timestamp
+from agents.events.source import PAGE_BYTES
+from tests.agents.events.conftest import Followed
 from tests.support import site_writer
 
 
@@ -28,15 +30,48 @@ def test_events_come_in_order_after_a_seq_and_up_to_a_number(run: str) -> None:
     assert read_events("nobody") == []
 
 
+@pytest.mark.both_databases
+def test_long_events_come_in_shorter_pages(run: str) -> None:
+    half = ("text.completed", {"text": "é" * (READ_BYTES // 2)})
+    site_writer.append(
+        run, [half, half, half, ("text.completed", {"text": "x" * READ_BYTES}), half]
+    )
+    seen: list[list[int]] = []
+    while events := read_events(run, after=seen[-1][-1] if seen else 0):
+        seen.append([event["seq"] for event in events])
+    assert seen == [[1, 2], [3, 4], [5]]
+
+
+def test_a_watcher_holds_few_long_events(followed: Followed) -> None:
+    run = followed.site.do("make_run", owner="olga")
+    half = ("text.completed", {"text": "x" * (PAGE_BYTES // 2)})
+    long = ("text.completed", {"text": "x" * PAGE_BYTES})
+    followed.site.do("append", run=run, events=[half, half, half, long, half])
+    source = followed.make_source()
+    source.open()
+    try:
+        pages, after = [], 0
+        while True:
+            page = source.read_page(run, after)
+            assert page is not None
+            pages.append(([event.seq for event in page.events], page.more))
+            if not page.more:
+                break
+            after = page.events[-1].seq
+    finally:
+        source.close()
+    assert pages == [([1, 2], True), ([3, 4], True), ([5], False)]
+
+
 def test_an_event_has_a_seq_a_type_a_time_and_its_data(run: str) -> None:
-    site_writer.append(run, [("tool.completed", {"output": "é\u202e\x00", "n": [1, None]})])
+    site_writer.append(run, [("tool.completed", {"call_id": None, "output": "é\u202e\x00"})])
     (event,) = read_events(run)
     moment = datetime.fromisoformat(event.pop("ts"))
     assert abs(datetime.now(UTC) - moment) < timedelta(minutes=5)
     assert event == {
         "seq": 1,
         "type": "tool.completed",
-        "data": {"output": "é\u202e\x00", "n": [1, None]},
+        "data": {"call_id": None, "output": "é\u202e\x00"},
     }
 
 

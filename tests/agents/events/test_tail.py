@@ -118,7 +118,7 @@ def test_watchers_of_several_runs_each_get_their_own(followed: Followed) -> None
 
     async def everybody() -> None:
         for run in runs:
-            await do(site, "append", run=run, events=[("run.started", {"of": run})])
+            await do(site, "append", run=run, events=[("run.started", {"thread_id": run})])
         flags = {run: [asyncio.Event() for _ in range(4)] for run in runs}
         watching = {
             run: [asyncio.create_task(watch(run, flag)) for flag in flags[run]] for run in runs
@@ -129,13 +129,13 @@ def test_watchers_of_several_runs_each_get_their_own(followed: Followed) -> None
         for run in runs:
             await do(site, "append", run=run, events=deltas(2, 5))
         for run in runs:
-            end = [("run.completed", {"of": run})]
+            end = [("run.completed", {"finish_reason": run})]
             await do(site, "append", run=run, events=end, status="completed")
         for run in runs:
             for events in await asyncio.gather(*watching[run]):
                 assert [event["seq"] for event in events] == [1, 2, 3, 4, 5, 6]
                 assert {event["run_id"] for event in events} == {run}
-                assert events[-1]["data"] == {"of": run}
+                assert events[-1]["data"] == {"finish_reason": run}
 
     asyncio.run(everybody())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -287,3 +288,58 @@ def test_no_log_makes_chunks_that_a_reader_stumbles_over(drafts: list[Draft], ve
             assert chunk["toolCallId"] in calls, chunk
             approvals.add(chunk.get("approvalId", ""))
     json.loads(dump(message.as_dict()))
+
+
+def broken_off(count: int) -> list[Draft]:
+    """A reply that came in so many pieces and was never complete."""
+    pieces = [("text.delta", {"part_id": "1.0", "text": "x" * 400})] * count
+    return [("step.started", {"step": 1}), *pieces, FAILED]
+
+
+def asked_often(count: int) -> list[Draft]:
+    """So many calls of a subagent each of which somebody decides on."""
+    drafts: list[Draft] = [("step.started", {"step": 1})]
+    for number in range(count):
+        ids = {"call_id": f"c{number}", "approval_id": f"a{number}"}
+        drafts += [
+            (CALLED[0], {**CALLED[1], **ids}),
+            (ASKED[0], {**ASKED[1], **ids}),
+            (REJECTED[0], {**REJECTED[1], **ids}),
+            ("subagent.started", {"child_run_id": f"r{number}", "name": "x", **ids}),
+            (DENIED[0], {**DENIED[1], **ids}),
+        ]
+    return [*drafts, COMPLETED]
+
+
+@pytest.mark.parametrize("make", [broken_off, asked_often])
+def test_a_message_of_many_events_takes_linear_time(make: Any) -> None:
+    def seconds(count: int) -> float:
+        events = log(*make(count))
+        begun = time.process_time()
+        message = ui_message(RUN, events, 7)
+        assert len(json.dumps(message.as_dict())) > 100 * count
+        return time.process_time() - begun
+
+    count = 2_000 if make is broken_off else 500
+    short = min(seconds(count) for _ in range(3))
+    assert min(seconds(4 * count) for _ in range(3)) < 8 * short + 0.1
+
+
+def test_a_call_of_an_earlier_step_is_found_when_a_later_step_is_made_again() -> None:
+    again = {"call_id": "c1", "tool": "execute", "input": {}}
+    drafts: list[Draft] = [
+        ("step.started", {"step": 1}),
+        CALLED,
+        ("step.started", {"step": 2}),
+        ("tool.called", again),
+        ("subagent.started", {"child_run_id": "r2", "name": "x", "call_id": "c1"}),
+        ("step.reset", {"step": 2, "reason": "overloaded", "code": "529"}),
+        ("subagent.started", {"child_run_id": "r2", "name": "x", "call_id": "c1"}),
+        ("tool.completed", {"call_id": "c1", "output": "done"}),
+        COMPLETED,
+    ]
+    parts = ui_message(RUN, log(*drafts), 6).parts
+    assert [part["type"] for part in parts] == [
+        "step-start", "tool-execute", "step-start", "data-subagent",
+    ]  # fmt: skip
+    assert (parts[1]["output"], parts[1]["input"]) == ("done", {"command": "ls"})

@@ -43,7 +43,6 @@ def test_general_ones_come_first_and_once() -> None:
         ("GUARDRAILS", [f"{PATH}.Secrets2"], ["'secrets'", "another guardrail has"]),
         ("GUARDRAILS", [f"{PATH}.Unnamed"], ["has the name ''"]),
         ("GUARDRAILS", [f"{PATH}.Lazy"], ["checks nothing", "check_tool_result"]),
-        ("GUARDRAILS", f"{PATH}.Mask", ["must be a list of dotted paths"]),
         ("HOOKS", [f"{PATH}.Mask"], ["is no agents.guards.Hooks"]),
         ("HOOKS", [f"{PATH}.Idle"], ["has no hook", "run_started"]),
         ("HOOKS", [f"{PATH}.Watch", f"{PATH}.Idle"], ["Idle has no hook"]),
@@ -59,6 +58,14 @@ def test_what_cannot_be_used_is_an_error_of_the_checks(
             assert word in text
         with pytest.raises(ImproperlyConfigured):
             (guardrails if key == "GUARDRAILS" else hook_calls)()
+
+
+def test_a_path_that_is_no_list_is_an_error_of_the_checks() -> None:
+    with override_settings(VEL={"GUARDRAILS": f"{PATH}.Mask"}):
+        found = {error.id: str(error.msg) for error in run_checks()}
+        assert 'settings.VEL["GUARDRAILS"]: expected a list of texts' in found["vel.E008"]
+        with pytest.raises(ImproperlyConfigured):
+            guardrails()
 
 
 def test_good_settings_pass_the_checks() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents import DeepAgent, create_deep_agent, scripted_model
 from agents.databases.pools import close_idle
 from tests.support.runs import wait_until
+from vel import DeepAgent, create_deep_agent, scripted_model
 
 MakeAgent = Callable[..., DeepAgent]
 KEPT = ("vel-tool-loop", "vel-guardrail-loop", "vel-hook-loop", "vel-helpers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
-from agents import ToolContext, tool
+from vel import ToolContext, tool
 
 
 @tool(effect="read")

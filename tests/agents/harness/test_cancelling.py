@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from agents import DeepAgent, RunCancelled, RunInterrupted, create_deep_agent, scripted_model
 from agents.engine.errors import StopReason
 from agents.harness.process import engine
 from agents.harness.threads import begin_in_thread
@@ -29,6 +28,7 @@ from tests.agents.harness.conftest import MakeAgent, remaining_threads
 from tests.support.hang import HANG
 from tests.support.runs import wait_until
 from tests.support.steps import Steps
+from vel import DeepAgent, RunCancelled, RunInterrupted, create_deep_agent, scripted_model
 
 FILES = [("write_file", {"path": f"{name}.txt", "content": "one\n" * 50}) for name in "abc"]
 READS = [

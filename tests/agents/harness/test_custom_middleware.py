@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from agents import (
+from agents.models import MiddlewareState, Run, Thread
+from tests.agents.harness.conftest import MakeAgent
+from vel import (
     BaseMiddleware,
     FilesystemMiddleware,
     HumanInTheLoopMiddleware,
@@ -18,8 +20,6 @@ from agents import (
     SubagentConfig,
     SubagentMiddleware,
 )
-from agents.models import MiddlewareState, Run, Thread
-from tests.agents.harness.conftest import MakeAgent
 
 
 class Counter(BaseMiddleware):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agents import RunInterrupted
 from tests.agents.harness.conftest import MakeAgent
+from vel import RunInterrupted
 
 INSERT = {"query": "INSERT INTO sales VALUES (7)", "database": "shop"}
 

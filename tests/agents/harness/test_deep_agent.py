@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from agents import (
+from agents.models import Agent, Run, Thread, ToolCall
+from agents.services.errors import Conflict, InvalidRequest
+from agents.services.run_control import cancel_run, resume_run
+from tests.agents.harness.conftest import MakeAgent
+from tests.support.runs import make_user, wait_until
+from vel import (
     RunCancelled,
     RunFailed,
     RunInterrupted,
@@ -18,11 +23,6 @@ from agents import (
     StreamMode,
     tool,
 )
-from agents.models import Agent, Run, Thread, ToolCall
-from agents.services.errors import Conflict, InvalidRequest
-from agents.services.run_control import cancel_run, resume_run
-from tests.agents.harness.conftest import MakeAgent
-from tests.support.runs import make_user, wait_until
 
 TWO_TURNS = [{"text": "Let me see.", "tool_calls": [("double", {"number": 4})]}, "It is 8."]
 called: list[Any] = []

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from agents import (
+from agents import toolkits
+from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow, block
+from agents.models import Agent, EndedRun, Run
+from agents.services.errors import Conflict
+from agents.services.run_control import resume_run
+from agents.services.run_ends import note_end, take_ended_run
+from tests.agents.harness.conftest import MakeAgent
+from tests.support import guards
+from tests.support.runs import wait_until
+from vel import (
     HarnessConfig,
     RunFailed,
     RunInterrupted,
@@ -18,16 +27,7 @@ from agents import (
     create_harness,
     scripted_model,
     tool,
-    toolkits,
 )
-from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow, block
-from agents.models import Agent, EndedRun, Run
-from agents.services.errors import Conflict
-from agents.services.run_control import resume_run
-from agents.services.run_ends import note_end, take_ended_run
-from tests.agents.harness.conftest import MakeAgent
-from tests.support import guards
-from tests.support.runs import wait_until
 
 
 class NoPrices(Guardrail):

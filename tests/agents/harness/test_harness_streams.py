@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents import HarnessConfig, RunFailed, VelHarness, scripted_model, tool
 from agents.models import Run
+from vel import HarnessConfig, RunFailed, VelHarness, scripted_model, tool
 
 MakeHarness = Callable[..., VelHarness]
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-import agents
-from agents import (
+import vel
+from tests.agents.harness.scripts import place
+from tests.support.hang import HANG
+from vel import (
     AgentConfig,
     AgentRegistry,
     BaseMiddleware,
@@ -56,8 +58,6 @@ from agents import (
     load_skills_from_directory,
     scripted_model,
 )
-from tests.agents.harness.scripts import place
-from tests.support.hang import HANG
 
 __all__ = ["place"]
 
@@ -72,16 +72,16 @@ def names_of(call: Any) -> list[str]:
 
 
 def test_every_name_can_be_imported_and_others_cannot() -> None:
-    for name in agents.__all__:
-        assert getattr(agents, name) is not None
-    assert set(agents.__all__) <= set(dir(agents))
+    for name in vel.__all__:
+        assert getattr(vel, name) is not None
+    assert set(vel.__all__) <= set(dir(vel))
     with pytest.raises(AttributeError, match="nonsense"):
-        agents.nonsense  # noqa: B018
+        vel.nonsense  # noqa: B018
 
 
 def test_the_package_alone_costs_nothing() -> None:
     """Django imports it before its apps are ready."""
-    seen = "import sys, agents; print([n for n in ('django', 'pydantic') if n in sys.modules])"
+    seen = "import sys, agents, vel; print([n for n in ('django', 'pydantic') if n in sys.modules])"
     out = subprocess.run(
         [sys.executable, "-c", seen], capture_output=True, text=True, check=True
     ).stdout

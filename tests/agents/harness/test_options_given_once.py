@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from agents import (
+from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow
+from agents.harness.config import MODEL_KEYS
+from agents.models import Agent
+from agents.services.agents import build_spec
+from tests.agents.harness.conftest import MakeAgent
+from vel import (
     DeepAgentConfig,
     SetupError,
     SubagentConfig,
@@ -18,11 +23,6 @@ from agents import (
     create_deep_agent,
     scripted_model,
 )
-from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow
-from agents.harness.config import MODEL_KEYS
-from agents.models import Agent
-from agents.services.agents import build_spec
-from tests.agents.harness.conftest import MakeAgent
 
 
 class Passes(Guardrail):
@@ -75,6 +75,7 @@ NOT_OF_THE_AGENT = {
     "name", "user", "persistence_path",  # which agent and database it is
     "skill_dirs", "sandbox_working_dir", "sandbox_allow_write", "sandbox_protect",  # of sessions
     "outputs_dir",  # of the program
+    "options",  # of features: those that come with Vel have none
     "middleware",  # part of the toolkit, as tools are
     "checkpoint_interval", "auto_load_skills",  # do nothing
     "sandbox_enabled", "database_read_only",  # without a sandbox and writes here

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from agents import AgentFile, SetupError, StreamEvent, create_harness, scripted_model
-from agents.conf import vel_settings
 from agents.models import Run, Thread
+from agents.settings import DataSettings
 from tests.agents.harness.conftest import MakeAgent
 from tests.agents.harness.scripts import cache, place, run
 from tests.sandbox.own_directory.checkouts import contents, make_checkout
 from tests.sandbox.places import AS_ROOT, reachable_directory
+from vel import AgentFile, SetupError, StreamEvent, create_harness, scripted_model
 
 __all__ = ["cache", "place"]
 pytestmark = pytest.mark.bubblewrap
@@ -167,7 +167,7 @@ def test_an_outputs_directory_in_the_agent_s_own_directory_leads_nowhere_else(
 
 def test_a_project_keeps_them_in_its_data_directory(make_agent: MakeAgent, work: Path) -> None:
     _, files = collected(make_agent, work, WRITE, outputs_dir=None)
-    there = vel_settings().workspaces / Thread.objects.get().pk / "outputs" / "report.md"
+    there = DataSettings.now().workspaces / Thread.objects.get().pk / "outputs" / "report.md"
     assert files == [AgentFile("/sandbox/outputs/report.md", 1, str(there))]
     assert not (work / "outputs").exists()
 
@@ -208,7 +208,7 @@ def test_a_file_is_not_a_directory_for_outputs(make_agent: MakeAgent, work: Path
 
 SCRIPT = """
 import asyncio
-from agents import create_deep_agent, scripted_model
+from vel import create_deep_agent, scripted_model
 call = ("write_file", {"path": "/sandbox/outputs/report.md", "content": "R"})
 async def main():
     model = scripted_model([{"tool_calls": [call]}, "Done."])

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import (
+from tests.agents.harness.conftest import MakeAgent
+from tests.sandbox.own_directory.checkouts import make_checkout
+from tests.sandbox.places import reachable_directory
+from vel import (
     DeepAgent,
     SetupError,
     StreamEvent,
@@ -19,9 +22,6 @@ from agents import (
     create_harness,
     scripted_model,
 )
-from tests.agents.harness.conftest import MakeAgent
-from tests.sandbox.own_directory.checkouts import make_checkout
-from tests.sandbox.places import reachable_directory
 
 pytestmark = pytest.mark.bubblewrap
 

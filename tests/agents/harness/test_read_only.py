@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from agents import (
+from agents.harness.agent_registry import as_subagent
+from agents.models import Run, StateFile, ToolCall, WorkspaceSnapshot
+from agents.services.forking import ForkRequest, complete_fork, prepared_fork
+from agents.services.workspaces import run_location
+from agents.settings import DataSettings
+from agents.subagent_types import EXPLORE_PROMPT, PLAN_PROMPT
+from tests.agents.harness.conftest import MakeAgent
+from tests.sandbox.own_directory.checkouts import contents, make_checkout
+from tests.sandbox.places import reachable_directory
+from vel import (
     AgentConfig,
     AgentRegistry,
     RunInterrupted,
@@ -18,15 +27,6 @@ from agents import (
     SubagentStatus,
     scripted_model,
 )
-from agents.conf import vel_settings
-from agents.harness.agent_registry import as_subagent
-from agents.models import Run, StateFile, ToolCall, WorkspaceSnapshot
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
-from agents.services.workspaces import run_location
-from agents.subagent_types import EXPLORE_PROMPT, PLAN_PROMPT
-from tests.agents.harness.conftest import MakeAgent
-from tests.sandbox.own_directory.checkouts import contents, make_checkout
-from tests.sandbox.places import reachable_directory
 
 Calls = list[tuple[str, dict[str, Any]]]
 COMMANDS = [
@@ -68,7 +68,7 @@ def prompt_of(run: Run) -> str:
 def assert_nothing_changed(run: Run, project: Path) -> None:
     assert (project / "source.txt").read_text() == "one\n"
     assert not (project / "x").exists()
-    written = [path for path in vel_settings().workspaces.rglob("x") if path.is_file()]
+    written = [path for path in DataSettings.now().workspaces.rglob("x") if path.is_file()]
     assert written == []
     *attempts, shown, read = results(run)
     assert len(attempts) == len(ATTEMPTS)

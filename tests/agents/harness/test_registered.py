@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.checks.settings import check_vel_settings
 from agents.checks.tools import check_tools
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.registry import (
@@ -99,7 +100,6 @@ def test_one_that_reaches_outside_waits_for_a_person(tmp_path: Any) -> None:
     [
         (["tests.nothing.here"], "cannot be used"),
         ([HERE + "outside", HERE + "outside"], "another tool has"),
-        ("tests.agents", "list of dotted paths"),
     ],
 )
 def test_a_wrong_setting_is_an_error(settings: Any, paths: Any, problem: str) -> None:
@@ -107,6 +107,13 @@ def test_a_wrong_setting_is_an_error(settings: Any, paths: Any, problem: str) ->
     with pytest.raises(ImproperlyConfigured, match=problem):
         registered_tools()
     assert [error.id for error in check_tools(None)] == ["vel.E014"]
+
+
+def test_a_text_instead_of_a_list_is_an_error(settings: Any) -> None:
+    settings.VEL = {**settings.VEL, "TOOLS": "tests.agents"}
+    with pytest.raises(ImproperlyConfigured, match="expected a list of texts"):
+        registered_tools()
+    assert [error.id for error in check_vel_settings(None)] == ["vel.E008"]
 
 
 def test_a_name_of_vels_own_is_an_error(settings: Any) -> None:

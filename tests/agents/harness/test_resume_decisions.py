@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agents import RunInterrupted, tool
 from agents.harness.process import engine
 from agents.models import ApprovalRequest
 from agents.services.errors import ServiceError
 from agents.states import ApprovalStatus
 from tests.agents.harness.conftest import MakeAgent
+from vel import RunInterrupted, tool
 
 called: list[tuple[str, str]] = []
 

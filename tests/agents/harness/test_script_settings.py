@@ -13,7 +13,7 @@ from tests.agents.harness.scripts import cache, environment, place, run
 __all__ = ["cache", "place"]
 
 OWN_CODE = """
-from agents import tool
+from vel import tool
 from agents.guards import Guardrail, Hooks, allow, block, replace
 
 class G(Guardrail):
@@ -44,7 +44,7 @@ def find_order(number: int) -> str:
 
 PROGRAM = """
 import asyncio
-from agents import (
+from vel import (
     SetupError, RunFailed, SubagentSpawner, create_deep_agent, create_harness, scripted_model,
     AgentConfig, AgentRegistry,
 )
@@ -141,8 +141,10 @@ asyncio.run(main())
         ("VEL_HOOKS", "owncode.G", "is no agents.guards.Hooks"),
         ("VEL_HOOKS", "owncode.Nothing", "owncode.Nothing cannot be used"),
         ("VEL_TOOLS", "owncode.nothing", "owncode.nothing cannot be used"),
-        ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: 'skills' is relative"),
-        ("VEL_RESERVE_BYTES", "much", "VEL_RESERVE_BYTES='much'"),
+        ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: expected absolute paths"),
+        ("VEL_SKILLS_DIRS", "/nowhere/skills", "'/nowhere/skills' cannot be read (No such file"),
+        ("VEL_PROVIDER", "opnai", "VEL_PROVIDER='opnai'"),
+        ("VEL_RESERVE_BYTES", "much", "VEL_RESERVE_BYTES: expected a whole number"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_an_error_at_the_first_use(

@@ -14,7 +14,7 @@ __all__ = ["cache", "place"]
 
 AGENT = """
 import asyncio, os, sys, threading
-from agents import create_deep_agent, scripted_model, tool, SetupError
+from vel import create_deep_agent, scripted_model, tool, SetupError
 
 @tool(requires_approval=True)
 def send(to: str) -> str:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import (
+from agents.models import AgentVersion, Run
+from agents.services.errors import Conflict
+from tests.sandbox.places import AS_ROOT, reachable_directory
+from vel import (
     DeepAgent,
     RunInterrupted,
     VelHarness,
@@ -20,9 +23,6 @@ from agents import (
     create_research_harness,
     scripted_model,
 )
-from agents.models import AgentVersion, Run
-from agents.services.errors import Conflict
-from tests.sandbox.places import AS_ROOT, reachable_directory
 
 pytestmark = [
     pytest.mark.bubblewrap,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents import AgentRegistry, SetupError, SubagentSpawner, SubagentStatus, scripted_model, tool
 from agents.models import Run
 from tests.support.runs import wait_until
+from vel import AgentRegistry, SetupError, SubagentSpawner, SubagentStatus, scripted_model, tool
 
 MakeSpawner = Callable[..., SubagentSpawner]
 

@@ -13,11 +13,11 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from pydantic import BaseModel
 
-from agents import StreamEvent, ToolContext, tool
 from agents.models import Run
 from tests.agents.harness.conftest import MakeAgent
 from tests.support.hang import HANG
 from tests.support.runs import make_user
+from vel import StreamEvent, ToolContext, tool
 
 
 class Point(BaseModel):

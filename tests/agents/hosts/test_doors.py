@@ -14,7 +14,7 @@ from agents.services.artifacts import artifacts_of
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.hosts import declare_dead
 from agents.services.uploads import store_uploads
-from agents.services.waiting_call import reading_of
+from agents.services.waiting_call import review_of
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from tests.agents.snapshots.driven import command, play, write
 from tests.support.hosts import Hosts, make_silent
@@ -167,7 +167,7 @@ def test_an_approval_shows_the_file_of_another_host(hosts: Hosts, tmp_path: Path
         )
     with hosts.on("b"):
         request = ApprovalRequest.objects.get()
-        assert "old" in str(reading_of(request))
+        assert "old" in str(review_of(request))
 
 
 def test_uploads_from_before_there_were_hosts_go_along(

@@ -10,8 +10,7 @@ from django.contrib.auth.models import User
 
 from agents.engine import mcp_servers
 from agents.models import McpState, Message, Run, Thread, ToolCall, WorkerHost
-from agents.services import departure, mcp_state, mcp_state_moves
-from agents.services.departure import CannotLeave, leave, next_leaving
+from agents.services import mcp_state, mcp_state_moves
 from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.hosts import declare_dead, set_draining
 from agents.services.mcp_state import state_lock
@@ -19,6 +18,12 @@ from agents.services.mcp_state_moves import store_state
 from agents.services.mcp_state_rows import NotOurs, record_own_state
 from agents.services.placement import Member
 from agents.services.thread_files import in_transaction
+from agents.services.thread_transfer import sending
+from agents.services.thread_transfer.sending import (
+    CannotSendThread,
+    next_thread_to_send,
+    send_thread,
+)
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from agents.services.workspaces import open_workspace, workspace_location
 from sandbox.errors import SandboxError
@@ -235,16 +240,16 @@ def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
         run = play(tmp_path, told(code), **SERVERS)
         assert McpState.objects.get().manifest == ""  # what would be lost now
         member = Member("a", WorkerHost.objects.get(name="a").incarnation)
-        leaving = next_leaving(member, "")
-        assert leaving is not None
+        to_send = next_thread_to_send(member, "")
+        assert to_send is not None
         with monkeypatch.context() as less:
-            less.setattr(departure, "LIMITS", SnapshotLimits(file_bytes=999))
-            with pytest.raises(CannotLeave, match="MCP programs keep is more"):
-                leave(leaving, member, in_transaction)
+            less.setattr(sending, "LIMITS", SnapshotLimits(file_bytes=999))
+            with pytest.raises(CannotSendThread, match="MCP programs keep is more"):
+                send_thread(to_send, member, in_transaction)
         assert not _is_free(run)
-        leaving = next_leaving(member, "")
-        assert leaving is not None
-        assert leave(leaving, member, in_transaction)
+        to_send = next_thread_to_send(member, "")
+        assert to_send is not None
+        assert send_thread(to_send, member, in_transaction)
     with hosts.on("b"):
         later = play(tmp_path, told(LOOK), thread=run.thread)
         assert results(later) == ["['x']"]

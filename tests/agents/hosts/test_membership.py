@@ -18,7 +18,7 @@ from agents.queues import HostQueue
 from agents.services.errors import Conflict
 from agents.services.host_membership import (
     HostRefused,
-    beat_host,
+    heartbeat_host,
     join_host,
     refuse_nameless,
 )
@@ -69,7 +69,7 @@ def test_who_was_declared_dead_claims_and_pins_nothing(hosts: Hosts, ada: User) 
     make_silent("a")
     with hosts.on("b"):
         declare_dead("a")
-    assert beat_host(old) is None
+    assert heartbeat_host(old) is None
     for run in (pinned, free):
         assert not claim(run, old)
     back = join(hosts, "a")
@@ -141,7 +141,7 @@ def test_a_drained_host_claims_nothing(hosts: Hosts, ada: User) -> None:
         set_draining("a", True)
     join(hosts, "b")
     set_draining("a", True)
-    sign = beat_host(a)
+    sign = heartbeat_host(a)
     assert sign is not None
     assert sign.is_draining
     run = new_run(hosts, ada)

@@ -13,8 +13,9 @@ import pytest
 
 from agents.mcp.connection import Connection
 from agents.mcp.errors import McpError
-from agents.mcp.http import HttpTarget, HttpTransport
+from agents.mcp.http import HttpTransport
 from agents.mcp.http_wire import CheckedTransport
+from agents.mcp.transport import HttpTarget
 from agents.services.private_hosts import PrivateHosts
 from sandbox.egress.destinations import Destinations, PublicInternet
 from sandbox.egress.hosts import Address, Endpoint

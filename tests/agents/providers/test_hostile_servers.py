@@ -13,7 +13,13 @@ from typing import Any, cast
 
 import pytest
 
-from agents.engine.reply_limits import MOST_CHARACTERS, MOST_PARTS, ReplyLimits, check_reply
+from agents.engine.reply_limits import (
+    MOST_BYTES,
+    MOST_PARTS,
+    MOST_VALUES,
+    ReplyLimits,
+    check_reply,
+)
 from agents.engine.window import MIN_WINDOW, note_overflow, window_of
 from agents.providers.anthropic_stream import ReplyBuilder
 from agents.providers.base import (
@@ -161,9 +167,27 @@ def test_more_than_a_reply_can_be() -> None:
     with pytest.raises(ProviderError, match="parts"):
         limits.count(PartStarted(MOST_PARTS, "text"))
     limits = ReplyLimits()
-    limits.count(PartDelta(0, "text", "x" * MOST_CHARACTERS))
-    with pytest.raises(ProviderError, match="characters"):
+    limits.count(PartDelta(0, "text", "é" * (MOST_BYTES // 2)))
+    with pytest.raises(ProviderError, match="bytes"):
         limits.count(PartDelta(0, "text", "x"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {f"k{number}": 1 for number in range(MOST_VALUES + 1)},
+        {"a": {"b": [[0] * 1_000] * (MOST_VALUES // 1_000)}},
+        {"a": [[[]] * 10] * (MOST_VALUES // 10)},
+    ],
+    ids=["fields", "items", "lists"],
+)
+def test_more_than_inputs_can_hold(given: dict[str, Any]) -> None:
+    """285,000 fields took 180 MB of a worker, since each copy of an input has all of them."""
+    call = {"type": "tool_use", "id": "1", "name": "x", "input": given}
+    text = {"type": "text", "text": "x"}
+    check_reply(Reply([text, {**call, "input": {"a": [0] * 50_000}}], "end_turn", Usage(), "m"))
+    with pytest.raises(ProviderError, match="fields and items"):
+        check_reply(Reply([text, call], "end_turn", Usage(), "m"))
 
 
 @pytest.mark.parametrize(

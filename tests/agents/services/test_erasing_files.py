@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
 
-from agents.conf import vel_settings
 from agents.models import Message, Run, Thread
 from agents.services.erasing_files import erase_files
 from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
 from agents.services.workspace_care import REMOVED
+from agents.settings import DataSettings
 from agents.states import RunStatus
 from tests.agents.services.test_erasure import SAID, ann, delegated, talked
 
@@ -41,12 +41,12 @@ def _willing() -> None:
 
 def places_of(thread: str) -> list[Path]:
     """One in each directory that has something of a thread."""
-    settings = vel_settings()
+    settings = DataSettings.now()
     return [
         settings.workspaces / thread,
         settings.workspaces / f"{REMOVED}{thread}-0a1b",  # whoever removed it was interrupted
         settings.snapshots / thread,
-        settings.mirrors / thread,
+        settings.synced_copies / thread,
         settings.set_aside / f"{thread}-0a1b2c3d",
         settings.archives / f"{thread}-20260101T000000Z-aa.tar.gz",
     ]
@@ -81,7 +81,7 @@ def test_all_its_places_and_its_subagents_are_emptied_and_nobody_elses(ann: User
 
 def test_a_link_that_leads_nowhere_is_no_reason_to_stop(ann: User) -> None:
     thread = talked(ann).thread_id
-    place = vel_settings().workspaces / thread
+    place = DataSettings.now().workspaces / thread
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to("/nonexistent/elsewhere")
     with pytest.raises(OSError, match=r"Not a directory|symbolic link"):

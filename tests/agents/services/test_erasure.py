@@ -23,7 +23,6 @@ from django.db.models import PROTECT, RESTRICT
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from agents.conf import vel_settings
 from agents.models import (
     Agent,
     ApprovalRequest,
@@ -51,6 +50,7 @@ from agents.services.errors import Conflict, NotFound, ServiceError
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.run_ends import take_ended_run
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.settings import DataSettings
 from agents.states import RunStatus
 from memory.models import MemoryEditRequest, MemoryRevision
 from tests.agents.api.rows import answer_run, ask_approval, make_agent, make_run, make_user
@@ -296,21 +296,21 @@ def with_files(ann: User) -> Run:
     assign_sandbox_uid(run.thread)
     workspace = open_workspace(workspace_location(run.thread))
     (workspace.directories["workspace"] / "a").write_text(SAID)
-    (vel_settings().snapshots / run.thread_id).mkdir(parents=True)
-    vel_settings().archives.mkdir(exist_ok=True)
-    (vel_settings().archives / f"{run.thread_id}-20260101T000000Z-aa.tar.gz").write_text(SAID)
+    (DataSettings.now().snapshots / run.thread_id).mkdir(parents=True)
+    DataSettings.now().archives.mkdir(exist_ok=True)
+    (DataSettings.now().archives / f"{run.thread_id}-20260101T000000Z-aa.tar.gz").write_text(SAID)
     return run
 
 
 def files_of(thread_id: str) -> list[Path]:
-    base = vel_settings().DATA_DIR
+    base = DataSettings.now().DATA_DIR
     return [path for path in base.glob("*/*") if thread_id in path.name]
 
 
 def test_files_go_before_the_rows_that_lead_to_them(ann: User, with_files: Run) -> None:
     thread = with_files.thread_id
     assert len(files_of(thread)) == 3
-    snapshots = vel_settings().snapshots / thread
+    snapshots = DataSettings.now().snapshots / thread
     snapshots.rmdir()
     snapshots.symlink_to("/etc")  # which is never followed, and no file of Vel's
     erase_thread(thread, by=ann)

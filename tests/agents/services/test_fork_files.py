@@ -10,13 +10,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import override_settings
 
-from agents.conf import vel_settings
 from agents.models import Effect, Run, SnapshotCause, Thread, WorkspaceSnapshot
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest
 from agents.services.fork_files import state_after
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.settings import DataSettings
 from tests.agents.api.rows import answer_run, make_agent, make_run, make_user
 from tests.agents.api.test_transcript import call
 
@@ -50,7 +50,7 @@ def fork(run: Run, files: str, **fields: Any) -> Path:
     request = ForkRequest(files=files, **fields)
     with prepared_fork(run, request, by=User.objects.get()) as made:
         complete_fork(made)
-    return vel_settings().workspaces / made.thread.pk
+    return DataSettings.now().workspaces / made.thread.pk
 
 
 def test_files_are_copied_only_when_they_are_asked_for(run: Run) -> None:
@@ -62,10 +62,10 @@ def test_a_fork_that_fails_in_the_end_leaves_no_files(run: Run) -> None:
     agent = run.thread.agent
     agent.system_prompt = "For {{context.customer}}."
     save_agent(agent)
-    before = set(vel_settings().workspaces.iterdir())
+    before = set(DataSettings.now().workspaces.iterdir())
     with pytest.raises(InvalidRequest):
         fork(run, "now", message="x", present_version=True)
-    assert set(vel_settings().workspaces.iterdir()) == before
+    assert set(DataSettings.now().workspaces.iterdir()) == before
     assert Thread.objects.count() == 1
 
 
@@ -97,8 +97,7 @@ def test_a_subagent_may_have_changed_what_it_shares(run: Run) -> None:
 def test_without_snapshots_nobody_says_that_nothing_changed(run: Run) -> None:
     step(run, 1)
     assert state_after(run, 0) is None
-    with override_settings(VEL={**settings.VEL, "SNAPSHOT_TURNS": 0}):
-        vel_settings.cache_clear()
-        with pytest.raises(Conflict) as refusal:
-            state_after(run, 0)
+    settings_without = override_settings(VEL={**settings.VEL, "SNAPSHOT_TURNS": 0})
+    with settings_without, pytest.raises(Conflict) as refusal:
+        state_after(run, 0)
     assert refusal.value.code == "files_not_kept"

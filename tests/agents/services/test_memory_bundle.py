@@ -129,7 +129,7 @@ def test_suspicious_text_is_kept_only_when_somebody_takes_it_on(user: User, tmp_
     remembered(source, a="Fine.\n", bad=f"Fine.\n{HOSTILE}")
     export_memory(source.pk, tmp_path / "out")
     plan = plan_import(target, tmp_path / "out")
-    assert {(found.path, found.line) for found in plan.suspicions} == {("knowledge/bad.md", 2)}
+    assert {(found.path, found.line) for found in plan.findings} == {("knowledge/bad.md", 2)}
     before = MemoryRevision.objects.count()
     with pytest.raises(InvalidRequest) as refused:
         carry_out_import(target, plan, by=user)

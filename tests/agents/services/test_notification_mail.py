@@ -11,7 +11,7 @@ from django.test import override_settings
 from agents.models import Agent, Notification
 from agents.services.errors import InvalidRequest
 from agents.services.notification_delivery import deliver_next, send_test
-from agents.services.webhook import DeliveryFailed
+from agents.services.webhook_delivery import DeliveryFailed
 from tests.agents.services.waiting import asked, email, make_due, private
 from tests.support.receivers import Mailbox, mail_server
 

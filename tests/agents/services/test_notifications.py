@@ -356,7 +356,7 @@ def test_a_message_that_cannot_be_built_is_a_failure_and_is_logged(
 
 
 def test_a_receiver_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.services.webhook.SECONDS", 0.5)
+    monkeypatch.setattr("agents.services.webhook_delivery.SECONDS", 0.5)
     with receiver([NO_ANSWER]) as hook, hooked(hook) as target:
         asked()
         assert not deliver_next(target.id)

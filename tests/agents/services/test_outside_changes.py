@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from agents.events.catalogue.files import WorkspaceRunsOutside
 from agents.models import Run, RunEvent
-from agents.services.outside_changes import REPORTED, keep_state_before, unreported_changes
+from agents.services.outside_changes import keep_state_before, unreported_changes
 from agents.services.workspaces import workspace_location
 from sandbox.own_directory.rules import FileRules
 from sandbox.own_directory.scan import take_inventory
@@ -41,7 +42,9 @@ def test_changes_are_told_before_an_event_has_them(run: Run) -> None:
 def test_the_event_of_the_end_tells_them_once_even_if_the_state_before_is_still_there(
     run: Run,
 ) -> None:
-    RunEvent.objects.create(run=run, seq=99, type=REPORTED, data="{}", created_at=timezone.now())
+    RunEvent.objects.create(
+        run=run, seq=99, type=WorkspaceRunsOutside.type, data="{}", created_at=timezone.now()
+    )
     assert unreported_changes(run), "a run that was resumed after an earlier report"
     run.status = "completed"
     assert unreported_changes(run) is None

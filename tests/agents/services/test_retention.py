@@ -15,7 +15,6 @@ from django.db import connection
 from django.utils import timezone
 from django_q.models import Task
 
-from agents.conf import vel_settings
 from agents.engine import pruner as pruner_module
 from agents.engine.pruner import Pruner
 from agents.models import (
@@ -37,6 +36,7 @@ from agents.services import retention
 from agents.services.chores import take_chore
 from agents.services.erasure import erase_thread, erasures_wait
 from agents.services.retention import Keep, old_threads, prune, what_is_old
+from agents.settings import RetentionSettings
 from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.engine.by_hand import at_once
@@ -217,7 +217,7 @@ def test_workers_prune_only_where_they_were_told_to(
     pruner.join()
     assert kept() == {run.pk}
     settings.VEL = {**settings.VEL, "PRUNE_HOURS": 24}  # type: ignore[attr-defined]
-    assert vel_settings().PRUNE_HOURS == 24
+    assert RetentionSettings.now().PRUNE_HOURS == 24
     pruner.hurry()
     pruner.join()
     assert kept() == set()

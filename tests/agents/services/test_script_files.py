@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from agents import create_deep_agent
 from agents.models import Agent, Run, Subagent
 from agents.providers.scripted import FILES_REFUSED
 from agents.services.agents import save_agent
@@ -25,6 +24,7 @@ from tests.support.runs import (
     script_file,
     start_run,
 )
+from vel import create_deep_agent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.conf import vel_settings
 from agents.models import Run, Thread
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict
 from agents.services.session_files import check_sandbox
+from agents.settings import DataSettings
 from tests.sandbox.places import reachable_directory
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
 
@@ -61,7 +61,7 @@ def test_a_directory_of_vel_is_named_in_the_refusal(place: Path) -> None:
     run = drive_to_end(start_run(user, key="main"))
     with pytest.raises(Conflict) as refused:
         start_run(user, key="main", workspace_path=str(place))
-    assert str(vel_settings().workspaces / run.thread_id) in refused.value.message
+    assert str(DataSettings.now().workspaces / run.thread_id) in refused.value.message
     assert "or name no working directory" in refused.value.message
 
 

@@ -15,16 +15,16 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 
-from agents.conf import vel_settings
 from agents.models import Run, StateFile, Thread, Upload
 from agents.services.errors import Conflict, InvalidRequest, NoSpace, NotFound
 from agents.services.runs import RunRequest, create_run
+from agents.services.state_files import MAX_FILE_BYTES
 from agents.services.thread_files import in_transaction
 from agents.services.upload_files import directory_uploads, row_uploads
 from agents.services.uploads import check_uploads, create_run_with, delete_upload, store_uploads
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
-from sandbox.errors import FileChanged
+from sandbox.errors import FileChanged, FileTooLarge
 from tests.agents.engine.by_hand import at_once
 from tests.support.documents import docx, png
 from tests.support.runs import make_agent, make_user
@@ -240,13 +240,26 @@ def test_putting_replaces_nothing_also_when_the_name_was_free_a_moment_ago(sandb
     assert there.read("a.txt", 100) == b"first"
 
 
+@override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 2 * MAX_FILE_BYTES})
+def test_a_file_among_rows_has_a_limit_of_its_own() -> None:
+    """A file is in memory several times when it becomes a row."""
+    thread = new_thread(sandbox=False)
+    with pytest.raises(InvalidRequest, match="with a sandbox") as refused:
+        store_uploads(thread, [file("a"), file("b", b"x" * (MAX_FILE_BYTES + 1))])
+    assert refused.value.code == "upload_too_large"
+    assert not Upload.objects.exists()
+    assert not StateFile.objects.exists()
+    files = row_uploads(thread.pk, in_transaction, lambda: None)
+    with pytest.raises(FileTooLarge, match="divide it"):
+        files.replace("c", bytes(MAX_FILE_BYTES + 1))
+
+
 def test_too_much_is_refused_before_anything_is_looked_at() -> None:
     program = file("a.exe", b"MZ\0")
     for limits in ({"UPLOAD_FILES": 1}, {"UPLOAD_BYTES": 5}):
-        with override_settings(VEL={**settings.VEL, **limits}):
-            vel_settings.cache_clear()
-            with pytest.raises(InvalidRequest) as refusal:
-                check_uploads([program, program])
+        limited = override_settings(VEL={**settings.VEL, **limits})
+        with limited, pytest.raises(InvalidRequest) as refusal:
+            check_uploads([program, program])
         assert refusal.value.code == "upload_too_large"
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from agents.conf import vel_settings
 from agents.models import ApprovalRequest, SeenFile, StateFile, Thread
-from agents.reading import Unreadable, as_text
-from agents.reading.parts import CommandSection, DiffSection, FieldsSection
+from agents.review import Unreadable, as_text
+from agents.review.parts import CommandSection, DiffSection, FieldsSection
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction
-from agents.services.waiting_call import MAX_BYTES, MAX_LINES, current_text, reading_of
+from agents.services.waiting_call import MAX_BYTES, MAX_LINES, current_text, review_of
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
+from agents.settings import DataSettings
 from tests.agents.admin import rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,7 +47,7 @@ def reason(request: ApprovalRequest) -> str:
 
 
 def notes(request: ApprovalRequest) -> list[str]:
-    section = reading_of(request).sections[0]
+    section = review_of(request).sections[0]
     assert isinstance(section, DiffSection | CommandSection)
     return [note.text for note in section.notes]
 
@@ -56,9 +56,9 @@ def test_a_file_is_compared_as_it_is_now(workspace: Path) -> None:
     (workspace / "notes.md").write_bytes(b"one\r\ntwo\n")
     request = waiting("edit_file", file_path="notes.md", old_string="two", new_string="2")
     assert current_text(request) == "one\r\ntwo\n"
-    reading = reading_of(request)
-    assert reading.title == "Edit notes.md"
-    section = reading.sections[0]
+    review = review_of(request)
+    assert review.title == "Edit notes.md"
+    section = review.sections[0]
     assert isinstance(section, DiffSection)
     assert (section.status, section.added, section.removed) == ("changed", 1, 1)
     assert notes(request) == []
@@ -67,7 +67,7 @@ def test_a_file_is_compared_as_it_is_now(workspace: Path) -> None:
 def test_no_file_is_a_new_file(workspace: Path) -> None:
     request = write("new/notes.md")
     assert current_text(request) is None
-    assert reading_of(request).title == "Create new/notes.md"
+    assert review_of(request).title == "Create new/notes.md"
 
 
 def test_looking_makes_no_directories() -> None:
@@ -75,9 +75,9 @@ def test_looking_makes_no_directories() -> None:
     rows.run(rows.user())
     request = write("notes.md")
     assert current_text(request) is None
-    assert reading_of(request).title == "Create notes.md"
+    assert review_of(request).title == "Create notes.md"
     # That is for the worker of the run.
-    assert not (vel_settings().workspaces / request.run.thread_id).exists()
+    assert not (DataSettings.now().workspaces / request.run.thread_id).exists()
 
 
 SECRET = "a line of a file outside"
@@ -104,7 +104,7 @@ def test_planted_links_do_not_lead_out(workspace: Path, tmp_path: Path, kind: st
         write(path),
         waiting_edit(path),
     ):
-        text = as_text(reading_of(request))
+        text = as_text(review_of(request))
         assert SECRET not in text
         assert "This call would fail:" in text
 
@@ -119,7 +119,7 @@ def test_a_link_to_the_hosts_accounts_is_not_shown(workspace: Path) -> None:
     (workspace / "passwd").symlink_to("/etc/passwd")
     request = write("passwd")
     assert "leads out of the directory" in reason(request)
-    assert "root:" not in as_text(reading_of(request))
+    assert "root:" not in as_text(review_of(request))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_workspace_of_another_machine_is_not_looked_for_here(workspace: Path) 
     Thread.objects.update(host="elsewhere")
     request = write("notes.md")
     assert reason(request) == "The workspace is on another machine, elsewhere."
-    assert reading_of(request).title == "Write notes.md"
+    assert review_of(request).title == "Write notes.md"
 
 
 def test_a_read_only_place_is_told(workspace: Path) -> None:
@@ -180,12 +180,12 @@ def test_files_without_a_sandbox_are_rows() -> None:
     StateFile.objects.create(thread=run.thread, path="/notes.md", content=b"one\n")
     request = write("notes.md", "two\n")
     assert current_text(request) == "one\n"
-    assert reading_of(request).title == "Replace notes.md"
+    assert review_of(request).title == "Replace notes.md"
 
 
 def test_a_command_says_what_it_can_reach(workspace: Path) -> None:
     request = waiting("execute", command="make")
-    section = reading_of(request).sections[0]
+    section = review_of(request).sections[0]
     assert isinstance(section, CommandSection)
     assert [fact.value for fact in section.facts if fact.name == "Network"] == ["only example.org"]
     assert isinstance(current_text(request), Unreadable)
@@ -195,7 +195,7 @@ def test_a_command_says_what_it_can_reach(workspace: Path) -> None:
 def test_an_input_that_does_not_fit_is_shown_as_it_is(given: dict[str, Any]) -> None:
     rows.agent(sandbox=True)
     rows.run(rows.user())
-    assert reading_of(waiting("write_file", **given)).title == "Call write_file"
+    assert review_of(waiting("write_file", **given)).title == "Call write_file"
 
 
 def test_python_is_shown_with_the_files_that_it_imports(workspace: Path) -> None:
@@ -203,14 +203,14 @@ def test_python_is_shown_with_the_files_that_it_imports(workspace: Path) -> None
     (workspace / "rates.py").write_text("RATE = 2\n")
     (workspace / "json.py").write_text("print('never imported')\n")
     (workspace / "unnamed.py").write_text("print('never imported')\n")
-    reading = reading_of(waiting("execute_python", code="import json, totals\n"))
-    command, files = reading.sections
+    review = review_of(waiting("execute_python", code="import json, totals\n"))
+    command, files = review.sections
     assert isinstance(command, CommandSection)
     assert command.notes == ()
     assert isinstance(files, FieldsSection)
     names = [field.name for field in files.fields]
     assert names == ["/sandbox/workspace/totals.py", "/sandbox/workspace/rates.py"]
-    text = as_text(reading)
+    text = as_text(review)
     assert "RATE = 2" in text
     assert "⟨U+202E⟩hidden" in text
     assert "never imported" not in text
@@ -219,8 +219,8 @@ def test_python_is_shown_with_the_files_that_it_imports(workspace: Path) -> None
 def test_files_that_cannot_be_shown_are_named(workspace: Path) -> None:
     (workspace / "linked.py").symlink_to("/etc/passwd")
     (workspace / "fast.so").write_bytes(b"\x7fELF\0")
-    reading = reading_of(waiting("execute_python", code="import sys, linked, fast; sys.path"))
-    command, files = reading.sections
+    review = review_of(waiting("execute_python", code="import sys, linked, fast; sys.path"))
+    command, files = review.sections
     assert isinstance(command, CommandSection)
     assert [note.severity for note in command.notes] == ["warning", "warning"]
     assert "Not every file" in command.notes[0].text
@@ -229,11 +229,11 @@ def test_files_that_cannot_be_shown_are_named(workspace: Path) -> None:
     shown = {field.name: field.lines[0][0].text for field in files.fields}
     assert "cannot be read" in shown["/sandbox/workspace/linked.py"]
     assert "no text" in shown["/sandbox/workspace/fast.so"]
-    assert "root:" not in as_text(reading)
+    assert "root:" not in as_text(review)
 
 
 def test_code_without_modules_of_its_own_is_shown_alone(workspace: Path) -> None:
     (workspace / "sitecustomize.py").write_text("print('never imported')\n")
-    [section] = reading_of(waiting("execute_python", code="print(2 + 2)")).sections
+    [section] = review_of(waiting("execute_python", code="print(2 + 2)")).sections
     assert isinstance(section, CommandSection)
     assert section.notes == ()

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from agents.conf import vel_settings
 from agents.models import Agent, Run, Thread, ToolCall
 from agents.services.agents import save_agent
+from agents.settings import DataSettings
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
 Step = tuple[str, dict[str, Any]]
@@ -58,7 +58,7 @@ def command(text: str) -> Step:
 
 
 def area(run: Run, name: str = "workspace") -> Path:
-    return vel_settings().workspaces / run.thread_id / name
+    return DataSettings.now().workspaces / run.thread_id / name
 
 
 def calls(run: Run) -> list[ToolCall]:

@@ -9,12 +9,12 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from agents.conf import vel_settings
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.models import Run, WorkspaceSnapshot
 from agents.services.file_changes import changes_between, steps_of_turn
 from agents.services.snapshots import snapshot_store
+from agents.settings import DataSettings
 from tests.agents.snapshots.driven import area, calls, command, edit, play, read, write
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
@@ -123,7 +123,7 @@ def test_the_row_commits_with_the_result_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_a_store_that_fails_costs_no_call(tmp_path: Path) -> None:
-    vel_settings().snapshots.mkdir(parents=True, exist_ok=True)
+    DataSettings.now().snapshots.mkdir(parents=True, exist_ok=True)
     run = play(tmp_path, ("ls", {"path": "."}))
     snapshot_store(run.thread_id).directory.write_text("no directory")
     try:

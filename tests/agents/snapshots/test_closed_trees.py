@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from agents.conf import vel_settings
 from agents.models import Run
 from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.file_changes import steps_of_turn
@@ -21,8 +20,9 @@ from agents.services.workspace_care import (
     kept_workspaces,
     remove_workspace,
 )
+from agents.settings import DataSettings
 from tests.agents.snapshots.driven import area, calls, command, play, write
-from velproject.cli.actions.drive import kept_files
+from velproject.cli.commands.runs.drive import kept_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.bubblewrap]
 
@@ -51,7 +51,7 @@ def assert_shown(run: Run) -> None:
 
 
 def assert_nothing_is_left(run: Run) -> None:
-    data = vel_settings().DATA_DIR
+    data = DataSettings.now().DATA_DIR
     assert [path for path in data.rglob("*") if run.thread_id in str(path)] == []
 
 

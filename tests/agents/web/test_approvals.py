@@ -21,7 +21,7 @@ from memory.models import MemoryEditRequest
 from tests.agents.web.asking import HOSTILE, ask, decide, html, remember, shown_ids
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
-from velproject.cli.actions.approvals import in_full
+from velproject.cli.commands.approvals.requests import in_full
 
 
 def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in: SignIn) -> None:
@@ -195,12 +195,12 @@ def test_decided_ones_are_listed_by_when_they_ended_the_last_first(
 def test_a_large_request_is_closed_until_it_is_opened(run: str, sign_in: SignIn) -> None:
     request, olga = ask(run, "write_file", path="a", content="x" * 200_000), sign_in("olga")
     [card] = olga.get("/approvals/live/").json()["cards"]
-    assert (card["reading"], card["may_select"], card["editors"]) == (None, False, [])
+    assert (card["review"], card["may_select"], card["editors"]) == (None, False, [])
     page = html(olga)
     assert 'value="approve"' not in page.split('id="several"')[0]
     assert f'href="/approvals/{request.pk}/"' in page
     card = olga.get(f"/approvals/{request.pk}/?as=json").json()
-    assert card["reading"] is not None
+    assert card["review"] is not None
     assert 'value="approve"' in html(olga, f"/approvals/{request.pk}/")
 
 

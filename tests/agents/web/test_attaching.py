@@ -7,8 +7,8 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 
-from agents.conf import vel_settings
 from agents.models import Agent, Message, Run, Thread
+from agents.settings import DataSettings
 from tests.agents.web.conftest import SignIn
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,7 +43,7 @@ def test_files_come_with_their_message(olga: Client) -> None:
         "/sandbox/user_uploads/d.csv",
         "/sandbox/user_uploads/d-2.csv",
     ]
-    directory = vel_settings().workspaces / run.thread_id / "user_uploads"
+    directory = DataSettings.now().workspaces / run.thread_id / "user_uploads"
     found = {path.name: path.read_bytes() for path in directory.iterdir()}
     assert found == {"d.csv": b"1", "d-2.csv": b"22"}
 

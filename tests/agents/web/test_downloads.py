@@ -10,8 +10,8 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.http.response import HttpResponseBase
 
-from agents.conf import vel_settings
 from agents.models import AgentVersion, Run, StateFile
+from agents.settings import DataSettings
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
 
@@ -21,7 +21,7 @@ SECRET = b"not for anybody"
 @pytest.fixture
 def workspace(run: str) -> Path:
     """The thread's directories, as its first command would have made them."""
-    root = vel_settings().workspaces / site_writer.run(run)["thread"]
+    root = DataSettings.now().workspaces / site_writer.run(run)["thread"]
     for area in ("outputs", "workspace", "shared"):
         (root / area).mkdir(parents=True)
     (root / "workspace" / "scratch.txt").write_bytes(SECRET)

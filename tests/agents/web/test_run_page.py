@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from decimal import Decimal
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
-from agents.models import Run, RunClock
+from agents.events.append import dump
+from agents.models import Message, Run, RunClock
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
 
@@ -101,7 +103,7 @@ def test_the_summary_shows_exactly_what_a_decision_is_bound_to(run: str, sign_in
     assert shown["id"] == request
     assert shown["digest"] == site_writer.approval(request)["digest"]
     assert list(shown["blocked"]) == ["approve", "edit", "reject", "respond"]
-    read = json.dumps(shown["reading"], ensure_ascii=False)
+    read = json.dumps(shown["review"], ensure_ascii=False)
     assert "9007199254740993" in read
     assert "⟨U+202E⟩" in read
     assert "\u202e" not in read
@@ -126,3 +128,22 @@ def test_the_summary_shows_requests_only_while_they_wait(run: str, sign_in: Sign
     assert len(olga.get(f"/runs/{run}/summary/").json()["approvals"]) == 1
     olga.post(f"/runs/{run}/cancel/")
     assert olga.get(f"/runs/{run}/summary/").json()["approvals"] == []
+
+
+def test_the_list_of_a_threads_runs_keeps_only_the_beginnings_of_their_messages(
+    run: str, sign_in: SignIn
+) -> None:
+    """Fifty messages of a megabyte took 100 MB, each time that a page looked for news."""
+    thread = Run.objects.get(pk=run).thread_id
+    for _ in range(12):
+        site_writer.make_run("olga", thread=thread)
+    Message.objects.update(content=dump([{"type": "text", "text": "x" * 1_000_000}]))
+    olga = sign_in("olga")
+    tracemalloc.start()
+    try:
+        shown = olga.get(f"/runs/{run}/summary/").json()["thread"]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [len(entry["text"]) for entry in shown] == [200] * 13
+    assert peak < 13_000_000

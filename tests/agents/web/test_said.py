@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.conf import vel_settings
 from agents.events.append import dump
 from agents.models import Effect, Run, RunClock, ToolCall
+from agents.settings import DataSettings
 from agents.states import ToolCallStatus
 from tests.agents.web.conftest import SignIn
 from tests.support import site_writer
@@ -17,7 +17,7 @@ from tests.support.pictures import png
 
 def outputs_of(run: str) -> Path:
     thread = Run.objects.get(pk=run).thread_id
-    made = vel_settings().workspaces / thread / "outputs"
+    made = DataSettings.now().workspaces / thread / "outputs"
     made.mkdir(parents=True)
     return made
 
@@ -38,7 +38,7 @@ def made_call(run: str, tool: str, given: dict[str, str], result: str) -> None:
 
 def test_texts_come_by_their_numbers_and_no_other_events(run: str, sign_in: SignIn) -> None:
     texts = [("text.completed", {"part_id": "1", "text": text}) for text in ("**a**", "b" * 70_000)]
-    last = site_writer.append(run, [*texts, ("run.failed", {"text": "**secret**"})])
+    last = site_writer.append(run, [*texts, ("reasoning.completed", {"text": "**secret**"})])
     olga = sign_in("olga")
     found = olga.get(f"/runs/{run}/said/?seq={last - 2},{last - 1},{last},x,-1,,99999").json()
     assert found == {
@@ -69,7 +69,7 @@ def test_a_call_is_whole_and_an_edit_is_a_diff(run: str, sign_in: SignIn) -> Non
     assert len(answer["output"]) > 100_000
     assert answer["output"].endswith("⟨U+200B⟩")
     assert answer["is_cut"] is False
-    [section] = answer["reading"]["sections"]
+    [section] = answer["review"]["sections"]
     assert (section["kind"], section["added"], section["removed"]) == ("diff", 1, 1)
     assert section["notes"] == []
     assert sign_in("olga").get(f"/runs/{run}/call/?call=none\0").status_code == 404

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from agents.features import FEATURES
 from agents.page_templates import PAGE_TEMPLATES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -17,6 +18,7 @@ INSTALLED_APPS = [
     "agents",
     "memory",
     "skills_app",
+    *FEATURES,
     "django_q",
     "channels",
     "rest_framework",

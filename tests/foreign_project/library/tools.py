@@ -4,7 +4,7 @@ from typing import Any
 
 from library.models import Book, Copies
 
-from agents import ToolContext, tool
+from vel import ToolContext, tool
 
 
 @tool(effect="read", permission="library.view_book")

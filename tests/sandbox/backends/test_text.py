@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.backends.budget import FileLimits
 from sandbox.backends.editing import replace_text
 from sandbox.backends.globbing import GlobPattern
+from sandbox.backends.limits import FileLimits
 from sandbox.backends.window import read_window
 from sandbox.errors import FileError, InvalidRequest, NotText
 

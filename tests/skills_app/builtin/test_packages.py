@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_app.conf import skill_settings
 from skills_app.scan import scan_package
+from skills_app.settings import SkillSettings
 from skills_app.sources.folder import folder_package
 from skills_app.validator import validate
 from tests.skills_app.builtin.desk import BUILTIN, NAMES, Desk
@@ -55,7 +55,7 @@ def test_the_head_says_what_and_when_in_few_words(name: str) -> None:
 def test_the_catalogue_of_them_takes_a_small_part_of_its_budget() -> None:
     heads = [folder_package(BUILTIN / name)[0].head for name in SIX]  # type: ignore[union-attr]
     size = sum(len(head.name.encode()) + len(head.description.encode()) for head in heads)
-    assert size < skill_settings().CATALOGUE_BYTES / 4
+    assert size < SkillSettings.now().CATALOGUE_BYTES / 4
 
 
 @pytest.mark.parametrize("name", SIX)

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
+from skills_app.settings import SkillSettings
 from skills_app.sources.archive import archive_package, read_archive
 from skills_app.sources.folder import read_folder
 from tests.support.packages import make_folder, make_zip, skill_text
@@ -270,7 +270,7 @@ def test_overlapping_entries_are_refused() -> None:
 
 
 def test_a_bomb_is_refused_after_what_it_may_unpack() -> None:
-    limits = skill_settings()
+    limits = SkillSettings.now()
     zeros = b"\0" * (limits.FILE_BYTES - 1)
     assert "as a bomb" in message(make_zip({**SKILL, "report/zeros": zeros}))
     assert "exceeds the limit of 10,000,000" in message(
@@ -293,7 +293,7 @@ def test_a_bomb_that_announces_little_is_refused() -> None:
 
 
 def test_too_many_entries_and_too_large_an_archive() -> None:
-    limits = skill_settings()
+    limits = SkillSettings.now()
     many = {f"report/{n}": "" for n in range(limits.FILES)}
     assert "more than 1,000 files" in message(make_zip({**SKILL, **many}))
     more = {f"report/{n}": "" for n in range(2 * limits.FILES)}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
+from skills_app.settings import SkillSettings
 from skills_app.sources import discover
 from skills_app.sources.discover import find_packages, read_directory
 from tests.support.packages import make_folder, skill_text
@@ -110,7 +110,7 @@ def test_what_cannot_be_looked_through_is_told(
     assert [problem.code for problem in read_directory(tmp_path / "nowhere")[1][""]] == ["missing"]
     with pytest.raises(InvalidSkill, match="does not exist"):
         find_packages(tmp_path / "nowhere")
-    for number in range(skill_settings().DIRECTORY_SKILLS + 1):
+    for number in range(SkillSettings.now().DIRECTORY_SKILLS + 1):
         (tmp_path / f"s{number}").mkdir()
         (tmp_path / f"s{number}/SKILL.md").touch()
     with pytest.raises(InvalidSkill, match="more than 500 skills"):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skills_app.conf import skill_settings
 from skills_app.errors import InvalidSkill
+from skills_app.settings import SkillSettings
 from skills_app.sources import folder
 from skills_app.sources.folder import folder_package, read_folder
 from tests.support.packages import make_folder, skill_text
@@ -125,7 +125,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_too_much_in_all(tmp_path: Path) -> None:
-    limits = skill_settings()
+    limits = SkillSettings.now()
     place = make_folder(tmp_path / "report")
     for number in range(3):
         with (place / f"f{number}").open("wb") as stream:
@@ -137,7 +137,7 @@ def test_too_much_in_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["files", "directories", "deep"])
 def test_too_many(tmp_path: Path, kind: str) -> None:
-    limits = skill_settings()
+    limits = SkillSettings.now()
     place = make_folder(tmp_path / "report")
     if kind == "files":
         for number in range(limits.FILES):

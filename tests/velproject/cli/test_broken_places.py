@@ -210,3 +210,23 @@ def test_registered_code_that_cannot_be_used_is_refused_before_a_run(
     assert done.returncode == 1
     assert f"{path} cannot be used" in one_line_of(done)
     assert vel.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("VEL_PROVIDER", "opnai"),
+        ("VEL_MODEL", "claude-nope"),
+        ("VEL_SKILLS_DIRS", "/nowhere/skills"),
+    ],
+)
+@pytest.mark.parametrize("command", [("hi",), ("up", "--port", "0"), ("worker",)])
+def test_a_model_or_a_directory_that_is_not_there_is_refused_before_a_run(
+    vel: Vel, variable: str, value: str, command: tuple[str, ...]
+) -> None:
+    done = vel(*command, **{variable: value})
+    assert done.returncode == 1
+    message = one_line_of(done)
+    assert variable in message
+    assert repr(value) in message
+    assert vel.count("agents_run") == 0

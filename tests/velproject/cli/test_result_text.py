@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velproject.cli.actions.result_text import result_text
-from velproject.cli.actions.wording import short_input
+from velproject.cli.result_text import result_text
+from velproject.cli.wording import short_input
 
 
 @pytest.mark.parametrize(

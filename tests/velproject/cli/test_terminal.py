@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.reading import as_text, call_reading
+from agents.review import as_text, call_review
 from tests.velproject.command import Vel, say
 from velproject.cli.terminal import one_line, visible
 
@@ -57,9 +57,9 @@ def test_lines_of_windows_are_lines() -> None:
 
 def test_an_input_is_shown_whole_however_long() -> None:
     command = "echo harmless" + " " * 5000 + "; rm -rf ~"
-    assert "; rm -rf ~" in as_text(call_reading("execute", {"command": command}))
+    assert "; rm -rf ~" in as_text(call_review("execute", {"command": command}))
     lines = "\n".join(f"line {number}" for number in range(500))
-    assert "│ line 499" in as_text(call_reading("any_tool", {"content": lines}))
+    assert "│ line 499" in as_text(call_review("any_tool", {"content": lines}))
 
 
 def test_nothing_of_an_attack_reaches_the_terminal(vel: Vel) -> None:

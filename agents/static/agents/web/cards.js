@@ -1,7 +1,7 @@
 // The elements of a request, from what agents/web/cards.py gives: the same as templates/web/card.html.
 // All texts come with hidden characters as code points, or as escapes where they are to be edited.
 
-import { readingElement } from "./reading.js";
+import { reviewElement } from "./review.js";
 import { element } from "./text.js";
 
 const HINT = "\\u{…} stands for a character that cannot be seen.";
@@ -13,7 +13,7 @@ export function cardElement(card, page) {
     hiddenInput("csrfmiddlewaretoken", page.csrf),
     hiddenInput("digest", card.digest), hiddenInput("back", page.back), ...children,
   );
-  const isOpen = card.reading !== null;
+  const isOpen = card.review !== null;
   return element(
     "article",
     {
@@ -25,7 +25,7 @@ export function cardElement(card, page) {
     ...paragraph("approval-why", card.memory_reason && `The agent’s reason: ${card.memory_reason}`),
     ...paragraph("approval-needed", card.approvals),
     ...paragraph("approval-why", card.outcome?.reason && `Reason given: ${card.outcome.reason}`),
-    isOpen ? readingElement(card.reading) : element(
+    isOpen ? reviewElement(card.review) : element(
       "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, "Show what it asks"),
     ),
     ...(card.outcome?.edited ? [edited(card.outcome.edited)] : []),

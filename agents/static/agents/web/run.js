@@ -2,6 +2,7 @@
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
+import * as types from "./event_types.js";
 import { showStatus, showSummary, showTodos } from "./side.js";
 import { RunStream } from "./stream.js";
 import { Subagents } from "./subagents.js";
@@ -63,17 +64,21 @@ function follow() {
 function apply(event) {
   tree.apply(event);
   if (event.run_id === runId) applyOwn(event);
-  if (SUMMARY_AFTER.test(event.type)) wantSummary();
+  if (SUMMARY_AFTER.has(event.type)) wantSummary();
 }
 
 function applyOwn(event) {
   transcript.apply(event);
   const status = STATUS_AFTER[event.type];
   if (status) showStatus(status);
-  if (event.type === "todos.updated") showTodos(event.data.todos ?? []);
+  if (event.type === types.TODOS_UPDATED) showTodos(event.data.todos ?? []);
 }
 
-const SUMMARY_AFTER = /^(run|approval|artifact|subagent)\.|^step\.completed|^tool\.(completed|failed)/;
+const SUMMARY_AFTER = new Set([
+  types.RUN_STARTED, types.RUN_SUSPENDED, types.RUN_RESUMED, types.RUN_COMPLETED, types.RUN_FAILED, types.RUN_CANCELLED,
+  types.APPROVAL_REQUESTED, types.APPROVAL_SECONDED, types.APPROVAL_DECIDED, types.APPROVAL_EXPIRED,
+  types.SUBAGENT_STARTED, types.SUBAGENT_FINISHED, types.STEP_COMPLETED, types.TOOL_COMPLETED, types.TOOL_FAILED,
+]);
 
 addEventListener("scroll", () => {
   isFollowing = innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;

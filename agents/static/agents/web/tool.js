@@ -1,7 +1,8 @@
 // One tool call, folded: its name, a line of its input, and how it went.
 
+import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
-import { readingElement } from "./reading.js";
+import { reviewElement } from "./review.js";
 import { element, plain, visible } from "./text.js";
 
 const BRIEF = 200;
@@ -33,6 +34,7 @@ export class ToolCard {
     this.isCut = false;
     this.tool = visible(tool);
     this.isCalled = false;
+    this.hasResult = false;
     this.brief = element("span", { class: "brief" });
     this.status = element("span", { class: "status" });
     this.input = element("div");
@@ -56,33 +58,35 @@ export class ToolCard {
 
   apply(type, data) {
     switch (type) {
-      case "tool.input.delta":
+      case types.TOOL_INPUT_DELTA:
         this.streamInput(data.text);
         break;
-      case "tool.called":
+      case types.TOOL_CALLED:
         this.setInput(data.input);
         this.setStatus("called");
         break;
-      case "tool.rejected":
+      case types.TOOL_REJECTED:
         this.setInput(data.input);
         this.setOutput(data.message);
         this.setStatus("invalid");
         break;
-      case "tool.started":
+      case types.TOOL_STARTED:
+        this.outputText.set("");
         this.setStatus("running");
         break;
-      case "tool.progress":
-        this.setOutput(data.output);
+      case types.TOOL_PROGRESS:
+        // The last pieces may come after the result, which has all of them.
+        if (!this.hasResult) this.streamOutput(plain(data.text));
         break;
-      case "tool.completed":
+      case types.TOOL_COMPLETED:
         this.setOutput(data.output);
         this.setStatus("done");
         break;
-      case "tool.failed":
+      case types.TOOL_FAILED:
         this.setOutput(data.message);
         this.setStatus("failed");
         break;
-      case "tool.denied":
+      case types.TOOL_DENIED:
         this.setOutput(data.reason);
         this.setStatus("denied");
         break;
@@ -125,7 +129,14 @@ export class ToolCard {
     this.network.append(element("div", { class: allowed ? "event" : "event bad" }, visible(`${where}: ${how}`)));
   }
 
+  /** Output as it comes, in pieces. */
+  streamOutput(text) {
+    this.outputLabel.hidden = this.output.hidden = false;
+    this.outputText.append(text);
+  }
+
   setOutput(output) {
+    this.hasResult = true;
     this.outputLabel.hidden = this.output.hidden = false;
     const text = plain(output);
     this.outputText.set(text);
@@ -152,7 +163,7 @@ export class ToolCard {
       this.whole.textContent = "It could not be loaded: it may not be yours to see.";
       return;
     }
-    if (call.reading) this.input.replaceChildren(readingElement(call.reading));
+    if (call.review) this.input.replaceChildren(reviewElement(call.review));
     else if (all && call.input) this.setInput(call.input);
     if (!all && this.isCut) {
       this.whole.disabled = false;

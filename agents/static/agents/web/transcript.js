@@ -1,5 +1,6 @@
 // What the agent says and does, in order: a pure function of the events, applied one by one.
 
+import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
 import { RenderedTexts } from "./said.js";
 import { ToolCard } from "./tool.js";
@@ -15,6 +16,16 @@ const COMPACTED = {
   journal: "Earlier turns were summarised from the journal, without the model",
   clipping: "Long texts of earlier turns were cut",
 };
+const PARTS = {
+  [types.TEXT_STARTED]: "text", [types.TEXT_DELTA]: "text", [types.TEXT_COMPLETED]: "text",
+  [types.REASONING_STARTED]: "reasoning", [types.REASONING_DELTA]: "reasoning", [types.REASONING_COMPLETED]: "reasoning",
+};
+const DELTAS = new Set([types.TEXT_DELTA, types.REASONING_DELTA]);
+const WHOLE_PARTS = new Set([types.TEXT_COMPLETED, types.REASONING_COMPLETED]);
+const CALLS = new Set([
+  types.TOOL_INPUT_STARTED, types.TOOL_INPUT_DELTA, types.TOOL_CALLED, types.TOOL_REJECTED, types.TOOL_STARTED,
+  types.TOOL_PROGRESS, types.TOOL_COMPLETED, types.TOOL_FAILED, types.TOOL_DENIED,
+]);
 const QUIET_ENDS = new Set(["end_turn", "stop_sequence", undefined, null, ""]);
 
 export class Transcript {
@@ -34,18 +45,18 @@ export class Transcript {
   }
 
   apply({ type, data, seq }) {
-    const [subject, what] = type.split(".");
-    if (subject === "text" || subject === "reasoning") this.applyPart(subject, what, data, seq);
-    else if (subject === "tool") this.applyTool(type, data);
+    if (Object.hasOwn(PARTS, type)) this.applyPart(type, data, seq);
+    else if (CALLS.has(type)) this.applyTool(type, data);
     else this.applyOther(type, data);
   }
 
-  applyPart(kind, what, { part_id: id, text = "" }, seq) {
+  applyPart(type, { part_id: id, text = "" }, seq) {
+    const kind = PARTS[type];
     const key = `${kind} ${id}`;
     if (!this.unfinished.has(key)) this.parts.set(key, this.addPart(kind, key));
     const part = this.parts.get(key);
-    if (what === "delta") part.append(text);
-    if (what === "completed") {
+    if (DELTAS.has(type)) part.append(text);
+    if (WHOLE_PARTS.has(type)) {
       part.set(text);
       if (kind === "text") this.rendered.want(seq, text, part.node);
       this.unfinished.delete(key);
@@ -64,7 +75,7 @@ export class Transcript {
 
   applyTool(type, data) {
     const id = data.call_id;
-    const begins = type === "tool.input.started" || type === "tool.called" || type === "tool.rejected";
+    const begins = type === types.TOOL_INPUT_STARTED || type === types.TOOL_CALLED || type === types.TOOL_REJECTED;
     let card = this.tools.get(id);
     if (!card || (begins && card.isCalled)) {
       card = new ToolCard(data.tool ?? "tool", id, this.runUrl);
@@ -78,88 +89,88 @@ export class Transcript {
 
   applyOther(type, data) {
     switch (type) {
-      case "step.started":
+      case types.STEP_STARTED:
         this.unfinished.clear();
         break;
-      case "step.reset":
+      case types.STEP_RESET:
         for (const node of this.unfinished.values()) node.remove();
         this.unfinished.clear();
         this.note(`The model is asked again: ${data.reason}`);
         break;
-      case "model.fallback":
+      case types.MODEL_FALLBACK:
         this.note(`${data.from_provider} ${data.from_model} is down: ${data.provider} ${data.model} goes on.`);
         break;
-      case "sandbox.connection":
+      case types.SANDBOX_CONNECTION:
         this.tools.get(data.call_id)?.addConnection(data);
         break;
-      case "approval.requested":
+      case types.APPROVAL_REQUESTED:
         this.tools.get(data.call_id)?.setStatus("waiting");
         break;
-      case "approval.decided":
+      case types.APPROVAL_DECIDED:
         this.decided(data);
         break;
-      case "run.resumed":
+      case types.RUN_RESUMED:
         if (data.reason !== "approvals decided") this.note(`The run goes on: ${data.reason}`);
         break;
-      case "run.suspended":
+      case types.RUN_SUSPENDED:
         if (data.reason !== "approval") this.note(waitsFor(data));
         break;
-      case "subagent.started":
+      case types.SUBAGENT_STARTED:
         this.root.append(this.subagent(data));
         break;
-      case "skill.loaded":
+      case types.SKILL_LOADED:
         this.note(`Skill loaded: ${data.name}${data.version ? ` ${data.version}` : ""} (${TRUST[data.trust] ?? data.trust})`);
         break;
-      case "skill.deactivated":
+      case types.SKILL_DEACTIVATED:
         this.note(`Skill put away: ${data.name}`);
         break;
-      case "skills.skipped":
+      case types.SKILLS_SKIPPED:
         this.skipped(data);
         break;
-      case "uploads.ready":
+      case types.UPLOADS_READY:
         for (const { path, note } of data.files) if (note) this.note(`${path}: ${note}`);
         break;
-      case "workspace.runs_outside":
+      case types.WORKSPACE_RUNS_OUTSIDE:
         this.note(runsOutside(data), true);
         break;
-      case "workspace.moved":
+      case types.WORKSPACE_MOVED:
         this.note(data.lost_host
           ? `The host ${data.lost_host} failed. The files are as they were when they were last stored; what was written later is lost.`
           : `The files have moved to the host ${data.host}.`, Boolean(data.lost_host));
         if (data.mcp_state === "lost") this.note("What MCP programs had kept is lost: they begin anew.", true);
         break;
-      case "budget.warning":
+      case types.BUDGET_WARNING:
         this.note(`Nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);
         break;
-      case "context.compacted":
+      case types.CONTEXT_COMPACTED:
         this.note(`${COMPACTED[data.by] ?? COMPACTED.model}: ${data.before} tokens became ${data.after}.`);
         break;
-      case "output.invalid":
+      case types.OUTPUT_INVALID:
         this.note(`The answer did not fit its form: ${data.problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ")}`, true);
         break;
-      case "guard.stuck":
+      case types.GUARD_STUCK:
         this.note(`The agent repeats itself (${data.kind}, ${data.count} times); ${data.action === "end" ? "the run ends" : "it was told so"}.`, true);
         break;
-      case "guard.blocked":
+      case types.GUARD_BLOCKED:
         this.note(`The guardrail ${data.guardrail} blocked ${GUARDED[data.stage] ?? data.stage}: ${data.reason}`, true);
         break;
-      case "guard.replaced":
+      case types.GUARD_REPLACED:
         this.note(`The guardrail ${data.guardrail} changed ${GUARDED[data.stage] ?? data.stage}.`);
         break;
-      case "hook.failed":
+      case types.HOOK_FAILED:
         this.note(`The hook ${data.hook} ${data.message} (${data.point}).`, true);
         break;
-      case "tool.retried":
+      case types.TOOL_RETRIED:
         this.note(`Tried again in ${data.retry_in} s: ${data.message}`);
         break;
-      case "run.completed":
+      case types.RUN_COMPLETED:
         if ("structured_output" in data) this.value(data.structured_output);
         if (!QUIET_ENDS.has(data.finish_reason)) this.note(`Ended: ${data.finish_reason}`, true);
         break;
-      case "run.failed":
+      case types.RUN_FAILED:
         this.note(`Failed: ${data.message ?? data.code}`, true);
         break;
-      case "run.cancelled":
+      case types.RUN_CANCELLED:
         this.note(`Cancelled${data.by ? ` by ${data.by}` : ""}${data.reason ? `: ${data.reason}` : ""}`, true);
         break;
     }

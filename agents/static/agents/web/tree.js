@@ -1,16 +1,17 @@
 // The subagents of a run: who delegated what to whom and how far each is, a function of the events
 // of the run and of those of its descendants, which may come in any order.
 
+import * as types from "./event_types.js";
 import { element, setText, visible } from "./text.js";
 
 export const STATUS_AFTER = {
-  "run.started": "running",
-  "run.suspended": "waiting",
-  "run.resumed": "queued",
-  "step.started": "running",
-  "run.completed": "completed",
-  "run.failed": "failed",
-  "run.cancelled": "cancelled",
+  [types.RUN_STARTED]: "running",
+  [types.RUN_SUSPENDED]: "waiting",
+  [types.RUN_RESUMED]: "queued",
+  [types.STEP_STARTED]: "running",
+  [types.RUN_COMPLETED]: "completed",
+  [types.RUN_FAILED]: "failed",
+  [types.RUN_CANCELLED]: "cancelled",
 };
 export const ENDED = new Set(["completed", "failed", "cancelled"]);
 const REASONS = { approval: "waits for a decision", children: "waits for subagents", budget: "waits for a budget" };
@@ -28,8 +29,8 @@ export class SubagentTree {
   }
 
   apply({ run_id: runId, type, data }) {
-    if (type === "subagent.started") this.started(runId, data);
-    if (type === "subagent.finished") this.change(data.child_run_id, data.status);
+    if (type === types.SUBAGENT_STARTED) this.started(runId, data);
+    if (type === types.SUBAGENT_FINISHED) this.change(data.child_run_id, data.status);
     const status = STATUS_AFTER[type];
     if (!status) return;
     if (runId === this.rootId) {

@@ -1,0 +1,53 @@
+"""A Django system check of the installed features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.kernel.features import feature_modules, features
+
+MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pages", "row_hooks")
+"""The modules in which features say what they add."""
+
+
+@register()
+def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Each feature has the apps that it needs, and each of its modules can be imported."""
+    # Imported here: pydantic costs 0.2 s, and the supervisor and most commands check nothing.
+    from agents.agent_files.shape import ambiguous_options  # noqa: PLC0415
+
+    found: list[CheckMessage] = []
+    for feature in features():
+        found += [
+            Error(
+                f"The feature {feature.label} needs the app {label}, which is not installed.",
+                hint=f"Add it to INSTALLED_APPS, or remove {feature.name} from there.",
+                id="vel.E029",
+            )
+            for label in feature.requires
+            if label not in apps.app_configs
+        ]
+    if found:
+        return found  # its modules could not be imported without it
+    try:
+        taken = ambiguous_options()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="vel.E029")]
+    found += [
+        Error(
+            f"The option {name!r} of a feature has the name of a field that every agent has.",
+            hint="Rename the option.",
+            id="vel.E029",
+        )
+        for name in taken
+    ]
+    for name in MODULES:
+        try:
+            list(feature_modules(name))
+        except ImproperlyConfigured as error:
+            found.append(Error(str(error), id="vel.E029"))
+    return found

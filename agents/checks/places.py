@@ -1,0 +1,38 @@
+"""Django system checks of models and directories that the settings name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.settings import ModelSettings, ScriptSettings
+from skills_app.settings import SkillSettings
+
+
+@register()
+def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The provider, the model and the directories of the settings can be there."""
+    # Imported here: models can be imported once Django is set up.
+    from agents.services.settings_places import (  # noqa: PLC0415
+        default_model_problem,
+        scripts_directory_problem,
+        skill_directory_problems,
+    )
+
+    found: list[CheckMessage] = []
+    try:
+        ModelSettings.now()
+        ScriptSettings.now()
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    if problem := default_model_problem():
+        found.append(Error(problem, id="vel.E015"))
+    if problem := scripts_directory_problem():
+        found.append(Error(problem, id="vel.E017"))
+    try:
+        SkillSettings.now()
+    except (ImproperlyConfigured, TypeError):
+        return found  # which `check_skills` of Vel's own project says
+    return [*found, *(Error(problem, id="vel.E016") for problem in skill_directory_problems())]

@@ -1,0 +1,84 @@
+"""The engine's side of a tool call: what the session lends the tool."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from agents.databases.target import DatabaseTarget
+from agents.engine.delegation import CallSubagents
+from agents.engine.journal_rows import Call
+from agents.engine.session import Session
+from agents.events.catalogue.tool_calls import ToolProgress
+from agents.ids import run_marker
+from agents.selectors.databases import connections_of_run, targets_of
+from sandbox.backends.protocol import FileBackend
+from sandbox.base import BaseSandbox
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def _log_late_failure(future: asyncio.Future[Any]) -> None:
+    """Nobody awaits a call that was given up, and what it raises, as when its run has ended."""
+    if not future.cancelled() and (error := future.exception()) is not None:
+        logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
+
+
+class CallContext:
+    """`agents.middleware.context.ToolContext` for one call."""
+
+    def __init__(self, session: Session, call: Call, deadline: float) -> None:
+        self._session = session
+        self._loop = asyncio.get_running_loop()
+        self.run_id = session.writer.run_id
+        self.thread_id = session.writer.thread_id
+        self.agent_id = session.agent_id
+        self.owner_id: int = session.run.owner_id
+        self.call_id = call.call_id
+        self.spec = session.spec
+        self.deadline = deadline
+        self.skills = session.skills
+        self.subagents = CallSubagents(session, call)
+        self.approved = session.approved.get((call.turn, call.position))
+        self.marker = run_marker(self.run_id)
+        self.mcp = session.mcp
+
+    def files(self) -> FileBackend:
+        return self._session.files.backend()
+
+    def sandbox(self, timeout: float) -> BaseSandbox:
+        return self._session.files.sandbox(timeout)
+
+    async def in_thread(
+        self,
+        function: Callable[..., T],
+        *arguments: object,
+        on_cancel: Callable[[], None] | None = None,
+    ) -> T:
+        future = self._loop.run_in_executor(self._session.threads, function, *arguments)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            future.add_done_callback(_log_late_failure)
+            if on_cancel is not None:
+                on_cancel()
+            await asyncio.wait([future])
+            raise
+
+    async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
+        return await self._session.database.run(function, *arguments)
+
+    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
+        names = self.spec.databases
+        if not names:
+            return {}
+        # Read anew at each call: what was taken away meanwhile is not used once more.
+        rows = await self.in_database(connections_of_run, self.agent_id, self.owner_id, names)
+        return await self.in_thread(targets_of, rows, names)
+
+    def progress(self, text: str) -> None:
+        self._loop.call_soon_threadsafe(self._session.stream.add, ToolProgress, self.call_id, text)

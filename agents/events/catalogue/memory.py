@@ -1,0 +1,27 @@
+"""Memory: files that the agent keeps between runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from agents.events.event import Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryChanged(Event):
+    """A person approved an edit of the agent's memory, and it is made."""
+
+    type: ClassVar[str] = "memory.changed"
+
+    path: str
+    """The path of the file, as `knowledge/preferences.md`."""
+    operation: str
+    """`write`, `append` or `delete`."""
+    revision: int
+    """The number of the new revision of the file, or of the new version of a skill."""
+    approval_id: str
+    """The id of the approval request."""
+
+
+EVENTS = [MemoryChanged]

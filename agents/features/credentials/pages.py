@@ -1,0 +1,91 @@
+"""The page Connections: other services in which a person's agents may act."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import path
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from agents.features.credentials.actions import CredentialRejected, remove_credential
+from agents.features.credentials.cards import cards
+from agents.features.credentials.public_pages import ConnectionCard, typed_values
+from agents.features.credentials.queries import credential_for, own_credentials
+from agents.hidden_text import visible
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.web.navigation import MENU, NavigationEntry
+from agents.web.pages import PersonRequest, page
+
+
+@sensitive_post_parameters()
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_variables()
+def connections(request: PersonRequest) -> HttpResponse:
+    """A POST has `service`, the provider of a card, and `action`: connect, remove or its own."""
+    if request.method != "POST":
+        return _page(request)
+    wanted = request.POST.get("service", "")
+    card = next((each for each in cards() if each.provider == wanted), None)
+    more: dict[str, Any] = {}
+    try:
+        if card is None:
+            raise InvalidRequest("Press one of the buttons.")
+        match action := request.POST.get("action", ""):
+            case "connect":
+                stored = card.connect(typed_values(card, request), by=request.user)
+                text = f"{card.label} is connected as {stored.account}."
+                messages.success(request, visible(text))
+            case "remove":
+                remove_credential(card.provider, by=request.user)
+                messages.success(request, f"Your {card.label} credential was removed.")
+            case _:
+                # What it gives back is shown in this response; nothing was stored.
+                more = card.act(request, action)
+                return _page(request, card, more)
+    except ServiceError as error:
+        more = {"problem": _without_field(error.message, card)}
+        # The person is signed in: it is the service that does not accept the token.
+        status = 400 if isinstance(error, CredentialRejected) else error.http_status
+        return _page(request, card, more, status=status)
+    return redirect("web:connections")
+
+
+def _page(
+    request: PersonRequest,
+    acted: ConnectionCard | None = None,
+    more: dict[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """The page. `more` is context for the card `acted`, or without a card for the page."""
+    sections = [_section(request, card, (more or {}) if card is acted else {}) for card in cards()]
+    context = {"sections": sections, **((more or {}) if acted is None else {})}
+    return render(request, "vel_credentials/connections.html", context, status=status)
+
+
+def _section(request: PersonRequest, card: ConnectionCard, more: dict[str, Any]) -> str:
+    context = {
+        "card": card,
+        "own": own_credentials(request.user).filter(provider=card.provider).first(),
+        "used": credential_for(request.user.pk, card.provider),
+        **card.context(request),
+        **more,
+    }
+    return render_to_string(card.template, context, request)
+
+
+def _without_field(message: str, card: ConnectionCard | None) -> str:
+    """`message` without the name of a field of `card` before it: the page shows it at the card."""
+    name, colon, text = message.partition(": ")
+    return text if card is not None and colon and name in card.fields else message
+
+
+urlpatterns = [path("connections/", connections, name="connections")]
+
+NAVIGATION = [NavigationEntry("web:connections", "Connections", place=MENU, order=200)]

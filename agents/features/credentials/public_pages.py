@@ -1,0 +1,55 @@
+"""How a feature adds its service to the page Connections and to the admin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+
+from agents.features.credentials.models import Credential
+from agents.selectors.visible import Person
+from agents.services.errors import InvalidRequest
+from agents.web.pages import PersonRequest
+
+
+class ConnectionCard:
+    """A service that people connect. Its feature lists an instance in `connections.CARDS`.
+
+    The admin's form for a shared credential has the same `fields`.
+    """
+
+    provider: ClassVar[str]
+    """The value of `Credential.provider`."""
+    label: ClassVar[str]
+    """The name of the service for people."""
+    template: ClassVar[str]
+    """Extends `vel_credentials/card.html`."""
+    fields: ClassVar[Mapping[str, forms.Field]]
+    """What a person types to connect the service. None of them is required in the admin."""
+    main_field: ClassVar[str]
+    """The field that contains the secret."""
+
+    def connect(self, values: Mapping[str, Any], *, by: Person, shared: bool = False) -> Credential:
+        """Check `values` of `fields` with the service, and store them. Raises `ServiceError`."""
+        raise NotImplementedError
+
+    def context(self, request: PersonRequest) -> dict[str, Any]:
+        """What `template` gets beside `own` and `used`, the credentials of the person."""
+        return {}
+
+    def act(self, request: PersonRequest, action: str) -> dict[str, Any]:
+        """Do another action of the card's forms; returns more context for `template`."""
+        raise InvalidRequest("Press one of the buttons.")
+
+
+def typed_values(card: ConnectionCard, request: PersonRequest) -> dict[str, Any]:
+    """Return what was posted for the fields of `card`, shortened to one more than may be typed."""
+    values: dict[str, Any] = {}
+    for name, field in card.fields.items():
+        if isinstance(field, forms.MultipleChoiceField):
+            values[name] = request.POST.getlist(name)[:100]
+        else:
+            longest = getattr(field, "max_length", None) or 1_000
+            values[name] = request.POST.get(name, "")[: longest + 1]
+    return values

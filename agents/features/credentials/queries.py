@@ -1,0 +1,24 @@
+"""Which credential a run acts with, and what a person may know of them."""
+
+from __future__ import annotations
+
+from django.db.models import F, Q, QuerySet
+
+from agents.features.credentials.models import Credential
+from agents.selectors.visible import Person
+
+
+def credential_for(owner_id: int, provider: str) -> Credential | None:
+    """The person's own, else the shared one, else None."""
+    return (
+        Credential.objects.filter(Q(owner=owner_id) | Q(owner=None), provider=provider)
+        .order_by(F("owner").asc(nulls_last=True))
+        .first()
+    )
+
+
+def own_credentials(user: Person) -> QuerySet[Credential]:
+    """Those that `user` stored for the own runs."""
+    if not user.is_authenticated:
+        return Credential.objects.none()
+    return Credential.objects.filter(owner=user.pk)

@@ -1,0 +1,195 @@
+"""Calls of the Google Calendar API (v3). Every method raises `GoogleFailed`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from agents.features.google_workspace.client import access
+from agents.features.google_workspace.client.errors import GoogleFailed
+from agents.features.google_workspace.client.events_text import event_of, summary
+from agents.features.google_workspace.client.session import GoogleSession
+from agents.features.google_workspace.settings import GoogleSettings
+
+PRIMARY = "primary"
+"""Of every account: the calendar of its own."""
+PAGE = 250
+MAX_PAGES = 8
+_SAME = 5
+"""So often the very same event may be made and deleted in one run."""
+
+
+def _address(*parts: str) -> str:
+    """Of the API. Each part is quoted: an id of the model's must not lead elsewhere."""
+    root = GoogleSettings.now().CALENDAR_URL.rstrip("/")
+    return f"{root}/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def event_id(run_id: str, calendar_id: str, event: Mapping[str, Any], number: int) -> str:
+    """The same for the same event of the same run: Google takes it once. Letters a to v, digits."""
+    whole = f"{run_id}\n{calendar_id}\n{json.dumps(event, sort_keys=True)}\n{number}".encode(
+        "utf-8", "surrogatepass"
+    )
+    return f"vel{hashlib.sha256(whole).hexdigest()}"
+
+
+def _updates(notify: bool) -> str:
+    return "all" if notify else "none"
+
+
+class Calendars:
+    """The calendars of a session."""
+
+    def __init__(self, session: GoogleSession) -> None:
+        self._session = session
+
+    def owner(self) -> str:
+        """The address of whose they are."""
+        place = _address("calendars", "primary")
+        return str(self._session.ask("GET", place, access.READ_CALENDARS)["id"])
+
+    def every(self) -> list[dict[str, Any]]:
+        """id, name, time_zone, access (owner, writer, reader, freeBusyReader), primary."""
+        found: list[dict[str, Any]] = []
+        page = None
+        for _ in range(MAX_PAGES):
+            listed = self._session.ask(
+                "GET",
+                _address("users", "me", "calendarList"),
+                access.READ_CALENDARS,
+                query={"maxResults": PAGE, "pageToken": page},
+            )
+            found += [
+                {
+                    "id": str(item["id"]),
+                    "name": str(item.get("summaryOverride") or item.get("summary", "")),
+                    "time_zone": str(item.get("timeZone", "")),
+                    "access": str(item.get("accessRole", "")),
+                    **({"primary": True} if item.get("primary") else {}),
+                }
+                for item in listed.get("items") or ()
+            ]
+            page = listed.get("nextPageToken")
+            if not page:
+                break
+        return found
+
+    def events(self, calendar_id: str, query: Mapping[str, Any]) -> dict[str, Any]:
+        """events in their order, time_zone, next_page. `query` is the API's."""
+        listed = self._session.ask(
+            "GET",
+            _address("calendars", calendar_id, "events"),
+            access.READ_EVENTS,
+            query={"singleEvents": "true", "orderBy": "startTime", **query},
+        )
+        found: dict[str, Any] = {
+            "time_zone": str(listed.get("timeZone", "")),
+            "events": [summary(item) for item in listed.get("items") or ()],
+        }
+        if listed.get("nextPageToken"):
+            found["next_page"] = str(listed["nextPageToken"])
+        return found
+
+    def read(self, calendar_id: str, event: str) -> dict[str, Any]:
+        return event_of(self._event(calendar_id, event))
+
+    def busy(self, calendars: Sequence[str], start: str, end: str) -> dict[str, Any]:
+        """Of each calendar the times that are taken, or why they are not known."""
+        said = self._session.ask(
+            "POST",
+            _address("freeBusy"),
+            access.READ_CALENDARS,
+            body={"timeMin": start, "timeMax": end, "items": [{"id": one} for one in calendars]},
+        )
+        found: dict[str, Any] = {}
+        for name, one in (said.get("calendars") or {}).items():
+            problems = [str(item.get("reason", "")) for item in one.get("errors") or ()]
+            found[str(name)] = {"error": ", ".join(problems)} if problems else one.get("busy", [])
+        return {"busy": found}
+
+    def create(
+        self, run_id: str, calendar_id: str, event: Mapping[str, Any], notify: bool
+    ) -> dict[str, Any]:
+        """Make it, unless this run has made the very same: then that one is told."""
+        for number in range(_SAME):
+            made = event_id(run_id, calendar_id, event, number)
+            try:
+                said = self._session.ask(
+                    "POST",
+                    _address("calendars", calendar_id, "events"),
+                    access.CHANGE_EVENTS,
+                    query={"sendUpdates": _updates(notify)},
+                    body={**event, "id": made},
+                    writes=True,
+                )
+            except GoogleFailed as failure:
+                if failure.status != 409:
+                    raise
+                there = self._event(calendar_id, made)
+                if there.get("status") == "cancelled":
+                    continue  # it was deleted since: this is another one
+                return {"created": False, "note": "It is there already.", **event_of(there)}
+            return {"created": True, **event_of(said)}
+        raise GoogleFailed(
+            "This very event was made and deleted too often: change something in it.", "conflict"
+        )
+
+    def update(
+        self, calendar_id: str, event: str, etag: str, changes: Mapping[str, Any], notify: bool
+    ) -> dict[str, Any]:
+        """Change what is given, if it still is as `etag` says."""
+        said = self._session.ask(
+            "PATCH",
+            _address("calendars", calendar_id, "events", event),
+            access.CHANGE_EVENTS,
+            query={"sendUpdates": _updates(notify)},
+            body=dict(changes),
+            headers={"If-Match": etag},
+            writes=True,
+        )
+        return event_of(said)
+
+    def guests(self, calendar_id: str, event: str, wanted: Sequence[str]) -> list[dict[str, Any]]:
+        """`wanted` as the API takes them: who is invited already keeps the own answer."""
+        there = {
+            str(one.get("email", "")).lower(): one
+            for one in self._event(calendar_id, event).get("attendees") or ()
+        }
+        return [there.get(address.lower(), {"email": address}) for address in wanted]
+
+    def delete(self, calendar_id: str, event: str, etag: str, notify: bool) -> dict[str, Any]:
+        """Delete it, if it still is as `etag` says. One that is gone is no failure."""
+        try:
+            self._session.ask(
+                "DELETE",
+                _address("calendars", calendar_id, "events", event),
+                access.CHANGE_EVENTS,
+                query={"sendUpdates": _updates(notify)},
+                headers={"If-Match": etag},
+                writes=True,
+            )
+        except GoogleFailed as failure:
+            if failure.status != 410:
+                raise
+            return {"deleted": False, "note": "It was deleted before."}
+        return {"deleted": True}
+
+    def respond(self, calendar_id: str, event: str, answer: str, comment: str) -> dict[str, Any]:
+        """Answer an invitation: accepted, declined or tentative. The organiser is told."""
+        there = self._event(calendar_id, event)
+        own = next((one for one in there.get("attendees") or () if one.get("self")), None)
+        if own is None:
+            raise GoogleFailed("Nobody is invited by this event on this calendar.", "not_invited")
+        said = {"email": own["email"], "responseStatus": answer}
+        if comment:
+            said["comment"] = comment
+        # So the answers of the others stay, whatever has become of them meanwhile.
+        changes = {"attendeesOmitted": True, "attendees": [said]}
+        return self.update(calendar_id, event, str(there.get("etag", "*")), changes, True)
+
+    def _event(self, calendar_id: str, event: str) -> dict[str, Any]:
+        place = _address("calendars", calendar_id, "events", event)
+        return self._session.ask("GET", place, access.READ_EVENTS)

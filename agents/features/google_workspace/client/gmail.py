@@ -1,0 +1,188 @@
+"""Calls of the Gmail API (v1) for one mailbox: reading, labels, trash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from agents.features.google_workspace.client import access, mail
+from agents.features.google_workspace.client.errors import GoogleFailed
+from agents.features.google_workspace.client.plain_text import PlainText
+from agents.features.google_workspace.client.session import GoogleSession
+from agents.features.google_workspace.settings import GoogleSettings
+
+T = TypeVar("T")
+AT_ONCE = 5
+"""Requests side by side: a list gives ids only, and each message is one more."""
+THREAD_MESSAGES = 50
+
+SYSTEM_LABELS = frozenset(
+    {"INBOX", "SENT", "DRAFT", "SPAM", "TRASH", "UNREAD", "STARRED", "IMPORTANT", "CHAT"}
+)
+
+
+def address(*parts: str, upload: bool = False) -> str:
+    """Of the API. Each part is quoted: an id of the model's must not lead elsewhere."""
+    root = GoogleSettings.now().GMAIL_URL.rstrip("/")
+    before = "/upload" if upload else ""
+    path = "/".join(quote(part, safe="") for part in parts)
+    return f"{root}{before}/gmail/v1/users/me/{path}"
+
+
+class Mailbox:
+    """The mailbox of a session. Every method raises `GoogleFailed`."""
+
+    def __init__(self, session: GoogleSession) -> None:
+        self.session = session
+
+    def owner(self) -> str:
+        """Its address."""
+        return str(self.session.ask("GET", address("profile"), access.PROFILE)["emailAddress"])
+
+    def search(
+        self, query: str, labels: Sequence[str], limit: int, page: str, *, trash: bool
+    ) -> dict[str, Any]:
+        """messages (newest first) and next_page."""
+        listed = self.session.ask(
+            "GET",
+            address("messages"),
+            access.READ_MAIL,
+            query={
+                "q": query or None,
+                "labelIds": [self._label_id(label) for label in labels] or None,
+                "maxResults": limit,
+                "pageToken": page or None,
+                "includeSpamTrash": "true" if trash else None,
+            },
+        )
+        ids = [str(item["id"]) for item in listed.get("messages") or ()]
+        found: dict[str, Any] = {"messages": self._each(self._summary, ids)}
+        if listed.get("nextPageToken"):
+            found["next_page"] = str(listed["nextPageToken"])
+        return found
+
+    def read(self, message_id: str) -> dict[str, Any]:
+        """One message with its text."""
+        return self._whole(self.message(message_id))
+
+    def read_thread(self, thread_id: str) -> dict[str, Any]:
+        """The messages of a conversation, the last ones of a long one."""
+        thread = self.session.ask(
+            "GET", address("threads", thread_id), access.READ_MAIL, query={"format": "full"}
+        )
+        messages = thread.get("messages") or []
+        shown = messages[-THREAD_MESSAGES:]
+        found: dict[str, Any] = {
+            "thread_id": str(thread.get("id", "")),
+            "messages": [self._whole(message) for message in shown],
+        }
+        if len(messages) > len(shown):
+            found["earlier_messages_left_out"] = len(messages) - len(shown)
+        return found
+
+    def message(self, message_id: str, names: Sequence[str] = ()) -> dict[str, Any]:
+        """As the API gives it: whole, or with these headers only."""
+        query: dict[str, Any] = {"format": "full"}
+        if names:
+            query = {"format": "metadata", "metadataHeaders": list(names)}
+        return self.session.ask(
+            "GET", address("messages", message_id), access.READ_MAIL, query=query
+        )
+
+    def attachment(self, message_id: str, part: str, most: int) -> tuple[mail.Attached, bytes]:
+        """The bytes of a part, `most` of them."""
+        files = mail.attachments(self.message(message_id))
+        found = next((item for item in files if item.part == part), None)
+        if found is None:
+            known = ", ".join(f"{item.part} ({item.name})" for item in files[:20]) or "none"
+            raise GoogleFailed(f"The message has no such part; its files are: {known}.", "no_part")
+        if found.size > most:
+            raise GoogleFailed(
+                f"The file has {found.size:,} bytes, and {most:,} are taken at most.", "too_large"
+            )
+        return found, mail.decoded_bytes(found.data or self._data(message_id, found.attachment_id))
+
+    def labels(self) -> list[dict[str, str]]:
+        """id, name and type (system or user)."""
+        listed = self.session.ask("GET", address("labels"), access.READ_LABELS)
+        return [
+            {name: str(label.get(name, "")) for name in ("id", "name", "type")}
+            for label in listed.get("labels") or ()
+        ]
+
+    def change_labels(
+        self, ids: Sequence[str], add: Sequence[str], remove: Sequence[str]
+    ) -> dict[str, Any]:
+        """Add and remove labels, by id or name."""
+        self.session.ask(
+            "POST",
+            address("messages", "batchModify"),
+            access.CHANGE_MAIL,
+            body={
+                "ids": list(ids),
+                "addLabelIds": [self._label_id(label) for label in add],
+                "removeLabelIds": [self._label_id(label) for label in remove],
+            },
+            writes=True,
+        )
+        return {"changed": list(ids)}
+
+    def trash(self, ids: Sequence[str]) -> dict[str, Any]:
+        """Move messages to the trash, one after the other; what was done before a fault is told."""
+        done: list[str] = []
+        for message_id in ids:
+            try:
+                self.session.ask(
+                    "POST",
+                    address("messages", message_id, "trash"),
+                    access.CHANGE_MAIL,
+                    writes=True,
+                )
+            except GoogleFailed as failure:
+                told = f" Before it these were trashed: {', '.join(done)}." if done else ""
+                raise GoogleFailed(
+                    f"{message_id}: {failure}{told}",
+                    failure.code,
+                    sent=failure.sent,
+                    status=failure.status,
+                ) from None
+            done.append(message_id)
+        return {"trashed": done}
+
+    def _summary(self, message_id: str) -> dict[str, Any]:
+        return mail.summary(self.message(message_id, mail.SHOWN_HEADERS))
+
+    def _each(self, call: Callable[[str], T], ids: Sequence[str]) -> Sequence[T]:
+        if len(ids) < 2:
+            return [call(message_id) for message_id in ids]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(call, ids))
+
+    def _whole(self, message: dict[str, Any]) -> dict[str, Any]:
+        part = mail.text_part(message)
+        if part is None:
+            return mail.whole(message, PlainText("", 0))
+        body = part.get("body") or {}
+        data = str(body.get("data") or "")
+        if not data and body.get("attachmentId"):
+            data = self._data(str(message["id"]), str(body["attachmentId"]))
+        return mail.whole(message, mail.text_of(part, data))
+
+    def _data(self, message_id: str, attachment_id: str) -> str:
+        if not attachment_id:
+            return ""
+        place = address("messages", message_id, "attachments", attachment_id)
+        return str(self.session.ask("GET", place, access.READ_MAIL).get("data", ""))
+
+    def _label_id(self, label: str) -> str:
+        """Of an id or a name. The system's labels have the same for both."""
+        if label in SYSTEM_LABELS or label.startswith(("CATEGORY_", "Label_")):
+            return label
+        found = [item for item in self.labels() if label in (item["id"], item["name"])]
+        if not found:
+            raise GoogleFailed(
+                f"There is no label {label!r}: take one from list_gmail_labels.", "no_label"
+            )
+        return found[0]["id"]

@@ -1,0 +1,139 @@
+"""The two credentials that are taken, as Google's own JSON files have them.
+
+`service_account`: the key of a service account, which acts as a person of its domain (domain-wide
+delegation). `authorized_user`: client_id, client_secret and refresh_token of an OAuth grant.
+
+What else such a file names is not used, its addresses above all: tokens are asked for where the
+operator says, or a pasted file could send them, and this server, anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.views.decorators.debug import sensitive_variables
+
+from agents.features.google_workspace.client.access import KNOWN
+from agents.features.google_workspace.client.errors import KeyProblem
+from agents.secret_text import SecretText, SecretUnreadable
+
+MAX_KEY = 10_000
+"""Characters of what is pasted."""
+ADDRESS = re.compile(
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+"
+)
+_TEXT = re.compile(r"[\x21-\x7e]{1,2000}")
+
+
+@dataclass(frozen=True)
+class GoogleKey:
+    """What a token is asked for with. `scopes` are those to ask for, or that were granted."""
+
+    kind: Literal["service_account", "authorized_user"]
+    identity: str
+    """The service account's address, or the client's id."""
+    subject: str
+    """Whom a service account acts as."""
+    secret: str = field(repr=False)
+    """A private key (PEM), or the client's secret."""
+    refresh_token: str = field(default="", repr=False)
+    key_id: str = ""
+    scopes: tuple[str, ...] = ()
+
+    @sensitive_variables()
+    def sealed(self) -> SecretText:
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return SecretText.seal(json.dumps(fields))
+
+
+@sensitive_variables()
+def opened(secret: SecretText) -> GoogleKey:
+    """What `GoogleKey.sealed` stored. Raises `SecretUnreadable`."""
+    text = secret.reveal()
+    try:
+        fields = json.loads(text)
+        return GoogleKey(**{**fields, "scopes": tuple(fields["scopes"])})
+    except (ValueError, LookupError, TypeError):
+        raise SecretUnreadable("It is no Google credential: enter it again.") from None
+
+
+@sensitive_variables()
+def read_key(text: str, *, subject: str = "", scopes: tuple[str, ...] = ()) -> GoogleKey:
+    """The credential in a pasted JSON file. Raises `KeyProblem`.
+
+    `subject` and `scopes` are needed for a service account; a grant brings its own.
+    """
+    given = _object(text)
+    kind = given.get("type")
+    unknown = [scope for scope in scopes if scope not in KNOWN]
+    if unknown:
+        raise KeyProblem("access: Not known here. Choose among those that are offered.")
+    if kind == "service_account":
+        return _service_account(given, subject.strip(), scopes)
+    if kind == "authorized_user":
+        if subject.strip():
+            raise KeyProblem("subject: A refresh token acts as who granted it: leave this empty.")
+        return GoogleKey(
+            "authorized_user",
+            identity=_text(given, "client_id"),
+            subject="",
+            secret=_text(given, "client_secret"),
+            refresh_token=_text(given, "refresh_token"),
+        )
+    raise KeyProblem(
+        "key: Its type must be service_account (the JSON key that Google Cloud gives out) or "
+        "authorized_user (client_id, client_secret and refresh_token)."
+    )
+
+
+@sensitive_variables()
+def _object(text: str) -> dict[str, Any]:
+    if len(text) > MAX_KEY:
+        raise KeyProblem(f"key: It has over {MAX_KEY:,} characters: that is no such file.")
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise KeyProblem("key: Paste the whole JSON file, from { to }.")
+    return given
+
+
+@sensitive_variables()
+def _text(given: dict[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not _TEXT.fullmatch(value):
+        raise KeyProblem(f"key: The JSON has no proper {name}.")
+    return value
+
+
+@sensitive_variables()
+def _service_account(given: dict[str, Any], subject: str, scopes: tuple[str, ...]) -> GoogleKey:
+    if not ADDRESS.fullmatch(subject):
+        raise KeyProblem("subject: Say whom the service account acts as, by e-mail address.")
+    if not scopes:
+        raise KeyProblem("access: Choose what the service account may do.")
+    pem = given.get("private_key")
+    if not isinstance(pem, str):
+        raise KeyProblem("key: The JSON has no proper private_key.")
+    _check_private_key(pem)
+    return GoogleKey(
+        "service_account",
+        identity=_text(given, "client_email"),
+        subject=subject,
+        secret=pem,
+        key_id=_text(given, "private_key_id"),
+        scopes=tuple(dict.fromkeys(scopes)),
+    )
+
+
+@sensitive_variables()
+def _check_private_key(pem: str) -> None:
+    # Imported here: see there.
+    from agents.features.google_workspace.client.signing import is_private_key  # noqa: PLC0415
+
+    if not is_private_key(pem):
+        raise KeyProblem("key: Its private_key is no RSA key of 2048 bits or more.")

@@ -1,0 +1,120 @@
+"""Text of mails and invitations as a model should read it: what a person would see, no more.
+
+Whoever can send a mail can write to the agent. So what no reader would see is left out and
+counted: invisible characters, and elements of HTML that are hidden.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.features.google_workspace.client.markup import Tag, pieces
+from agents.hidden_text import HIDDEN_RANGES
+
+MAX_HTML = 2_000_000
+"""Characters of HTML that are read; the rest of a longer text is left out, and said to be."""
+_HIDDEN = re.compile(
+    "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in HIDDEN_RANGES) + "]"
+)
+_UNSEEN = re.compile(
+    r"display:none|visibility:hidden|font-size:0(?![.1-9])|opacity:0(?![.1-9])|mso-hide:all"
+    r"|max-height:0(?![.1-9])|color:transparent"
+)
+_SKIPPED = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg"})
+_VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
+)
+_BLOCKS = frozenset({"p", "div", "br", "tr", "table", "ul", "ol", "li", "blockquote", "pre", "hr"})
+_BLOCKS |= {"h1", "h2", "h3", "h4", "h5", "h6", "section", "article"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    text: str
+    left_out: int
+    """Characters that no reader would see."""
+
+
+def plain(text: str) -> PlainText:
+    """`text` without invisible characters; line ends are line feeds."""
+    whole = text.replace("\r\n", "\n").replace("\r", "\n")
+    shown, count = _HIDDEN.subn("", whole)
+    return PlainText(shown, count)
+
+
+def from_html(markup: str) -> PlainText:
+    """The text of HTML, with the addresses of its links."""
+    reader = _Reader()
+    for piece in pieces(markup[:MAX_HTML]):
+        reader.read(piece)
+    found = plain("".join(reader.parts))
+    lines = [" ".join(line.split()) for line in found.text.split("\n")]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    if len(markup) > MAX_HTML:
+        text += "\n[the rest of this long text was left out]"
+    return PlainText(text, found.left_out + reader.left_out)
+
+
+class _Reader:
+    """What is seen of the pieces, and how much is not."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.left_out = 0
+        self._open: list[tuple[str, bool]] = []
+        """Names of the elements around, and whether what is in them is unseen."""
+        self._names: Counter[str] = Counter()
+        """How many of each are open: an end that ends nothing costs nothing."""
+        self._links: list[str] = []
+
+    def read(self, piece: Tag | str) -> None:
+        if isinstance(piece, str):
+            self._text(piece)
+        elif piece.name.startswith("/"):
+            self._end(piece.name[1:])
+        else:
+            self._start(piece.name, piece.attributes)
+
+    @property
+    def _unseen(self) -> bool:
+        return bool(self._open) and self._open[-1][1]
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name in _BLOCKS:
+            self.parts.append("\n")
+        hidden = self._unseen or name in _SKIPPED or _is_hidden(attributes)
+        if name in _VOID:
+            if name == "img" and attributes.get("alt") and not hidden:
+                self.parts.append(f"[{attributes['alt']}]")
+            return
+        self._open.append((name, hidden))
+        self._names[name] += 1
+        if name == "a":
+            self._links.append(attributes.get("href", ""))
+
+    def _end(self, name: str) -> None:
+        if name == "a" and self._links:
+            address = self._links.pop()
+            if not self._unseen and address.startswith(("http://", "https://", "mailto:")):
+                self.parts.append(f" <{address}>")
+        while self._names[name]:  # with it ends what was left open in it
+            ended, _ = self._open.pop()
+            self._names[ended] -= 1
+            if ended == name:
+                break
+        if name in _BLOCKS:
+            self.parts.append("\n")
+
+    def _text(self, text: str) -> None:
+        if not self._unseen:
+            self.parts.append(text)
+        elif self._open[-1][0] not in _SKIPPED:
+            self.left_out += len(text.strip())
+
+
+def _is_hidden(attributes: Mapping[str, str]) -> bool:
+    style = "".join(attributes.get("style", "").lower().split())
+    return "hidden" in attributes or _UNSEEN.search(style) is not None

@@ -1,0 +1,154 @@
+"""Sending a mail once, and making a draft.
+
+Gmail has no key by which it would take a message once. So each has a mark, made of the run and
+what a person was shown; before a message goes out that may have gone out already, what was sent is
+looked through for that mark. Vel itself never sends again: it is the model that may ask to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Self
+
+from django.utils import timezone
+from pydantic import Field, model_validator
+
+from agents.features.google_workspace.client import gmail_sending
+from agents.features.google_workspace.client.compose import Letter, mark_of
+from agents.features.google_workspace.client.errors import GoogleFailed
+from agents.features.google_workspace.client.gmail import Mailbox
+from agents.features.google_workspace.client.session import GoogleSession
+from agents.features.google_workspace.middleware.credential import with_google
+from agents.features.google_workspace.middleware.gmail_attachments import read_files
+from agents.features.google_workspace.middleware.inputs import (
+    Address,
+    GoogleInput,
+    Id,
+    at_most,
+    line,
+    text,
+)
+from agents.middleware.base import ToolResult
+from agents.middleware.context import ToolContext
+from agents.selectors.earlier_calls import earlier_calls
+from agents.states import ToolCallStatus
+
+SEND = "send_gmail_message"
+MOST_RECIPIENTS = 100
+
+
+class LetterInput(GoogleInput):
+    to: Annotated[list[Address], at_most(MOST_RECIPIENTS, 1)]
+    subject: Annotated[str, line(900)]
+    text: Annotated[str, text(500_000)]
+    cc: list[Address] = Field(default_factory=list)
+    bcc: list[Address] = Field(default_factory=list)
+    reply_to_message_id: Id | None = None
+    attachments: Annotated[list[str], at_most(20)] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _few_enough(self) -> Self:
+        if len(self.to) + len(self.cc) + len(self.bcc) > MOST_RECIPIENTS:
+            raise ValueError(f"There may be {MOST_RECIPIENTS} recipients in all.")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """An earlier call for the same message of which nobody knows what became."""
+
+    mark: str
+    since_ms: int
+
+
+async def send_message(context: ToolContext, given: LetterInput) -> ToolResult:
+    earlier = await context.in_database(_earlier, context.run_id, context.call_id, given)
+    return await with_google(context, partial(_send, context, given, earlier))
+
+
+async def create_draft(context: ToolContext, given: LetterInput) -> ToolResult:
+    def save(session: GoogleSession) -> dict[str, Any]:
+        letter, thread = _letter(context, given, session)
+        return gmail_sending.save_draft(session, letter, _mark(context.run_id, given), thread)
+
+    return await with_google(context, save)
+
+
+def _send(
+    context: ToolContext,
+    given: LetterInput,
+    earlier: Sequence[Unsure] | None,
+    session: GoogleSession,
+) -> dict[str, Any]:
+    if earlier is None:
+        raise GoogleFailed(
+            "This very message was sent in this run already. Nothing was sent now: to send it "
+            "again, change it.",
+            "sent_already",
+        )
+    for unsure in earlier:
+        found = _look_up(session, unsure)
+        if found is not None:
+            return {"sent": False, "note": "It was sent by an earlier call already.", **found}
+    letter, thread = _letter(context, given, session)
+    return gmail_sending.send(session, letter, _mark(context.run_id, given), thread)
+
+
+def _look_up(session: GoogleSession, unsure: Unsure) -> dict[str, Any] | None:
+    try:
+        return gmail_sending.find_sent(Mailbox(session), unsure.mark, unsure.since_ms)
+    except GoogleFailed as failure:
+        raise GoogleFailed(
+            "Nothing was sent now: an earlier call may have sent this very message, and what was "
+            f"sent cannot be looked at. {failure} The user should look, and it may be sent in "
+            "other words.",
+            failure.code,
+        ) from None
+
+
+def _earlier(run_id: str, call_id: str, given: LetterInput) -> list[Unsure] | None:
+    """The calls for the same message that may have sent it; None if this run surely has."""
+    unsure: list[Unsure] = []
+    for call in earlier_calls(run_id, call_id, SEND):
+        try:
+            meant = LetterInput.model_validate(call.effective_input)
+        except ValueError:
+            continue  # of another release
+        if meant != given:
+            continue
+        if call.status == ToolCallStatus.SUCCEEDED:
+            if call.run_id == run_id:
+                return None
+            continue  # another request of the user's
+        since = call.started_at or timezone.now()
+        unsure.append(Unsure(_mark(call.run_id, meant), int(since.timestamp() * 1000)))
+    return unsure
+
+
+def _mark(run_id: str, given: LetterInput) -> str:
+    return mark_of(run_id, given.model_dump())
+
+
+def _letter(context: ToolContext, given: LetterInput, session: GoogleSession) -> tuple[Letter, str]:
+    """What is sent, and the conversation that it belongs to."""
+    files = read_files(context.files(), given.attachments) if given.attachments else []
+    if isinstance(files, str):
+        raise GoogleFailed(f"Nothing was sent: {files}", "file_error")
+    thread = message_id = references = ""
+    if given.reply_to_message_id:
+        thread, message_id, references = gmail_sending.replied_to(
+            Mailbox(session), given.reply_to_message_id
+        )
+    letter = Letter(
+        to=given.to,
+        subject=given.subject,
+        text=given.text,
+        cc=given.cc,
+        bcc=given.bcc,
+        files=files,
+        in_reply_to=message_id,
+        references=references,
+    )
+    return letter, thread

@@ -1,0 +1,66 @@
+"""Texts that go into requests to Google. Checked here, so that no pattern costs a prompt bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from agents.features.google_workspace.client.keys import ADDRESS
+from agents.hidden_text import visible
+
+
+class GoogleInput(BaseModel):
+    """Built when it is used first: most processes have no agent with these tools."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+_ID = re.compile(r"[A-Za-z0-9_.@#%+=-]{1,1024}")
+
+
+def _checked(fits: Callable[[str], object], problem: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not fits(text):
+            raise ValueError(problem)
+        return text
+
+    return AfterValidator(check)
+
+
+def line(most: int, least: int = 0) -> AfterValidator:
+    """One line in which everything can be seen: what a person approves is what is sent."""
+    return _checked(
+        lambda text: least <= len(text) <= most and "\n" not in text and visible(text) == text,
+        f"must be one line of {least} to {most:,} characters, none of them invisible",
+    )
+
+
+def text(most: int) -> AfterValidator:
+    return _checked(lambda given: len(given) <= most, f"must have at most {most:,} characters")
+
+
+def at_most(most: int, least: int = 0) -> AfterValidator:
+    """Of lists."""
+
+    def check(items: list[str]) -> list[str]:
+        if not least <= len(items) <= most:
+            raise ValueError(f"must have {least} to {most} items")
+        return items
+
+    return AfterValidator(check)
+
+
+Id = Annotated[str, _checked(_ID.fullmatch, "is no id: take one from a list")]
+Address = Annotated[
+    str,
+    _checked(ADDRESS.fullmatch, "must be one plain address, as ann@example.com, without a name"),
+]
+"""So a person sees where a message goes."""
+CalendarId = Annotated[
+    str, _checked(lambda text: not text or _ID.fullmatch(text), "is no id: take one from a list")
+]
+"""Empty: the calendar of the account itself."""
+PageToken = Annotated[str, line(2_000)]

@@ -1,0 +1,76 @@
+"""Connecting Google by consent: the way there, and the way back.
+
+The way back is a GET from elsewhere, so it counts only with the state that this session was given
+a while ago, once: nobody can be made to connect an account that is not theirs.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_safe
+
+from agents.features.google_workspace.actions import save_google_consent
+from agents.features.google_workspace.client.access import SCOPES
+from agents.features.google_workspace.client.consent import can_ask, consent_address
+from agents.hidden_text import visible
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.settings import PageSettings
+from agents.web.pages import PersonRequest, page
+
+KEPT = "google_consent"
+MAX_AGE = 600
+"""Seconds in which a person must be back."""
+
+
+def begin_consent(request: PersonRequest) -> str:
+    """Where the person goes for what was ticked. Raises `InvalidRequest`."""
+    if not can_ask():
+        raise InvalidRequest("The operator has named no OAuth client: paste a key instead.")
+    names = [name for name in SCOPES if name in request.POST.getlist("access")]
+    if not names:
+        raise InvalidRequest("Tick what agents may do for you.")
+    state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
+    request.session[KEPT] = {"state": state, "verifier": verifier, "at": time.time()}
+    return consent_address([SCOPES[name] for name in names], state, verifier, _back())
+
+
+@page
+@require_safe
+@sensitive_variables()
+def google_consent(request: PersonRequest) -> HttpResponse:
+    """Google sends the person here, with `state` and a `code`, or an `error`."""
+    kept = request.session.pop(KEPT, None)
+    try:
+        _check(kept, request.GET.get("state", ""))
+        if request.GET.get("error") or not request.GET.get("code"):
+            raise InvalidRequest("Google was not connected: there was no consent.")
+        stored = save_google_consent(
+            request.GET["code"][:2_000], kept["verifier"], _back(), by=request.user
+        )
+    except ServiceError as error:
+        messages.error(request, visible(error.message.removeprefix("key: ")))
+    else:
+        messages.success(request, visible(f"Google is connected as {stored.account}."))
+    return redirect("web:connections")
+
+
+def _check(kept: Any, state: str) -> None:
+    fits = bool(kept) and hmac.compare_digest(kept["state"].encode(), state.encode())
+    if not fits or not 0 <= time.time() - kept["at"] <= MAX_AGE:
+        raise InvalidRequest("This way back from Google is not, or no longer, open: begin anew.")
+
+
+def _back() -> str:
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + reverse("web:google-consent")
+
+
+urlpatterns = [path("connections/google/", google_consent, name="google-consent")]

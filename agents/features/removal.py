@@ -1,0 +1,68 @@
+"""Removing a feature from a database that has used it.
+
+Django knows nothing of the tables of an app that is not installed. They keep their foreign keys,
+so that deleting a thread or a user can fail. Therefore a feature is removed here first, and then
+from the settings.
+"""
+
+from __future__ import annotations
+
+from django.apps import apps
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
+
+from agents.kernel.features import FeatureConfig, features
+from agents.selectors.metrics import seen_processes
+from agents.services.audit import record
+from agents.services.errors import Conflict, NotFound
+
+PREFIX = "vel_"
+"""How the labels of Vel's own features begin."""
+
+
+def feature_named(name: str) -> FeatureConfig:
+    """Return the installed feature with this label, or with this label after `vel_`.
+
+    Raises `NotFound`.
+    """
+    found = {config.label: config for config in features()}
+    if config := found.get(name) or found.get(PREFIX + name):
+        return config
+    raise NotFound(f"No feature {name!r} is installed; there are: {', '.join(found) or 'none'}.")
+
+
+def rows_of(feature: FeatureConfig) -> int:
+    """Return how many rows the tables of the feature have."""
+    return sum(model._base_manager.count() for model in feature.get_models())
+
+
+def remove_feature(feature: FeatureConfig) -> None:
+    """Remove the tables of the feature with all their rows, its permissions and content types.
+
+    Afterwards the feature must be removed from the settings: the next start of Vel would make its
+    tables again. Raises `Conflict` if another feature needs it, or if processes of Vel are alive.
+    """
+    needed_by = [each.label for each in features() if feature.label in each.requires]
+    if needed_by:
+        raise Conflict(f"{feature.label} is needed by {', '.join(needed_by)}: remove that first.")
+    if alive := sum(1 for process in seen_processes() if process.is_alive):
+        raise Conflict(
+            f"{alive} processes of Vel use this database: stop Vel, then remove the feature."
+        )
+    count = rows_of(feature)
+    # By itself: SQLite cannot change tables inside another transaction. If this process ends in
+    # between, the same command makes the tables again, and removes them and the rest.
+    if feature.label in {app for app, _ in MigrationRecorder(connection).applied_migrations()}:
+        call_command("migrate", feature.label, "zero", interactive=False, verbosity=0)
+    with transaction.atomic():
+        ContentType.objects.filter(app_label=feature.label).delete()
+        note = f"{count} rows were deleted."
+        record("feature.removed", "feature", name=feature.label, note=note)
+
+
+def leftovers() -> list[str]:
+    """Return the labels of Vel's features with tables in the database that are not installed."""
+    applied = {app for app, _ in MigrationRecorder(connection).applied_migrations()}
+    return sorted(label for label in applied - apps.app_configs.keys() if label.startswith(PREFIX))

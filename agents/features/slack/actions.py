@@ -1,0 +1,74 @@
+"""Storing a Slack bot token, once Slack has said whose it is."""
+
+from __future__ import annotations
+
+import re
+
+from django.views.decorators.debug import sensitive_variables
+
+from agents.features.credentials.public import (
+    CHECK_SECONDS,
+    Credential,
+    CredentialRejected,
+    ServiceUnreachable,
+    must_share,
+    store_credential,
+)
+from agents.features.slack.client import (
+    REJECTED,
+    SCOPES,
+    SlackAccount,
+    SlackClient,
+    SlackFailed,
+)
+from agents.secret_text import SecretText
+from agents.selectors.visible import Person
+from agents.services.errors import InvalidRequest
+
+PROVIDER = "slack"
+_TOKEN = re.compile(r"xoxb-[0-9A-Za-z-]{10,250}")
+
+
+@sensitive_variables("token")
+def save_slack_token(token: str, *, by: Person, shared: bool = False) -> Credential:
+    """Ask Slack whose bot token it is, and store it in place of the one that is there.
+
+    For the runs of `by`, or with `shared` for all who have none of their own. Raises
+    `InvalidRequest` for what is no bot token or lacks a scope, `CredentialRejected` and
+    `ServiceUnreachable`; nothing is changed then.
+    """
+    if shared:
+        must_share(by)
+    token = token.strip()
+    if not _TOKEN.fullmatch(token):
+        raise InvalidRequest(
+            "token: This is no bot token: it begins with xoxb-. You find it in your Slack app's "
+            "settings under OAuth & Permissions.",
+            code="invalid_token",
+        )
+    sealed = SecretText.seal(token)
+    account = _account(sealed)
+    return store_credential(PROVIDER, sealed, account, by=by, shared=shared)
+
+
+def _account(token: SecretText) -> str:
+    try:
+        account = SlackClient(token, seconds=CHECK_SECONDS).account()
+    except SlackFailed as failure:
+        if failure.code in REJECTED:
+            raise CredentialRejected(
+                "token: Slack does not accept this token. Copy it anew from your Slack app."
+            ) from None
+        raise ServiceUnreachable(f"The token was not stored. {failure}") from None
+    _check_scopes(account)
+    return f"{account.user} in {account.team}"
+
+
+def _check_scopes(account: SlackAccount) -> None:
+    missing = [scope for scope in SCOPES if scope not in account.scopes]
+    if account.scopes and missing:
+        raise InvalidRequest(
+            f"token: It lacks the scopes {', '.join(missing)}: add them in your Slack app, "
+            "install it anew and copy the token again.",
+            code="missing_scope",
+        )

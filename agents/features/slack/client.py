@@ -1,0 +1,186 @@
+"""Calls of Slack's Web API by a bot token. Each blocks, for at most its time-out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+
+from django.views.decorators.debug import sensitive_variables
+
+from agents.features.slack.settings import SlackSettings
+from agents.secret_text import SecretText
+
+if TYPE_CHECKING:
+    from slack_sdk import WebClient
+    from slack_sdk.web import SlackResponse
+
+PAGE = 200
+"""Slack asks for no more than this in one page."""
+MAX_PAGES = 20
+SCOPES = ("channels:read", "groups:read", "chat:write")
+
+_SAID = {
+    "invalid_auth": "Slack does not accept the token: connect Slack again.",
+    "not_authed": "Slack does not accept the token: connect Slack again.",
+    "account_inactive": "The bot's account is deactivated: connect Slack again.",
+    "token_revoked": "The token was revoked: connect Slack again.",
+    "token_expired": "The token has expired: connect Slack again.",
+    "channel_not_found": "There is no such channel, or the bot cannot see it: take an id from "
+    "list_slack_channels.",
+    "not_in_channel": "The bot is not in that channel: somebody must invite it there.",
+    "is_archived": "That channel is archived.",
+    "msg_too_long": "The message is too long for Slack: shorten it.",
+    "no_text": "The message is empty.",
+    "restricted_action": "The workspace does not let the bot write there.",
+    "ratelimited": "Slack wants fewer calls: wait a minute.",
+}
+REJECTED = frozenset(
+    {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
+)
+
+
+class SlackFailed(Exception):
+    """Slack refused, or could not be asked. The message holds no part of the token.
+
+    `code` is Slack's own word, or `unreachable`. `sent` is None where it is not known whether
+    Slack did what it was asked.
+    """
+
+    def __init__(self, message: str, code: str, *, sent: bool | None = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.sent = sent
+
+
+@dataclass(frozen=True)
+class SlackAccount:
+    """Whom a token belongs to, and what it may do (empty where Slack does not say)."""
+
+    team: str
+    user: str
+    scopes: frozenset[str]
+
+
+class SlackClient:
+    """One bot's access. It tries nothing twice: a message is never sent again by itself."""
+
+    def __init__(self, token: SecretText, *, seconds: float = 20.0) -> None:
+        self._token = token
+        self._seconds = max(1, round(seconds))
+
+    @sensitive_variables()
+    def _client(self) -> WebClient:
+        # Imported here: it costs 0.1 s, which agents without Slack should not wait for.
+        from slack_sdk import WebClient  # noqa: PLC0415
+
+        # Without retry handlers: the usual ones send again after a lost connection.
+        return WebClient(
+            token=self._token.reveal(),
+            base_url=SlackSettings.now().SLACK_URL,
+            timeout=self._seconds,
+            retry_handlers=[],
+        )
+
+    def account(self) -> SlackAccount:
+        """Whose token it is. Raises `SlackFailed`."""
+        answer = self._ask(lambda client: client.auth_test())
+        scopes = str(answer.headers.get("x-oauth-scopes", ""))
+        return SlackAccount(
+            team=str(answer.get("team", "")),
+            user=str(answer.get("user", "")),
+            scopes=frozenset(filter(None, (part.strip() for part in scopes.split(",")))),
+        )
+
+    def channels(self, limit: int) -> list[dict[str, Any]]:
+        """Public and private channels that the bot sees: id, name, is_private."""
+        found: list[dict[str, Any]] = []
+        cursor = ""
+        for _ in range(MAX_PAGES):
+            page = min(PAGE, limit - len(found))
+            answer = self._ask(
+                lambda client, page=page, cursor=cursor: client.conversations_list(  # type: ignore[misc]
+                    limit=page,
+                    cursor=cursor or None,
+                    types="public_channel,private_channel",
+                    exclude_archived=True,
+                )
+            )
+            channels: list[dict[str, Any]] = answer.get("channels") or []
+            found += [
+                {
+                    "id": str(channel["id"]),
+                    "name": str(channel.get("name", "")),
+                    "is_private": bool(channel.get("is_private")),
+                }
+                for channel in channels
+            ]
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor or len(found) >= limit:
+                break
+        return found[:limit]
+
+    def send(self, channel_id: str, text: str) -> dict[str, Any]:
+        """Post a message: ok, ts, channel. Links are not unfurled, so Slack fetches none."""
+        answer = self._ask(
+            lambda client: client.chat_postMessage(
+                channel=channel_id, text=text, unfurl_links=False, unfurl_media=False
+            ),
+            writes=True,
+        )
+        return {
+            "ok": bool(answer.get("ok")),
+            "ts": str(answer.get("ts", "")),
+            "channel": str(answer.get("channel", "")),
+        }
+
+    def _ask(
+        self, call: Callable[[WebClient], SlackResponse], *, writes: bool = False
+    ) -> SlackResponse:
+        from slack_sdk.errors import SlackApiError, SlackClientError  # noqa: PLC0415
+
+        client = self._client()
+        try:
+            return call(client)
+        except SlackApiError as error:
+            raise _refusal(error, writes=writes) from None
+        except (SlackClientError, HTTPException, OSError, ValueError) as error:
+            # Raised without its cause: a traceback of it could show the request's headers.
+            unknown = writes and not _never_sent(error)
+            raise SlackFailed(
+                "Slack could not be reached"
+                + (
+                    ", and whether the message was sent is not known: look there first."
+                    if unknown
+                    else f" ({type(error).__name__}): try again later."
+                ),
+                "unreachable",
+                sent=None if unknown else False,
+            ) from None
+
+
+def _refusal(error: Any, *, writes: bool) -> SlackFailed:
+    """What Slack said. Its answer's other fields are not repeated."""
+    answer = error.response
+    data = answer.data if isinstance(answer.data, dict) else {}
+    code = str(data.get("error", "")) or f"http_{answer.status_code}"
+    if answer.status_code == 429:
+        code = "ratelimited"
+    if code == "missing_scope":
+        text = f"The bot lacks the scope {str(data.get('needed', ''))[:200]}: add it in Slack."
+    else:
+        text = _SAID.get(code, f"Slack refused: {code[:100]}.")
+    # A server's fault may come after it has done its work.
+    unknown = writes and answer.status_code >= 500
+    if unknown:
+        text += " Whether the message was sent is not known: look there first."
+    return SlackFailed(text, code, sent=None if unknown else False)
+
+
+def _never_sent(error: Exception) -> bool:
+    reason = getattr(error, "reason", error)
+    return isinstance(reason, ConnectionRefusedError) or (
+        isinstance(error, HTTPError) and error.code < 500
+    )

@@ -1,0 +1,3 @@
+from agents.kernel.integrations import Integration
+
+INTEGRATIONS = (Integration("slack", "Slack"),)

@@ -1,0 +1,16 @@
+"""Slack."""
+
+from agents.kernel.settings import FeatureSettings
+
+
+class SlackSettings(FeatureSettings):
+    """Slack
+
+    See [other services](integrations.md).
+    """
+
+    SLACK_URL: str = "https://slack.com/api/"
+    """Address of Slack's Web API."""
+
+
+SETTINGS = (SlackSettings,)

@@ -1,1 +1,0 @@
-"""Gmail and Google Calendar, as far as agents use them. Everything here blocks."""

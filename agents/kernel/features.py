@@ -1,0 +1,99 @@
+"""Features: Django apps that add something to Vel, and how Vel finds what they add.
+
+A feature is an app whose config is a `FeatureConfig`. What it adds are lists in modules with
+fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that uses
+such a list reads it with `collect`. No other part of Vel knows which features there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar
+
+from django.apps import AppConfig, apps
+from django.core.exceptions import ImproperlyConfigured
+
+logger = logging.getLogger("agents.features")
+
+
+class FeatureConfig(AppConfig):
+    """The app config of a feature, in its `apps.py`."""
+
+    default = False
+    """Django takes the subclass in `apps.py`, not this class, which is imported there too."""
+    default_auto_field = "django.db.models.BigAutoField"
+    declares_settings = True
+    """Its module `settings`, if it has one, lists classes of `agents.kernel.settings`."""
+    order: ClassVar[int] = 1000
+    """Where its tools and its segment of the prompt stand: lower numbers come first, equal ones
+    by label."""
+    requires: ClassVar[tuple[str, ...]] = ()
+    """Labels of the apps without which it cannot work."""
+    commands: ClassVar[Mapping[str, str]] = {}
+    """Its commands of `vel`, each with one line of help. Their code is in its `cli.py`."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "default" not in vars(cls):
+            cls.default = True
+
+
+def features() -> list[FeatureConfig]:
+    """Return the installed features in their order. Django's apps must be loaded."""
+    found = [config for config in apps.get_app_configs() if isinstance(config, FeatureConfig)]
+    return sorted(found, key=lambda config: (config.order, config.label))
+
+
+def feature_modules(
+    name: str, *, skip_broken: bool = False
+) -> Iterator[tuple[FeatureConfig, ModuleType]]:
+    """Import the module `name` of each feature that has one.
+
+    A module that cannot be imported raises `ImproperlyConfigured` with the name of the feature.
+    With `skip_broken` it is logged and left out, for doors whose other pages must stay reachable;
+    a system check reports it as an error, too.
+    """
+    for config in features():
+        try:
+            module = _import(config, name)
+        except ImproperlyConfigured:
+            if not skip_broken:
+                raise
+            logger.exception("The feature %s is left out here.", config.label)
+            continue
+        if module is not None:
+            yield config, module
+
+
+def collect(
+    module: str, attribute: str, *, skip_broken: bool = False
+) -> list[tuple[FeatureConfig, Any]]:
+    """Return the entries of the list `attribute` in the module `module` of each feature."""
+    return [
+        (config, entry)
+        for config, found in feature_modules(module, skip_broken=skip_broken)
+        for entry in getattr(found, attribute, ())
+    ]
+
+
+def _import(config: FeatureConfig, name: str) -> ModuleType | None:
+    path = f"{config.name}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name == path:
+            return None
+        raise _broken(config, path, error) from error
+    except Exception as error:
+        raise _broken(config, path, error) from error
+
+
+def _broken(config: FeatureConfig, path: str, error: Exception) -> ImproperlyConfigured:
+    return ImproperlyConfigured(
+        f"The feature {config.label} cannot be used: importing {path} failed with "
+        f"{type(error).__name__}: {error}. Repair it, or remove {config.name} from "
+        "INSTALLED_APPS."
+    )

@@ -1,0 +1,113 @@
+"""Parking: letting go of a run until something has happened, in one transaction.
+
+Invariant 3: a parked run holds nothing. Rows of runs are locked first, ancestors before
+descendants, then clocks in the same order, then what a feature locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.events.append import EventDraft, append_events
+from agents.events.catalogue.runs import RunSuspended
+from agents.kernel.lease import FenceLost, Writer, held_clock, release_lease
+from agents.models import Run, RunClock
+from agents.services.run_control import end_driven_cancelled
+from agents.services.wake import lock_with_parent
+from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
+
+Fail = Callable[[Writer, str, str, int], None]
+"""(writer, code, message, milliseconds of work): ends the run as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """What `park` has locked: the run, the runs of `Park.locks` by id, and the run's clock."""
+
+    run: Run
+    runs: Mapping[str, Run]
+    clock: RunClock
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """The run waits. `data` goes into `run.suspended`, and `drafts` are events before it."""
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    drafts: Sequence[EventDraft] = ()
+    wake_at: float | None = None
+    """When it goes on by itself: seconds since 1970, the database's."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The run does not wait, but fails."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """What a run is about to wait for."""
+
+    reason: str
+    """Becomes `Run.wait_reason`."""
+    settle: Callable[[Locked], Suspend | End | None]
+    """Runs under the locks, after the fence check, and writes the feature's rows. None: there is
+    nothing to wait for, and the driver goes on. It touches rows only: it can run again."""
+    locks: Sequence[str] | None = None
+    """Ids of ancestors, the highest first, and of the run: `settle` writes events of these, too.
+    None: the run and the row of its parent."""
+
+
+def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
+    """Let go of the run, or end it. False: there is nothing to wait for.
+
+    Raises `FenceLost` if the run is another's by now, or gone.
+    """
+    run, runs = _lock(writer, parking.locks)
+    clock = held_clock(writer)
+    if clock.cancel_requested:
+        # Nobody would look at that again before the run goes on.
+        _release(writer, active_ms)
+        end_driven_cancelled(run)
+        return True
+    found = parking.settle(Locked(run, runs, clock))
+    if found is None:
+        return False
+    if isinstance(found, End):
+        fail(writer, found.code, found.message, active_ms)
+        return True
+    check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)
+    run.status = RunStatus.WAITING
+    run.wait_reason = parking.reason
+    run.wake_at = found.wake_at
+    run.save(update_fields=["status", "wait_reason", "wake_at"])
+    suspended = RunSuspended(reason=parking.reason, **found.data)  # type: ignore[arg-type]
+    append_events(run.pk, [*found.drafts, suspended])
+    _release(writer, active_ms)
+    return True
+
+
+def _lock(writer: Writer, locks: Sequence[str] | None) -> tuple[Run, dict[str, Run]]:
+    if locks is None:
+        run = lock_with_parent(writer.run_id, writer.parent_id)
+        if run is None:
+            raise FenceLost(writer.run_id)
+        return run, {run.pk: run}
+    rows = Run.objects.select_for_update(no_key=True).filter(pk__in=locks)
+    runs = {row.pk: row for row in rows.order_by("depth", "pk")}
+    if writer.run_id not in runs:
+        raise FenceLost(writer.run_id)
+    for run_id in locks:
+        if run_id != writer.run_id:
+            RunClock.objects.select_for_update(no_key=True).filter(run=run_id).first()
+    return runs[writer.run_id], runs
+
+
+def _release(writer: Writer, active_ms: int) -> None:
+    if not release_lease(writer.run_id, writer.fence, active_ms):
+        raise FenceLost(writer.run_id)

@@ -1,0 +1,140 @@
+"""What features do in the transactions that change a run's row, in every process.
+
+Web processes start, end, cancel and resume runs, too, and they have no middleware of a run. So a
+feature that takes part in that lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`. They
+are imported when a run's row first changes: few processes change one.
+
+Each hook runs inside the transaction of the change, under the lock of the run's row, and an
+exception undoes the whole change. A hook writes rows and nothing else, because a transaction can
+be repeated. It locks the clock of the run first, then its own rows, in the order of their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.kernel.features import collect
+from agents.models import Run, RunClock
+
+
+class RowHooks:
+    """The base class. A hook that a class does not override costs nothing."""
+
+    order: ClassVar[int] = 1000
+    """Lower numbers come first, equal ones by the name of the class."""
+    waits_for: ClassVar[str] = ""
+    """The `Run.wait_reason` of runs that wait for this feature. At most one class has each."""
+
+    def started(self, run: Run) -> Mapping[str, Any]:
+        """A driver takes the run for the first time. Return fields of its event `run.started`."""
+        return {}
+
+    def released(self, run_id: str, clock: RunClock) -> None:
+        """The run has lost its driver, or a driver takes it: nothing is under way in it.
+
+        `clock` was read before and may be out of date, except that nobody else has the lease.
+        """
+
+    def ended(self, run: Run, *, wake: bool) -> None:
+        """The run has ended with `run.status`, and its last event is written.
+
+        The row of its parent is locked, too. Without `wake` the parent is about to end as well.
+        """
+
+    def resumed(self, run: Run, *, had_ended: bool) -> None:
+        """A person lets the run go on. The caller saves `run` afterwards."""
+
+    def stop_waiting(self, run: Run) -> None:
+        """The run waits for `waits_for`, and is about to end instead."""
+
+
+_NAMES = ("started", "released", "ended", "resumed")
+_registered: list[RowHooks] = []
+_by_name: dict[str, list[RowHooks]] = {name: [] for name in _NAMES}
+_by_reason: dict[str, RowHooks] = {}
+_is_loaded: list[bool] = []
+
+
+def register(hooks: type[RowHooks]) -> None:
+    """Add the hooks of a feature; a class that is registered already stays so once.
+
+    Raises `ImproperlyConfigured` if another class has the same `waits_for`.
+    """
+    if any(type(known) is hooks for known in _registered):
+        return
+    other = _by_reason.get(hooks.waits_for)
+    if other is not None:
+        raise ImproperlyConfigured(
+            f"{_name(other)} and {hooks.__module__}.{hooks.__qualname__} both have waits_for = "
+            f"{hooks.waits_for!r}: give one of them a reason of its own."
+        )
+    _registered.append(hooks())
+    _sort()
+
+
+def _load() -> None:
+    """Register the hooks of the features, in this process once."""
+    if _is_loaded:
+        return
+    _is_loaded.append(True)
+    # Of the features that are still part of the app agents.
+    for hooks in import_module("agents.services.row_hooks").ROW_HOOKS:
+        register(hooks)
+    for _, hooks in collect("row_hooks", "ROW_HOOKS"):
+        register(hooks)
+
+
+def unregister(hooks: type[RowHooks]) -> None:
+    """Remove what `register` added, for tests."""
+    _registered[:] = [known for known in _registered if type(known) is not hooks]
+    _sort()
+
+
+def _sort() -> None:
+    _registered.sort(key=lambda hooks: (hooks.order, _name(hooks)))
+    for name in _NAMES:
+        base = getattr(RowHooks, name)
+        _by_name[name] = [hooks for hooks in _registered if getattr(type(hooks), name) is not base]
+    _by_reason.clear()
+    _by_reason.update((hooks.waits_for, hooks) for hooks in _registered if hooks.waits_for)
+
+
+def _name(hooks: RowHooks) -> str:
+    return f"{type(hooks).__module__}.{type(hooks).__qualname__}"
+
+
+def started(run: Run) -> dict[str, Any]:
+    _load()
+    fields: dict[str, Any] = {}
+    for hooks in _by_name["started"]:
+        fields |= hooks.started(run)
+    return fields
+
+
+def released(run_id: str, clock: RunClock) -> None:
+    _load()
+    for hooks in _by_name["released"]:
+        hooks.released(run_id, clock)
+
+
+def ended(run: Run, *, wake: bool = True) -> None:
+    _load()
+    for hooks in _by_name["ended"]:
+        hooks.ended(run, wake=wake)
+
+
+def resumed(run: Run, *, had_ended: bool) -> None:
+    _load()
+    for hooks in _by_name["resumed"]:
+        hooks.resumed(run, had_ended=had_ended)
+
+
+def stop_waiting(run: Run) -> None:
+    _load()
+    hooks = _by_reason.get(run.wait_reason)
+    if hooks is not None:
+        hooks.stop_waiting(run)

@@ -1,0 +1,99 @@
+"""JSON for a reading, in bounded time: indenting a small but deep value can make it huge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+
+from agents.review.room import CHARACTERS
+
+_END = object()
+
+
+def text_of(value: object, limit: int = CHARACTERS) -> str:
+    """A string as it is, anything else as JSON; numbers with all their digits.
+
+    The JSON is indented if that takes at most `limit` characters, else it is one line.
+    """
+    if isinstance(value, str):
+        return value
+    indented = _indented(value, limit)
+    return compact(value) if indented is None else indented
+
+
+def compact(value: object) -> str:
+    """JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _indented(value: object, limit: int) -> str | None:
+    """None if it is longer than `limit`, or deeper than Python code can go."""
+    parts: list[str] = []
+    left = limit
+    try:
+        for part in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+            left -= len(part)
+            if left < 0:
+                return None
+            parts.append(part)
+    except RecursionError:
+        return None
+    return "".join(parts)
+
+
+def size_of(value: object, limit: int) -> int:
+    """About how many characters the JSON has. Stops counting beyond `limit`."""
+    size = 0
+    todo: list[Iterator[object]] = [iter((value,))]
+    while todo and size <= limit:
+        item = next(todo[-1], _END)
+        match item:
+            case _ if item is _END:
+                todo.pop()
+            case str():
+                size += len(item) + 4
+            case dict():
+                size += sum(len(name) + 4 for name in islice(item, limit)) + 2
+                todo.append(iter(item.values()))
+            case list() | tuple():
+                size += 2
+                todo.append(iter(item))
+            case int():
+                size += item.bit_length() // 3 + 3
+            case _:
+                size += 6
+    return size
+
+
+def one_line_of(value: object, limit: int) -> str:
+    """The first `limit` characters of a value as JSON on one line, for lists."""
+    parts: list[str] = []
+    left = limit
+    for part in _pieces(_shortened(value, limit)):
+        parts.append(part[: left + 1])
+        left -= len(part)
+        if left < 0:
+            break
+    text = "".join(parts)
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _shortened(value: object, limit: int) -> object:
+    """The long texts of an input without what cannot be in its first characters."""
+    if isinstance(value, str):
+        return value[: limit + 1]
+    if isinstance(value, dict):
+        shown = islice(value.items(), limit)
+        return {
+            name[: limit + 1]: item[: limit + 1] if isinstance(item, str) else item
+            for name, item in shown
+        }
+    return value
+
+
+def _pieces(value: object) -> Iterator[str]:
+    try:
+        yield from json.JSONEncoder(ensure_ascii=False).iterencode(value)
+    except RecursionError:
+        yield "…"

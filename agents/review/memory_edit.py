@@ -1,0 +1,37 @@
+"""An edit of an agent's memory, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.review.diff import diff_section
+from agents.review.parts import Finding, Note, Review, one_line, worst
+
+_TITLE_PATH = 160
+_VERBS = {"write": "Write", "append": "Append to", "delete": "Delete"}
+
+
+def memory_edit_review(
+    path: str,
+    operation: str,
+    current: str | None,
+    proposed: str | None,
+    findings: Sequence[Finding] = (),
+    warnings: Sequence[str] = (),
+) -> Review:
+    """`operation` on the memory file `path`.
+
+    `proposed` is the whole file as it would be, for `append` too, and None for `delete`;
+    `current` is None where there is no file. `findings` give places in `proposed`. `warnings` are
+    sentences. An operation that is none of write, append and delete is named as it is.
+    """
+    verb = _VERBS.get(operation, f"{one_line(operation, 40).capitalize()}:")
+    notes = [Note(one_line(warning), "warning") for warning in warnings]
+    if operation == "append" and not (proposed or "").startswith(current or ""):
+        notes.append(Note("This changes what the file holds, though it says append.", "danger"))
+    if grave := worst(findings):
+        count = len(findings)
+        places = "place" if count == 1 else "places"
+        notes.append(Note(f"The scanner marked {count} {places} in the new content.", grave))
+    section = diff_section(path, current, proposed, findings=findings)
+    return Review(f"{verb} memory: {one_line(path, _TITLE_PATH)}", (section,), tuple(notes))

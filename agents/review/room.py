@@ -1,0 +1,207 @@
+"""How much of a long text a reading shows: its beginning and its end, in bounded time and memory.
+
+An agent chooses how long its inputs are. Padding before or after a command does not hide it,
+because the beginning and the end are shown. Padding on both sides does: then a row and a warning
+say how much is not shown. Large texts are searched with `find` and `rfind` and are never split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+from agents.review.matching import LINE_STEPS, Steps
+
+LINES = 5_000
+CHARACTERS = 500_000
+SPANS = 20_000
+LINE_CHARACTERS = 100_000
+"""A longer line is cut in its middle."""
+COMPARED_CHARACTERS = 1_000_000
+COMPARED_LINES = 10_000
+"""Of each of two texts that are compared."""
+WORD_STEPS = 300_000
+"""For all pairs of one diff together."""
+
+Place = tuple[int, int]
+"""A line: the offsets of its first character and of its end, without the line break."""
+Numbered = TypeVar("Numbered", bound=tuple[int, object])
+
+
+def end_share(size: int) -> int:
+    """How much of `size` the end gets; the beginning gets the rest."""
+    return size // 4
+
+
+@dataclass(slots=True)
+class Work:
+    """What comparing may still cost, in all diffs of one reading together."""
+
+    characters: int = 2 * COMPARED_CHARACTERS
+    lines: int = 2 * COMPARED_LINES
+    line_steps: Steps = field(default_factory=lambda: Steps(LINE_STEPS))
+    word_steps: Steps = field(default_factory=lambda: Steps(WORD_STEPS))
+
+    def may_compare(self, old: str, new: str) -> bool:
+        """Take what comparing the two costs; False when one of them is too long."""
+        if max(len(old), len(new)) > min(self.characters, COMPARED_CHARACTERS):
+            return False
+        lines = (old.count("\n"), new.count("\n"))
+        if max(lines) > COMPARED_LINES or sum(lines) > self.lines:
+            return False
+        self.characters -= len(old) + len(new)
+        self.lines -= sum(lines)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Generic[Numbered]):
+    """An item that is shown, of which `characters` fit."""
+
+    item: Numbered
+    characters: int
+
+
+@dataclass(slots=True)
+class Room:
+    """What may still be shown, and how many lines and characters were not.
+
+    `spans` are pieces of lines with marks. Without room for them a line is one piece, so that only
+    the marks are lost.
+    """
+
+    lines: int = LINES
+    characters: int = CHARACTERS
+    spans: int = SPANS
+    work: Work = field(default_factory=Work)
+    cut_lines: int = 0
+    cut_characters: int = 0
+
+    def take(self, characters: int, lines: int) -> bool:
+        """Take room for a whole text; False when it does not fit."""
+        if characters > self.characters or lines > self.lines:
+            return False
+        self.characters -= characters
+        self.lines -= lines
+        return True
+
+    def part(self, count: int) -> Room:
+        """The share of one of `count` texts. `give_back` returns what it leaves."""
+        share = Room(
+            max(self.lines // count, 0),
+            max(self.characters // count, 0),
+            max(self.spans // count, 0),
+            self.work,
+        )
+        self.lines -= share.lines
+        self.characters -= share.characters
+        self.spans -= share.spans
+        return share
+
+    def give_back(self, share: Room) -> None:
+        self.lines += share.lines
+        self.characters += share.characters
+        self.spans += share.spans
+        self.cut_lines += share.cut_lines
+        self.cut_characters += share.cut_characters
+
+    def ends(
+        self,
+        forward: Iterator[Numbered],
+        backward: Iterator[Numbered],
+        size: Callable[[Numbered], int],
+    ) -> tuple[list[Kept[Numbered]], list[Kept[Numbered]]]:
+        """The first and the last items that fit. Items are numbered, and each is one line.
+
+        Of the first and of the last item there is always a piece, if there is any room.
+        """
+        end_lines, end_characters = end_share(self.lines), end_share(self.characters)
+        self.lines -= end_lines
+        self.characters -= end_characters
+        head = list(self._fitting(forward, size))
+        self.lines += end_lines
+        self.characters += end_characters
+        last = head[-1].item[0] if head else -1
+        tail = list(self._fitting(takewhile(lambda item: item[0] > last, backward), size))
+        return head, tail[::-1]
+
+    def _fitting(
+        self, items: Iterator[Numbered], size: Callable[[Numbered], int]
+    ) -> Iterator[Kept[Numbered]]:
+        is_first = True
+        for item in items:
+            wanted = min(size(item), LINE_CHARACTERS)
+            if self.lines < 1 or (wanted > self.characters and not is_first):
+                return
+            is_first = False
+            kept = min(wanted, self.characters)
+            self.lines -= 1
+            self.characters -= kept
+            yield Kept(item, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The lines of a text that are shown, and the exact size of what lies between them."""
+
+    head: list[Kept[Place]]
+    tail: list[Kept[Place]]
+    cut_lines: int
+    cut_characters: int
+
+    @property
+    def lines(self) -> int:
+        """Of the whole text."""
+        return len(self.head) + self.cut_lines + len(self.tail)
+
+
+def excerpt(text: str, room: Room, *, is_file: bool = False) -> Excerpt:
+    """The first and the last lines of `text` for which there is room.
+
+    Only line feeds end a line. The line after the last line feed counts even if it is empty, but
+    not in a file.
+    """
+    end = len(text)
+    if is_file and text.endswith("\n"):
+        end -= 1
+    elif is_file and not text:
+        return Excerpt([], [], 0, 0)
+    head, tail = room.ends(_forward(text, end), _backward(text, end), _length)
+    start = head[-1].item[1] + 1 if head else 0
+    until = tail[0].item[0] if tail else end + 1
+    cut_characters = max(min(until, len(text)) - start, 0)
+    cut_lines = text.count("\n", start, until - 1) + 1 if until > start else 0
+    room.cut_lines += cut_lines
+    room.cut_characters += cut_characters
+    return Excerpt(head, tail, cut_lines, cut_characters)
+
+
+def _length(place: Place) -> int:
+    return place[1] - place[0]
+
+
+def _forward(text: str, end: int) -> Iterator[Place]:
+    start = 0
+    while start <= end:
+        until = text.find("\n", start, end)
+        until = end if until < 0 else until
+        yield start, until
+        start = until + 1
+
+
+def _backward(text: str, end: int) -> Iterator[Place]:
+    until = end
+    while until >= 0:
+        start = text.rfind("\n", 0, until) + 1
+        yield start, until
+        until = start - 1
+
+
+def left_out(lines: int, characters: int) -> str:
+    """In words, as the row of a diff or a line says it."""
+    counted = [f"{lines:,} {'line' if lines == 1 else 'lines'}"] if lines else []
+    counted.append(f"{characters:,} {'character' if characters == 1 else 'characters'}")
+    verb = "is" if not lines and characters == 1 else "are"
+    return f"⋯ {' with '.join(counted)} {verb} not shown ⋯"

@@ -1,0 +1,141 @@
+"""A line as spans: split exactly where something begins or ends that a reader should notice."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import islice, pairwise
+
+from agents.hidden_text import HIDDEN_RANGES, visible
+from agents.review.parts import Line, Mark, Span
+from agents.review.room import Kept, Place, Room, end_share, excerpt, left_out
+
+_HIDDEN = re.compile(
+    "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in HIDDEN_RANGES) + "]+"
+)
+_TRAILING = re.compile(r"\s+\Z")
+_TITLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Characters `start` up to `end` of a line that bear a mark."""
+
+    start: int
+    end: int
+    mark: Mark
+    title: str = ""
+
+
+def line_of(
+    text: str, regions: Iterable[Region] = (), *, trailing: bool = False, room: Room | None = None
+) -> Line:
+    """The spans of one line without its line break. Regions may overlap; empty ones are ignored.
+
+    `trailing` marks white space at the end. The texts together are `visible(text)`. A line that
+    has more marks than there is room for is one span without any.
+    """
+    if not text:
+        return ()
+    most = None if room is None else room.spans // 2 + 1
+    found = list(islice((region for region in regions if region.start < region.end), most))
+    hidden = islice(_HIDDEN.finditer(text), most)
+    found += [Region(hit.start(), hit.end(), "hidden") for hit in hidden]
+    if trailing and text[-1].isspace() and (hit := _TRAILING.search(text, _last_word(text))):
+        found.append(Region(hit.start(), hit.end(), "trailing"))
+    if not found:
+        return (Span(text),)
+    # Each region begins at most one span, and ends at most one.
+    if room is not None and 2 * len(found) > room.spans:
+        return (Span(visible(text)),)
+    spans = tuple(_split(text, sorted(found, key=lambda region: region.start)))
+    if room is not None:
+        room.spans -= len(spans)
+    return spans
+
+
+def kept_line(
+    text: str,
+    kept: Kept[Place],
+    room: Room,
+    regions: Sequence[Region] = (),
+    *,
+    trailing: bool = False,
+) -> Line:
+    """The line of `text` at a place, cut in its middle if not all of it fits."""
+    start, end = kept.item
+    missing = end - start - kept.characters
+    if missing <= 0:
+        return line_of(text[start:end], regions, trailing=trailing, room=room)
+    after = end_share(kept.characters)
+    head = kept.characters - after
+    first = (region for region in regions if region.start < head)
+    first = (replace(region, end=min(region.end, head)) for region in first)
+    skipped = head + missing
+    last = (region for region in regions if region.end > skipped)
+    last = (
+        replace(region, start=max(region.start - skipped, 0), end=region.end - skipped)
+        for region in last
+    )
+    room.cut_characters += missing
+    return (
+        *line_of(text[start : start + head], first, room=room),
+        cut_span(0, missing),
+        *line_of(text[end - after : end], last, trailing=trailing, room=room),
+    )
+
+
+def cut_span(lines: int, characters: int) -> Span:
+    """What stands in the place of something that is not shown."""
+    return Span(left_out(lines, characters), ("cut",))
+
+
+def lines_of(text: str, room: Room) -> tuple[Line, ...]:
+    """A text's lines, where only line feeds end one. An empty text is one empty line.
+
+    Where not all of them fit, a line that is only a `cut_span` stands for those between the first
+    and the last ones.
+    """
+    shown = excerpt(text, room)
+    cut = ((cut_span(shown.cut_lines, shown.cut_characters),),) if shown.cut_lines else ()
+    head = tuple(kept_line(text, kept, room) for kept in shown.head)
+    return (*head, *cut, *(kept_line(text, kept, room) for kept in shown.tail))
+
+
+def _last_word(text: str) -> int:
+    # Searching `\s+\Z` from the start is quadratic in runs of spaces.
+    return len(text.rstrip())
+
+
+def _split(text: str, regions: Sequence[Region]) -> Iterable[Span]:
+    cuts = {0, len(text)}
+    cuts.update(min(region.start, len(text)) for region in regions)
+    cuts.update(min(region.end, len(text)) for region in regions)
+    borders = sorted(cuts)
+    ends: list[tuple[int, int]] = []
+    marks: Counter[Mark] = Counter()
+    titles: dict[int, str] = {}
+    upcoming = 0
+    for start, end in pairwise(borders):
+        while ends and ends[0][0] <= start:
+            gone = heappop(ends)[1]
+            marks[regions[gone].mark] -= 1
+            titles.pop(gone, None)
+        while upcoming < len(regions) and regions[upcoming].start <= start:
+            region = regions[upcoming]
+            heappush(ends, (region.end, upcoming))
+            marks[region.mark] += 1
+            if region.title:
+                titles[upcoming] = region.title
+            upcoming += 1
+        active = tuple(mark for mark, count in sorted(marks.items()) if count)
+        yield Span(visible(text[start:end]), active, _title(titles))
+
+
+def _title(titles: dict[int, str]) -> str:
+    said = list(dict.fromkeys(islice(titles.values(), _TITLES)))
+    more = len(titles) - _TITLES
+    return "; ".join(said) + (f"; and {more} more" if more > 0 else "")

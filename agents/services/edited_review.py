@@ -1,0 +1,84 @@
+"""What a person made of a request, beside what was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.review import Review
+from agents.review.diff import diff_section
+from agents.review.json_text import compact, text_of
+from agents.review.parts import DiffSection, Note
+from agents.review.room import CHARACTERS, Room, end_share
+from agents.states import ApprovalStatus, Decision
+from memory.scanner import scan
+
+SECTIONS = 100
+"""Of more inputs that were changed the first and the last ones are shown."""
+_WHOLE = (
+    "To see the whole input, use `vel approvals show ID --json` or `GET /api/v1/approvals/ID`: "
+    "it is `edited_input` once it is decided."
+)
+
+
+def edited_review(request: ApprovalRequest) -> Review | None:
+    """A diff from what was asked to what was approved instead; None where nothing was edited."""
+    if request.decision != Decision.EDIT or request.edited_input is None:
+        return None
+    return review_of_edit(request, request.edited_input)
+
+
+def review_of_edit(request: ApprovalRequest, given: dict[str, Any]) -> Review:
+    """The same for an edit that is still to be decided. `given` is `DecisionRequest.input`."""
+    edit = request.memory_edit
+    is_decided = request.status == ApprovalStatus.DECIDED
+    if edit is not None:
+        content = str(given.get("content", ""))
+        section = diff_section(
+            edit.path, edit.proposed_content, content, findings=scan(content), where=_WHOLE
+        )
+        return Review(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
+    asked = request.input if isinstance(request.input, dict) else {}
+    if request.kind == ApprovalKind.BUDGET:
+        given = {**asked, **given}  # of which only the amount may differ
+    names = [name for name in asked if name not in given or not _same(asked[name], given[name])]
+    names += [name for name in given if name not in asked]
+    sections, notes = _sections(names, asked, given)
+    return Review(f"What {'ran' if is_decided else 'would run'} instead", sections, notes)
+
+
+def _sections(
+    names: list[str], asked: dict[str, Any], given: dict[str, Any]
+) -> tuple[tuple[DiffSection, ...], tuple[Note, ...]]:
+    """A diff for each name. They share the room of one section, and what comparing may cost."""
+    notes: tuple[Note, ...] = ()
+    if missing := len(names[SECTIONS:]):
+        last = end_share(SECTIONS)
+        names = [*names[: SECTIONS - last], *names[-last:]]
+        text = f"{missing:,} more inputs were changed, and are not shown. {_WHOLE}"
+        notes = (Note(text, "warning"),)
+    room = Room()
+    left = CHARACTERS
+    sections = []
+    for number, name in enumerate(names):
+        share = room.part(len(names) - number)
+        old, new = _text(asked, name, left), _text(given, name, left)
+        for values in (asked, given):
+            if not isinstance(values.get(name, ""), str):
+                left = max(left - max(len(old or ""), len(new or "")), 0)
+        sections.append(diff_section(name, old, new, room=share, where=_WHOLE))
+        room.give_back(share)
+    return tuple(sections), notes
+
+
+def _same(old: object, new: object) -> bool:
+    """Whether both are the same JSON: 1 and true are not, though they are equal in Python."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, str | int):
+        return old == new
+    return compact(old) == compact(new)
+
+
+def _text(given: dict[str, Any], name: str, limit: int) -> str | None:
+    return text_of(given[name], limit) if name in given else None

@@ -1,0 +1,41 @@
+"""A request as a person reads it, whatever its kind and whether or not it still waits.
+
+Whoever calls has found the request among those that the person may see.
+"""
+
+from __future__ import annotations
+
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.review import Review, budget_review, call_review, memory_edit_review
+from agents.review.sql_changes import with_changes
+from agents.services.waiting_call import review_of
+from agents.states import ApprovalStatus
+from memory.models import MemoryEditRequest
+from memory.scanner import scan
+
+
+def review_of_request(request: ApprovalRequest) -> Review:
+    """What is asked. A pending call stands beside the files that it would meet now.
+
+    One that was decided does not: the files have changed since, and a diff with them would show
+    what nobody was asked about.
+    """
+    if request.kind == ApprovalKind.MEMORY and request.memory_edit is not None:
+        return _memory_review(request.memory_edit)
+    if request.kind == ApprovalKind.BUDGET:
+        return budget_review(request.input)
+    pending = request.status == ApprovalStatus.PENDING
+    review = review_of(request) if pending else call_review(request.tool, request.input)
+    return review if request.preview is None else with_changes(review, request.preview)
+
+
+def _memory_review(edit: MemoryEditRequest) -> Review:
+    proposed = edit.proposed_content
+    return memory_edit_review(
+        edit.path,
+        edit.operation,
+        edit.previous_content,
+        proposed,
+        findings=scan(proposed) if proposed is not None else (),
+        warnings=edit.warnings,
+    )

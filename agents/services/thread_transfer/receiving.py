@@ -1,0 +1,123 @@
+"""A thread's directories on one of several hosts: which are the present ones, and making them anew.
+
+Each time a thread leaves a host, `Thread.placement` of its first thread counts on. A directory
+says for which placement it was made: any other one is of another time and is never used again.
+All functions block; they are for threads.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.services.mcp_state_moves import bring_state
+from agents.services.snapshots import snapshot_store, watched_areas
+from agents.services.upload_files import directory_uploads
+from agents.services.workspaces import WorkspaceLocation, open_workspace
+from agents.settings import DataSettings
+from sandbox.removal import remove_tree
+from sandbox.snapshots import Manifest, restore
+from sandbox.snapshots.manifest import is_left_out
+
+MARK = "placement"
+"""In the root of a workspace, which no command sees: only its areas are mounted."""
+
+
+@dataclass(slots=True)
+class ReceivedFiles:
+    """What became of one thread's files. `missing` are paths that the state had and did not keep;
+    `left_out` are directories that snapshots never hold, such as node_modules. `lost_programs`:
+    what its MCP programs had kept is not here."""
+
+    missing: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    lost_programs: bool = False
+
+
+def is_current(thread_id: str, placement: int) -> bool:
+    """Whether this machine's directory is the thread's present one; before the first, none is."""
+    root = DataSettings.now().workspaces / thread_id
+    try:
+        return int((root / MARK).read_text()) == placement
+    except FileNotFoundError:
+        return placement == 0
+    except ValueError:
+        return False
+
+
+def receive_thread(
+    location: WorkspaceLocation, placement: int, state: str | None, programs: str | None = None
+) -> ReceivedFiles:
+    """Make the directories of a thread that comes from elsewhere, with its files in `state`.
+
+    None: there are none. `programs` is what `store_state` returned for its MCP programs. What lies
+    in their place is set aside. All of it or nothing: without its
+    mark a directory is not used. Raises `StorageFailed`, `SnapshotLost` for a state that is
+    damaged or gone, other `SandboxError`, OSError and LockTimeout.
+    """
+    thread_id = location.thread_id
+    store = snapshot_store(thread_id)
+    with store.lock:
+        received = ReceivedFiles()
+        if is_current(thread_id, placement):
+            return received  # another driver of the family was faster
+        set_aside(thread_id)
+        workspace = open_workspace(location)
+        if state is not None:
+            target = store.load(state)
+            owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
+            done = restore(store, watched_areas(workspace), Manifest({}), target, owner)
+            unkept = {path for path, node in target.nodes.items() if node.reason}
+            received.left_out = sorted(path for path in unkept if is_left_out(path))
+            failed = {path for path, _ in done.failed}
+            received.missing = sorted((unkept | failed) - set(received.left_out))
+        if programs is not None:
+            received.lost_programs = not (programs and bring_state(workspace, programs))
+        _write_mark(workspace.root, placement)
+        return received
+
+
+def set_aside(thread_id: str) -> Path | None:
+    """Take a directory out of use. It stays on disk until somebody removes it."""
+    settings = DataSettings.now()
+    root = settings.workspaces / thread_id
+    if not root.exists() and not root.is_symlink():
+        return None
+    settings.set_aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place = settings.set_aside / f"{thread_id}-{secrets.token_hex(4)}"
+    os.rename(root, place)
+    return place
+
+
+def discard(thread_id: str) -> None:
+    """Remove the directory of a thread whose files are in the storage."""
+    if (place := set_aside(thread_id)) is not None:
+        remove_tree(place)
+
+
+def _write_mark(root: Path, placement: int) -> None:
+    new = root / f".{MARK}"
+    new.write_text(str(placement))
+    os.rename(new, root / MARK)
+
+
+def bring_uploads(
+    location: WorkspaceLocation,
+    names: Mapping[str, tuple[str, bool]],
+    fetch: Callable[[str], bytes | None],
+) -> None:
+    """Let user_uploads hold what people have uploaded, on whichever host, and nothing else.
+
+    `names` are the files and what is made of them, each with the id of its upload and whether it
+    is a rendition; `fetch` returns the bytes of a name, or None where they are kept here alone.
+    """
+    files = directory_uploads(location)
+    there = {entry.name for entry in files.entries() if entry.type == "file"}
+    for name in names:
+        if name not in there and (data := fetch(name)) is not None:
+            files.replace(name, data)
+    for name in there - names.keys():
+        files.remove(name)

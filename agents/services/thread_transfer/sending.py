@@ -1,0 +1,140 @@
+"""Giving a thread up while its host lives: its files go to the storage, then others may go on.
+
+The functions of files block and are for threads; those of rows are transactions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import transaction
+
+from agents.models import Run, RunClock, SnapshotCause, Thread
+from agents.models.database_clock import DatabaseNow
+from agents.services.hosts import release
+from agents.services.mcp_state_moves import store_state
+from agents.services.mcp_state_rows import record_state
+from agents.services.placement import Member, lock_membership
+from agents.services.snapshots import latest_manifest, record_snapshot, watched_areas
+from agents.services.stored_snapshots import StoredSnapshots
+from agents.services.thread_transfer.receiving import is_current
+from agents.services.upload_contents import add_contents, without_contents
+from agents.services.wake import enqueue_run
+from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_location
+from agents.settings import DataSettings
+from agents.states import RunStatus
+from sandbox.errors import SandboxError
+from sandbox.snapshots import (
+    ChangeCounts,
+    Manifest,
+    SnapshotLimits,
+    SnapshotLost,
+    Taken,
+    count_changes,
+)
+
+Call = Callable[..., Any]
+_Step = tuple[str, Taken, str | None]
+"""A thread, its files, and what its MCP programs keep."""
+
+LIMITS = SnapshotLimits(
+    entries=200_000, file_bytes=1024**3, read_bytes=8 * 1024**3, seconds=120.0, names=64 * 1024**2
+)
+"""Of the last snapshot on a host. What is over them keeps the thread there."""
+
+
+class CannotSendThread(SandboxError):
+    """The thread stays: its files are more than a snapshot holds, or in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadToSend:
+    """A family of threads that is about to leave: where its directories are, its first thread."""
+
+    first: str
+    places: tuple[WorkspaceLocation, ...]
+
+
+@transaction.atomic
+def next_thread_to_send(member: Member, after: str) -> ThreadToSend | None:
+    """The host's next family, by id, that nobody drives; None when there is none."""
+    threads = Thread.every.filter(
+        host=member.name, root=None, workspace_path="", erased_at=None, pk__gt=after
+    )
+    for thread in threads.order_by("pk")[:200]:
+        family = [thread, *Thread.every.filter(root=thread).order_by("pk")]
+        if _driven(thread.pk):
+            continue
+        here = [one for one in family if is_current(one.pk, thread.placement)]
+        return ThreadToSend(thread.pk, tuple(workspace_location(one) for one in here))
+    return None
+
+
+def _driven(first: str) -> bool:
+    clocks = RunClock.objects.filter(run__status=RunStatus.RUNNING, lease_until__gt=DatabaseNow())
+    return (
+        clocks.filter(run__thread=first).exists() or clocks.filter(run__thread__root=first).exists()
+    )
+
+
+def send_thread(to_send: ThreadToSend, member: Member, call: Call) -> bool:
+    """Store the files of a family and let any host take it; False: it is not this host's to give.
+
+    `call` runs a function of rows in a transaction. Raises `CannotSendThread`, `StorageFailed` and
+    other `SandboxError`, LockTimeout, OSError; then nothing has changed.
+    """
+    with ExitStack() as locks:
+        steps: list[_Step] = []
+        for place in to_send.places:
+            store = StoredSnapshots(
+                DataSettings.now().snapshots / place.thread_id, place.thread_id, LIMITS
+            )
+            locks.enter_context(store.lock)
+            found = store.take(watched_areas(open_workspace(place)))
+            now = store.load(found.manifest)
+            if too_much := now.over_limits():
+                raise CannotSendThread(
+                    f"{len(too_much)} of its files are more than a snapshot holds."
+                )
+            programs = store_state(open_workspace(place), LIMITS)
+            if programs == "":
+                raise CannotSendThread("What its MCP programs keep is more than a snapshot holds.")
+            store.publish(found.manifest)
+            base = call(latest_manifest, place.thread_id) or ""
+            changes = _changes(store, base, now)
+            if lacking := call(without_contents, place.thread_id):
+                add_contents(place, lacking, call)
+            taken = replace(found, base=base, changes=changes)
+            steps.append((place.thread_id, taken, programs))
+        return bool(call(_send_thread, to_send.first, member, steps))
+
+
+def _changes(store: StoredSnapshots, base: str, now: Manifest) -> ChangeCounts:
+    try:
+        return count_changes(store.load(base), now)
+    except SnapshotLost:
+        return ChangeCounts()
+
+
+@transaction.atomic
+def _send_thread(first: str, member: Member, steps: list[_Step]) -> bool:
+    # Waits for claims that are under way; the host takes no others.
+    if not lock_membership(member, exclusive=True):
+        return False
+    thread = Thread.every.select_for_update(no_key=True).filter(pk=first).first()
+    if thread is None or thread.host != member.name:
+        return False
+    if _driven(first):
+        raise CannotSendThread("It is being driven.")
+    for thread_id, step, programs in steps:
+        record_snapshot(thread_id, step, SnapshotCause.OUTSIDE, is_stored=True)
+        if programs is not None:
+            record_state(thread_id, programs)
+    release([first])
+    waiting = Run.objects.filter(status=RunStatus.QUEUED)
+    for run in [*waiting.filter(thread=first), *waiting.filter(thread__root=first)]:
+        enqueue_run(run)
+    return True

@@ -1,0 +1,61 @@
+"""Addresses of the pages, and limits of people, tokens and addresses."""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from agents.kernel.settings import About, Count, FeatureSettings
+
+_EXPECTED = "a URL like https://vel.example.org"
+
+
+def public_url(text: str) -> str:
+    """Return the URL without a slash at its end. Raises `ValueError`."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(_EXPECTED)
+    return text.rstrip("/")
+
+
+class PageSettings(FeatureSettings):
+    """Addresses of the pages"""
+
+    PUBLIC_URL: Annotated[
+        str,
+        About(
+            parse=public_url,
+            expected=_EXPECTED,
+            default="with `vel up` its own address, else `http://127.0.0.1:8000`",
+        ),
+    ] = "http://127.0.0.1:8000"
+    """Where people reach the pages: links in notifications begin with it."""
+    SOCKETS: Annotated[str, About(variables=())] = "/ws/"
+    """Where browsers find the WebSockets of the pages, in [your own project](embedding.md)."""
+    TRUSTED_PROXIES: Count = 0
+    """How many proxies in front append to `X-Forwarded-For`. The audit log and the limits of
+    addresses use the entry at this place from the right. Set it only if nobody else can connect
+    directly."""
+
+
+class LimitSettings(FeatureSettings):
+    """Limits of people, tokens and addresses
+
+    0 means no limit. See [limits](limits.md) and [the API](api.md#limits).
+    """
+
+    SIGN_INS: Annotated[Count, About(unit="attempts a minute")] = 10
+    """Sign-in with one name from one address, and a person's old password when it is changed."""
+    ADDRESS_SIGN_INS: Annotated[Count, About(unit="attempts a minute")] = 60
+    """Sign-in from one address, with all names together."""
+    API_USER_REQUESTS: Annotated[Count, About(unit="requests a minute")] = 1_200
+    """Requests to the API of one person, from all tokens and pages."""
+    API_TOKEN_REQUESTS: Annotated[Count, About(unit="requests a minute")] = 600
+    """Requests to the API with one token."""
+    API_FAILED_SIGN_INS: Annotated[Count, About(unit="requests a minute")] = 60
+    """Invalid tokens from one address that are answered 401; more are answered 429."""
+    STREAMS_PER_USER: Count = 32
+    """[Event streams](streams.md) over HTTP of one person in one web process."""
+    CONNECTIONS_PER_USER: Count = 100
+    """[Lasting connections](limits.md#connections-of-the-web-server) of one person in one web
+    process: WebSockets, event streams, downloads and waiting MCP calls."""
+    CONNECTIONS_PER_TOKEN: Count = 50
+    """The same for one token."""

@@ -1,0 +1,38 @@
+"""Files of threads: snapshots, uploads, forks."""
+
+from agents.kernel.settings import Bytes, Count, FeatureSettings
+
+
+class SnapshotSettings(FeatureSettings):
+    """Snapshots"""
+
+    SNAPSHOT_TURNS: Count = 50
+    """Turns that changed files of a thread and that people can look at and restore. 0: no
+    snapshots."""
+    SNAPSHOT_BYTES: Bytes = 1024**3
+    """Disk space for the snapshots of one thread. The oldest are deleted first."""
+
+
+class UploadSettings(FeatureSettings):
+    """Uploads
+
+    See [uploads](uploads.md).
+    """
+
+    UPLOAD_BYTES: Bytes = 50_000_000
+    """What people may upload into one thread, in total."""
+    UPLOAD_FILES: Count = 100
+    """How many files people may upload into one thread."""
+    UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
+    """Kinds of files that are [accepted](uploads.md#what-is-taken). `other` accepts all the rest as
+    bytes."""
+    DOCUMENTS_TOOLBOX: str = "documents"
+    """The toolbox whose Python reads [office files, PDFs and
+    pictures](uploads.md#markdown-beside-documents). An empty text in `VEL` switches it off."""
+
+
+class ForkSettings(FeatureSettings):
+    """Forks"""
+
+    FORK_BYTES: Bytes = 10 * 1024**3
+    """What the forks of one person may have copied, in total. 0: any number."""

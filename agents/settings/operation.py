@@ -1,0 +1,27 @@
+"""What only operators decide."""
+
+from typing import Annotated
+
+from agents.kernel.settings import About, FeatureSettings, Secret
+
+
+class MetricsSettings(FeatureSettings):
+    """Metrics"""
+
+    METRICS_TOKEN: Secret = ""
+    """Whoever sends it as `Authorization: Bearer` can read
+    [`/metrics`](monitoring.md#metrics). Empty: no metrics are counted."""
+
+
+class ShellSettings(FeatureSettings):
+    """Commands without a sandbox"""
+
+    ALLOW_UNSANDBOXED: Annotated[bool, About(variables=())] = False
+    """Allow a bare shell in the command line tool. Never as root, never in workers."""
+
+
+class EventSettings(FeatureSettings):
+    """The event log"""
+
+    CHECK_EVENTS: Annotated[bool, About(variables=())] = False
+    """Check the values of each event against the event catalogue before it is written."""

@@ -1,0 +1,25 @@
+"""Servers that Vel calls although they are not public."""
+
+from agents.kernel.settings import FeatureSettings
+
+
+class WebhookSettings(FeatureSettings):
+    """Outbound webhooks
+
+    See [notifications](notifications.md).
+    """
+
+    WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
+    """`host` or `host:port` of servers that receive webhooks although they are not public, also
+    over http."""
+
+
+class McpSettings(FeatureSettings):
+    """MCP servers
+
+    See [MCP](mcp.md).
+    """
+
+    MCP_PRIVATE_HOSTS: tuple[str, ...] = ()
+    """`host` or `host:port` of MCP servers that are allowed although they are not public, also over
+    http."""

@@ -1,1 +1,0 @@
-"""Slack's Web API, as far as agents use it."""

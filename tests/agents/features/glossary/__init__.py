@@ -1,0 +1,1 @@
+"""A glossary: agents look up the words of a team, which people edit in the admin."""

@@ -1,0 +1,107 @@
+"""`vel features`: each command in a process of its own, on a database of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.places import reachable_directory
+from tests.support.migrated import copy_sqlite
+
+ROOT = Path(__file__).parents[3]
+STORE = """
+import django; django.setup()
+from django.contrib.auth.models import Permission, User
+from agents.features.credentials.public import Credential
+from agents.secret_text import SecretText
+ann = User.objects.create_user("ann")
+Credential.objects.create(provider="slack", owner=ann, secret=SecretText.seal("xoxb-secret"))
+"""
+LOOK = """
+import django; django.setup()
+from django.contrib.auth.models import Permission, User
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+User.objects.get(username="ann").delete()
+print(ContentType.objects.filter(app_label="vel_credentials").count(),
+      Permission.objects.filter(codename="share_credential").count(),
+      [name for name in connection.introspection.table_names() if name.startswith("vel_")])
+"""
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def python() -> Iterator[Command]:
+    with reachable_directory() as data:
+        copy_sqlite(data / "vel.sqlite3")
+
+        def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+            environment = {
+                **os.environ,
+                "DATABASE_URL": "",
+                "DJANGO_SETTINGS_MODULE": "velproject.settings",
+                "PYTHONPATH": str(ROOT),
+                "VEL_DATA_DIR": str(data),
+                **more,
+            }
+            return subprocess.run(
+                [sys.executable, *arguments],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+
+        yield run
+
+
+def vel(python: Command, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return python("-m", "velproject.cli", *arguments, **more)
+
+
+DISABLED = {"VEL_DISABLED_FEATURES": "credentials,slack,google_workspace"}
+WITHOUT_OTHERS = {"VEL_DISABLED_FEATURES": "slack,google_workspace"}
+
+
+def test_a_removed_feature_leaves_nothing_that_hinders(python: Command) -> None:
+    assert python("-c", STORE).returncode == 0
+    needed = vel(python, "features", "remove", "credentials", "--yes")
+    assert needed.returncode == 1
+    assert "is needed by vel_slack, vel_google_workspace" in needed.stderr
+    removed = vel(python, "features", "remove", "credentials", "--yes", **WITHOUT_OTHERS)
+    assert removed.returncode == 0, removed.stderr
+    assert "add credentials to VEL_DISABLED_FEATURES" in removed.stdout
+    looked = python("-c", LOOK, **DISABLED)
+    assert looked.stdout.split("\n")[-2] == "0 0 []", looked.stderr
+    assert "tables of the feature" not in vel(python, "doctor", **DISABLED).stdout
+
+
+def test_the_doctor_names_a_feature_that_was_only_disabled(python: Command) -> None:
+    assert "tables of the feature" not in vel(python, "doctor").stdout
+    found = vel(python, "doctor", **DISABLED).stdout
+    assert "tables of the feature vel_credentials" in found
+
+
+def test_features_are_listed_with_their_rows(python: Command) -> None:
+    assert python("-c", STORE).returncode == 0
+    lines = vel(python, "features", "list").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["vel_slack", "0"],
+        ["vel_google_workspace", "0"],
+        ["vel_credentials", "1"],
+    ]
+
+
+def test_an_unknown_feature_is_an_error_with_the_known_ones(python: Command) -> None:
+    for failed in (
+        vel(python, "features", "remove", "slak", "--yes"),
+        vel(python, "features", "list", VEL_DISABLED_FEATURES="slak"),
+    ):
+        assert failed.returncode == 1
+        assert "slak" in failed.stderr
+        assert "google_workspace" in failed.stderr

@@ -1,0 +1,23 @@
+"""What the command line says when another model goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from velproject.cli.commands.runs.display import Display
+
+
+def test_who_goes_on_is_said_with_no_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    display = Display(live=False)
+    display.event({"type": "step.reset", "data": {"step": 2, "reason": "overloaded"}})
+    data = {
+        "step": 2, "from_provider": "anthropic", "from_model": "claude\x1b[31m-x",
+        "provider": "google", "model": "gemini-3.8-flash", "code": "overloaded", "reason": "busy",
+    }  # fmt: skip
+    display.event({"type": "model.fallback", "data": data})
+    display.close()
+    said = capsys.readouterr().err
+    assert "is down: google gemini-3.8-flash goes on" in said
+    assert "\x1b" not in said

@@ -1,0 +1,139 @@
+"""`vel runs`, `vel token` and `vel user`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.velproject.command import Vel, say
+from velproject.cli.commands.runs.display import Display
+
+ECHO = ["--provider", "scripted", "--model", "echo"]
+PASSWORD = "a quite long passphrase 7"
+
+
+def test_show_prints_what_the_run_printed(vel: Vel) -> None:
+    flags = vel.script(say("Looking.", ("ls", {"path": "."})), say("Nothing here."))
+    assert vel(*flags, "look").returncode == 0
+    (run,) = vel.runs()
+    shown = vel("runs", "show", run["id"])
+    assert shown.returncode == 0
+    assert shown.stdout == "Looking.\nNothing here.\n"
+    assert "> look" in shown.stderr
+    assert "• ls" in shown.stderr
+
+
+def test_an_id_may_be_shortened_while_it_is_clear(vel: Vel) -> None:
+    assert vel(*ECHO, "one").returncode == 0
+    assert vel(*ECHO, "two").returncode == 0
+    newest = vel.runs()[0]["id"]
+    assert vel("runs", "show", newest[:25]).returncode == 0
+    unclear = vel("runs", "show", newest[:3])
+    assert unclear.returncode == 2
+    assert "Several runs begin" in unclear.stderr
+
+
+def test_the_runs_of_others_are_not_shown_or_touched(vel: Vel) -> None:
+    assert vel(*ECHO, "mine").returncode == 0
+    (run,) = vel.runs()
+    vel.execute("UPDATE auth_user SET username = 'somebody'")
+    assert vel.rows("runs", "list") == []
+    assert vel("runs", "show", run["id"]).returncode == 2
+    assert vel("runs", "cancel", run["id"]).returncode == 2
+    assert vel("runs", "resume", run["id"]).returncode == 2
+    assert [row["owner"] for row in vel.rows("runs", "list", "--all")] == ["somebody"]
+
+
+def test_a_waiting_run_is_cancelled_with_its_request(vel: Vel) -> None:
+    flags = vel.script(say("", ("ls", {"path": "."})))
+    assert vel(*flags, "--approve", "ls", "look").returncode == 3
+    (run,) = vel.runs()
+    assert vel("runs", "cancel", run["id"], "--reason", "changed my mind").returncode == 0
+    assert vel.runs()[0]["status"] == "cancelled"
+    assert vel.rows("approvals", "list") == []
+    assert "already" in vel("runs", "cancel", run["id"]).stdout
+
+
+def test_the_ends_of_runs_are_counted_where_metrics_are_on(vel: Vel) -> None:
+    """The commands have no heartbeat: what they count goes to the sums."""
+    vel.environment["VEL_METRICS_TOKEN"] = "0123456789abcdef" * 2
+    assert vel(*ECHO, "mine").returncode == 0
+    flags = vel.script(say("", ("ls", {"path": "."})))
+    assert vel(*flags, "--approve", "ls", "look").returncode == 3
+    assert vel("runs", "cancel", vel.runs()[0]["id"]).returncode == 0
+    (sums,) = vel.stored("SELECT * FROM agents_serverprocess")
+    assert json.loads(sums["counters"])["vel_runs_ended_total"] == {
+        '["completed"]': 1.0, '["cancelled"]': 1.0
+    }  # fmt: skip
+
+
+def test_a_failed_run_resumes_and_a_completed_one_does_not(vel: Vel) -> None:
+    assert vel("--provider", "scripted", "--model", "none", "go").returncode == 1
+    (run,) = vel.runs()
+    assert vel("runs", "resume", run["id"]).returncode == 1  # it fails in the same way
+    assert vel(*ECHO, "fine").returncode == 0
+    done = vel("runs", "resume", vel.runs()[0]["id"])
+    assert done.returncode == 2
+    assert "completed" in done.stderr
+
+
+def test_detach_hands_a_failed_run_to_the_workers(vel: Vel) -> None:
+    assert vel("--provider", "scripted", "--model", "none", "go").returncode == 1
+    (run,) = vel.runs()
+    assert vel("runs", "resume", run["id"], "--detach").returncode == 0
+    assert vel.runs()[0]["status"] == "queued"
+    assert vel.count("django_q_ormq") == 1
+
+
+def test_a_token_is_printed_alone_and_stored_as_a_hash(vel: Vel) -> None:
+    assert vel("user", "create", "ada", "--password-stdin", stdin=PASSWORD + "\n").returncode == 0
+    made = vel("token", "create", "ada", "--scope", "approve", "--name", "ci")
+    assert made.returncode == 0, made.stderr
+    secret = made.stdout.strip()
+    assert secret.startswith("vel_")
+    assert secret.encode() not in (vel.data / "vel.sqlite3").read_bytes()
+    (token,) = vel.rows("token", "list", "ada")
+    assert token["scopes"] == ["approve"]
+    assert token["state"] == "valid"
+    assert vel("token", "revoke", token["prefix"]).returncode == 0
+    assert vel.rows("token", "list")[0]["state"] == "revoked"
+    assert vel("token", "revoke", token["prefix"]).returncode == 2
+    assert vel("token", "revoke", "v").returncode == 2
+
+
+def test_an_administrator_is_made_with_a_password_that_django_accepts(vel: Vel) -> None:
+    weak = vel("user", "create", "ada", "--admin", "--password-stdin", stdin="password\n")
+    assert weak.returncode == 2
+    assert "too common" in weak.stderr
+    good = vel("user", "create", "ada", "--admin", "--password-stdin", stdin=PASSWORD + "\n")
+    assert good.returncode == 0, good.stderr
+    assert "administrator" in good.stdout
+    again = vel("user", "create", "ada", "--password-stdin", stdin="another long one 8\n")
+    assert again.returncode == 2
+    assert "has a password already" in again.stderr
+    assert vel("user", "create", "bob", "--admin").returncode == 2  # nobody is there to ask
+
+
+def test_the_list_shows_threads_where_one_is_to_be_named(vel: Vel) -> None:
+    assert vel(*ECHO, "one").returncode == 0
+    (run,) = vel.runs()
+    assert run["thread_id"] not in vel("runs", "list").stdout
+
+    refused = vel("prune", "--thread", "nosuch")
+    assert refused.returncode == 2
+    assert "There is no thread 'nosuch': vel runs list --all --threads shows" in refused.stderr
+
+    (head, row) = vel("runs", "list", "--all", "--threads").stdout.splitlines()
+    assert head.split()[:3] == ["RUN", "THREAD", "STATUS"]
+    assert row.split()[:2] == [run["id"], run["thread_id"]]
+    assert vel("prune", "--thread", row.split()[1], "--apply").returncode == 0
+    assert vel.runs() == []
+
+
+def test_why_a_run_was_given_up_and_goes_on_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display(live=False)
+    display.event({"type": "run.resumed", "data": {"reason": "approvals decided"}})
+    display.event({"type": "run.resumed", "data": {"reason": "a database failed", "attempt": 3}})
+    display.close()
+    assert capsys.readouterr().err == "↻ the run goes on: a database failed\n"

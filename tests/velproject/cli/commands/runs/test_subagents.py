@@ -1,0 +1,200 @@
+"""`vel TASK` with an agent that delegates: what is shown, asked and kept of the subagents."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from tests.support.runs import wait_until
+from tests.velproject.command import ROOT, Terminal, Vel, say
+
+TEAM = """
+import django, json, sys; django.setup()
+from agents.models import Agent, Subagent
+from agents.services.agents import save_agent
+from velproject.cli.local_user import local_user
+given = json.loads(sys.argv[1])
+rows = [Subagent(description="Helps.", **row) for row in given.pop("subagents")]
+agent = Agent(name="Team", slug="team", provider="scripted", sandbox=False, builtin_skills=False)
+for name, value in given.items():
+    setattr(agent, name, value)
+agent.owner = local_user()
+save_agent(agent, subagents=rows)
+"""
+NONE = "file:/no/such/script.json"
+WRITE = ("write_file", {"path": "/note.txt", "content": "hello"})
+
+
+def team(vel: Vel, turns: list[dict[str, Any]], **subagents: list[dict[str, Any]]) -> list[str]:
+    """The flags for an agent that plays `turns` and whose subagents, by name, play theirs."""
+    rows = [
+        {"name": name, "model": vel.script(*played, name=f"{name}.json")[-1] if played else NONE}
+        for name, played in subagents.items()
+    ]
+    given = {
+        "model": vel.script(*turns)[-1],
+        "subagents": rows,
+        "interrupt_on": {"write_file": True},
+        "background_subagents": True,
+    }
+    subprocess.run(
+        [sys.executable, "-c", TEAM, json.dumps(given)],
+        env=vel.env(DJANGO_SETTINGS_MODULE="velproject.cli.settings"),
+        cwd=ROOT,
+        check=True,
+    )
+    return ["--agent", "team"]
+
+
+def tasks(*names: str) -> dict[str, Any]:
+    given = [{"subagent": name, "task": f"Task of {name}"} for name in names]
+    return say("I delegate.", ("parallel_tasks", {"tasks": given}))
+
+
+def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
+    flags = team(
+        vel,
+        [tasks("finder", "finder", "broken"), say("All done.")],
+        finder=[say("", ("ls", {"path": "/"})), say("Found\x1b[2J it.\n\nSecond line.")],
+        broken=[],
+    )
+    done = vel(*flags, "go")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "I delegate.\nAll done.\n", "their words are not the agent's answer"
+    lines = done.stderr.splitlines()
+    assert sum(line.startswith("  ⤷ finder begins (run ") for line in lines) == 1
+    assert "  finder │ • ls  /" in lines
+    assert "  finder 2 │ • ls  /" in lines
+    assert "  finder │ Found\\x1b[2J it." in lines
+    assert "  ⤶ finder 2: completed" in lines
+    assert "  ⤶ broken: failed" in lines, done.stderr
+    assert "  waits for 3 subagents" in lines
+    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 begins"))
+    ended = lines.index("  ⤶ finder 2: completed")
+    own = [n for n, line in enumerate(lines) if line.startswith("  finder 2 │")]
+    assert own
+    assert began < min(own) <= max(own) < ended
+
+    (shown,) = vel.rows("runs", "list")
+    assert shown["subagents"] == 3
+    told = vel("runs", "show", shown["id"])
+    assert "  finder │ • ls  /" in told.stderr.splitlines()
+    assert "Task of broken" in told.stderr.splitlines()[-1]
+    assert told.stderr.splitlines()[-1].startswith("  broken  failed")
+    events = vel.rows("runs", "show", shown["id"])
+    assert len({event["run_id"] for event in events}) == 4
+    assert events[-1]["type"] == "run.completed"
+
+
+def test_a_subagents_question_is_asked_at_the_terminal_like_its_parents(vel: Vel) -> None:
+    flags = team(vel, [tasks("writer"), say("All done.")], writer=[say("", WRITE), say("Written.")])
+    terminal = Terminal(vel, *flags, "go")
+    shown = terminal.expect("Run it?")
+    assert "Team › writer" in shown
+    assert "Create /note.txt" in shown
+    terminal.type("y\n")
+    terminal.expect("writer │ Written.")
+    terminal.expect("All done.")
+    assert terminal.finish() == 0
+    (request,) = vel.rows("approvals", "list", "--all")
+    assert request["decision"] == "approve"
+
+
+def test_each_of_several_is_asked_about_and_a_no_is_one_result(vel: Vel) -> None:
+    flags = team(
+        vel, [tasks("writer", "writer"), say("All done.")], writer=[say("", WRITE), say("Over.")]
+    )
+    terminal = Terminal(vel, *flags, "go")
+    terminal.expect("Run it?")
+    terminal.type("y\n")
+    terminal.expect("Run it?")
+    terminal.type("n\n")
+    terminal.expect("Why not?")
+    terminal.type("Once is enough.\n")
+    terminal.expect("All done.")
+    assert terminal.finish() == 0
+    decisions = [row["decision"] for row in vel.rows("approvals", "list", "--all")]
+    assert sorted(decisions) == ["approve", "reject"]
+
+
+def test_a_subagent_in_the_background_is_asked_about_while_its_parent_works(vel: Vel) -> None:
+    spawn = say("", ("spawn_subagent", {"agent": "writer", "task": "Write"}))
+    flags = team(
+        vel,
+        [spawn, say("Still here.", delay=3.0), say("", ("ls", {"path": "/"}), delay=600)],
+        writer=[say("", WRITE), say("Written.")],
+    )
+    terminal = Terminal(vel, *flags, "go")
+    assert "Team › writer" in terminal.expect("Run it?")
+    terminal.type("y\n")
+    terminal.expect("Still here.")
+    assert terminal.finish() == 0
+
+
+def test_without_a_terminal_the_others_go_on_and_what_is_asked_is_left_waiting(vel: Vel) -> None:
+    flags = team(
+        vel,
+        [tasks("writer", "slow"), say("All done.")],
+        writer=[say("", WRITE), say("Written.")],
+        slow=[say("Slept.", delay=1.0)],
+    )
+    done = vel(*flags, "go")
+    assert done.returncode == 3, done.stderr
+    assert "  ⤶ slow: completed" in done.stderr.splitlines()
+    (request,) = vel.rows("approvals", "list")
+    (run,) = vel.rows("runs", "list")
+    assert (run["status"], run["wait_reason"]) == ("waiting", "children")
+    decided = vel("approvals", "approve", request["id"], "--yes")
+    assert f"runs resume {run['id']}" in decided.stdout
+    refused = vel("runs", "resume", request["run"])
+    assert refused.returncode == 2
+    assert run["id"] in refused.stderr
+    resumed = vel("runs", "resume", run["id"])
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stdout == "All done.\n"
+    assert "  writer │ Written." in resumed.stderr.splitlines()
+    assert "Slept." not in resumed.stderr, "what was shown is not shown again"
+
+
+def test_a_parent_whose_process_died_goes_on_with_its_subagents(vel: Vel) -> None:
+    flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=2.0)])
+    process = vel.start(*flags, "go")
+    wait_until(lambda: _waits(vel), "a parked parent")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    vel.execute("UPDATE agents_runclock SET lease_until = 1 WHERE lease_until IS NOT NULL")
+    (run,) = vel.rows("runs", "list")
+    resumed = vel("runs", "resume", run["id"])
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stdout.endswith("All done.\n")
+    lines = resumed.stderr.splitlines()
+    assert [lines.count(f"  {name} │ Slept.") for name in ("slow", "slow 2")] == [1, 1]
+
+
+def _waits(vel: Vel) -> bool:
+    query = "SELECT count(*) FROM agents_run WHERE wait_reason = 'children'"
+    return bool(vel.value(query))
+
+
+def test_ctrl_c_ends_the_whole_family(vel: Vel) -> None:
+    flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=600)])
+    process = vel.start(*flags, "go")
+    wait_until(lambda: _waits(vel), "a parked parent")
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    left = "SELECT count(*) FROM agents_run WHERE status <> 'cancelled'"
+    assert vel.value(left) == 0
+
+
+def test_in_json_each_event_says_whose_it_is(vel: Vel) -> None:
+    flags = team(vel, [tasks("finder"), say("All done.")], finder=[say("Found.")])
+    done = vel(*flags, "--json", "go")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    (child,) = {event["run_id"] for event in events} - {events[0]["run_id"]}
+    seqs = [event["seq"] for event in events if event["run_id"] == child]
+    assert seqs == list(range(1, len(seqs) + 1))

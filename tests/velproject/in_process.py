@@ -1,0 +1,14 @@
+"""Calling `vel` in the process of the test: what it raises is the test's to see."""
+
+from __future__ import annotations
+
+import os
+from unittest.mock import patch
+
+from velproject.cli.main import vel
+
+
+def call(*words: str) -> int:
+    """Call a command and return its exit code."""
+    with patch.dict(os.environ, {"VEL_LOG_LEVEL": "ERROR"}):
+        return vel.main(args=list(words), prog_name="vel", standalone_mode=False) or 0

@@ -1,0 +1,234 @@
+"""Django system checks: settings that would open this server to others are refused.
+
+`vel up`, `vel worker` and every management command run them. A check is an error only where the
+settings themselves prove the exposure: a name in ALLOWED_HOSTS that is not this machine's own.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.settings import SecretSettings, ShellSettings
+from velproject.server_settings import ServerSettings
+
+SHORTEST_KEY = 32
+_KNOWN_KEYS = ("not-a-secret", "django-insecure", "changeme", "change-me", "example")
+
+
+def is_local(host: str) -> bool:
+    """Whether a host name or address can only mean this machine."""
+    bare = host.strip("[]").lower()
+    return bare in ("localhost", "::1") or bare.endswith(".localhost") or bare.startswith("127.")
+
+
+@register(Tags.security)
+def check_exposure(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """What must hold when others can reach this server."""
+    return unsafe_exposure([host for host in settings.ALLOWED_HOSTS if not is_local(host)])
+
+
+def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
+    """Errors of a server that answers under `hosts`, none of which is local. None for none."""
+    if not hosts:
+        return []
+    name = hosts[0]
+    found: list[CheckMessage] = []
+    if settings.DEBUG:
+        found.append(
+            Error(
+                f"VEL_DEBUG is on and the server answers as {name}: its error pages show settings "
+                "and source code to everybody.",
+                hint="Unset VEL_DEBUG, or leave only local names in VEL_ALLOWED_HOSTS.",
+                id="vel.E001",
+            )
+        )
+    if weakness := weak_key(settings.SECRET_KEY):
+        found.append(
+            Error(
+                f"VEL_SECRET_KEY {weakness} and the server answers as {name}: whoever guesses it "
+                "signs in as anybody.",
+                hint="Unset VEL_SECRET_KEY: Vel then makes one and keeps it in its data directory.",
+                id="vel.E002",
+            )
+        )
+    if not settings.HTTPS and not ServerSettings.now().INSECURE_HTTP:
+        found.append(
+            Error(
+                f"VEL_HTTPS is off and the server answers as {name}: passwords and tokens would "
+                "cross the network in the clear.",
+                hint="Put a TLS proxy in front that sets X-Forwarded-Proto, and set VEL_HTTPS=1; "
+                "or say VEL_INSECURE_HTTP=1 where the network itself is trusted.",
+                id="vel.E003",
+            )
+        )
+    if "*" in hosts:
+        found.append(
+            Error(
+                "VEL_ALLOWED_HOSTS is *: requests under any name are answered, so other sites can "
+                "point their names at this server.",
+                hint="Name the hosts under which people reach it.",
+                id="vel.E004",
+            )
+        )
+    return found
+
+
+def weak_key(key: str) -> str:
+    """What is wrong with a secret key, as the rest of a sentence; empty when nothing is."""
+    if not key:
+        return "is empty"
+    if len(key) < SHORTEST_KEY or len(set(key)) < 8:
+        return (
+            f"is short or monotonous ({len(key)} characters; {SHORTEST_KEY} random ones are needed)"
+        )
+    if any(word in key.lower() for word in _KNOWN_KEYS):
+        return "is a published example"
+    return ""
+
+
+@register(Tags.security)
+def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The key that encrypts stored passwords must not be one that can be guessed."""
+    try:
+        keys = SecretSettings.now().SECRET_KEYS
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    if not keys or not (weakness := weak_key(keys[0])):
+        return []
+    return [
+        Error(
+            f"The first key of VEL_SECRET_KEYS {weakness}: whoever has a copy of the database "
+            "could read the passwords in it.",
+            hint="Put a new one in front of it: openssl rand -base64 32",
+            id="vel.E011",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """What a server that runs as root must not do."""
+    if os.geteuid() != 0:
+        return []
+    found: list[CheckMessage] = []
+    closed = closed_directory(Path(settings.DATA_DIR))
+    if closed is not None:
+        found.append(
+            Error(
+                f"Vel runs as root, and the accounts that it drops to cannot walk through {closed} "
+                f"to the data directory {settings.DATA_DIR}: no sandbox could reach its workspace.",
+                hint=f"Set VEL_DATA_DIR to a place like /var/lib/vel, or `chmod o+x {closed}`, "
+                "or start Vel as an ordinary user.",
+                id="vel.E005",
+            )
+        )
+    if _allows_a_bare_shell():
+        found.append(
+            Error(
+                "ALLOW_UNSANDBOXED is on and Vel runs as root: an agent would have this machine.",
+                hint="Take it out of the VEL setting, or start Vel as an ordinary user.",
+                id="vel.E006",
+            )
+        )
+    return found
+
+
+def _allows_a_bare_shell() -> bool:
+    try:
+        return ShellSettings.now().ALLOW_UNSANDBOXED
+    except ImproperlyConfigured:
+        return False  # which `check_vel_settings` says
+
+
+def closed_directory(path: Path) -> Path | None:
+    """The first directory on the way to `path`, itself included, that keeps others out."""
+    for place in (*reversed(path.parents), path):
+        try:
+            mode = place.stat().st_mode
+        except FileNotFoundError:
+            return None
+        if not mode & stat.S_IXOTH:
+            return place
+    return None
+
+
+@register(Tags.security)
+def check_redis(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A Redis without a password lets everyone who reaches it wake and mislead workers."""
+    found: list[CheckMessage] = []
+    layers: dict[str, dict[str, Any]] = settings.CHANNEL_LAYERS
+    for name, layer in layers.items():
+        for host in layer.get("CONFIG", {}).get("hosts", []):
+            if is_anonymous_redis(host):
+                found.append(
+                    Error(
+                        f"CHANNEL_LAYERS[{name!r}] uses a Redis on the network without a password.",
+                        hint="Write redis://:password@host:port/0, or use a Unix socket.",
+                        id="vel.E007",
+                    )
+                )
+    return found
+
+
+def is_anonymous_redis(host: Any) -> bool:
+    """Whether a `hosts` entry of channels_redis names a network address without a password."""
+    if isinstance(host, tuple | list):
+        return True
+    if isinstance(host, dict):
+        return (
+            "password" not in host
+            and "path" not in host
+            and is_anonymous_redis(host.get("address", "redis://unknown"))
+        )
+    parts = urlsplit(str(host))
+    return parts.scheme != "unix" and not parts.password
+
+
+@register(Tags.security, deploy=True)
+def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Whether commands can run, and under firm limits.
+
+    Tries a real sandbox, so only when asked for (`check --deploy`).
+    """
+    # Imported here: every command imports this module, and few try a sandbox.
+    from sandbox.probe import check_host  # noqa: PLC0415
+
+    report = check_host()
+    found: list[CheckMessage] = [Warning(problem, id="vel.W001") for problem in report.problems]
+    for limit in report.limits:
+        if not limit.firm:
+            text = f"The {limit.limit} of commands is kept by {limit.by}: {limit.weakness}"
+            found.append(Warning(text, hint=limit.advice, id="vel.W003"))
+    return found
+
+
+@register(Tags.database)
+def check_database_file(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """SQLite's file holds conversations, password hashes and sessions."""
+    database = settings.DATABASES["default"]
+    if not database["ENGINE"].endswith("sqlite3"):
+        return []
+    path = Path(database["NAME"])
+    if not readable_by_others(path):
+        return []
+    return [
+        Warning(
+            f"Other accounts of this machine may read the database {path}.",
+            hint=f"chmod 600 {path}*",
+            id="vel.W002",
+        )
+    ]
+
+
+def readable_by_others(path: Path) -> bool:
+    """Whether the file is there and its mode lets its group or everybody at it."""
+    return path.exists() and bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))

@@ -1,0 +1,55 @@
+"""System checks of what lets others watch this installation."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.settings import MetricsSettings
+from agents.telemetry.wanted import traces_wanted
+
+SHORTEST_TOKEN = 20
+
+
+@register(Tags.security)
+def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """It is the only thing between strangers and the numbers."""
+    try:
+        token = MetricsSettings.now().METRICS_TOKEN
+    except ImproperlyConfigured:
+        return []  # which `check_vel_settings` says
+    if not token or (len(token) >= SHORTEST_TOKEN and token.isascii() and token.isprintable()):
+        return []
+    return [
+        Error(
+            f"VEL_METRICS_TOKEN has {len(token)} characters; it must have {SHORTEST_TOKEN} or "
+            "more, all of them ASCII: whoever guesses it reads how this server is used.",
+            hint="Make one: openssl rand -hex 32",
+            id="vel.E040",
+        )
+    ]
+
+
+@register
+def check_traces(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Traces that are asked for can be sent."""
+    if not traces_wanted() or can_send_traces():
+        return []
+    return [
+        Warning(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, and OpenTelemetry is not installed: no traces "
+            "are sent.",
+            hint="pip install 'vel[otel]', or set OTEL_TRACES_EXPORTER=none.",
+            id="vel.W040",
+        )
+    ]
+
+
+def can_send_traces() -> bool:
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter") is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,51 @@
+"""The commands of `vel`: a file or a folder for each feature.
+
+A file holds the options and the code of its commands, and lists these as `COMMANDS`. `TABLE` has
+their names and their help, because `vel --help` imports none of the files.
+"""
+
+from velproject.cli.lazy_group import Table
+
+_HERE = "velproject.cli.commands."
+
+TABLE: Table = {
+    _HERE + "accounts": {
+        "secrets": "Encrypt stored passwords with a new key.",
+        "token": "Create, list and revoke API tokens.",
+        "user": "Create accounts for the pages.",
+    },
+    _HERE + "agents": {"agents": "Export and import agents, take an AGENTS.md as a prompt."},
+    _HERE + "approvals": {
+        "approvals": "List, show and decide what waits for a person.",
+        "grants": "List and revoke standing permissions.",
+        "policy": "Show an agent's policy, and try another on its past calls.",
+    },
+    _HERE + "budgets": {"budgets": "List budgets."},
+    _HERE + "databases": {
+        "databases": "List databases that agents may read, and remove one's own."
+    },
+    _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
+    _HERE + "features": {"features": "List features, and remove one with its tables."},
+    _HERE + "machines": {
+        "doctor": "Check this machine and say how to mend it.",
+        "hosts": "List the hosts, drain one, declare one dead.",
+        "migrate": "Bring the database's tables up to date.",
+        "up": "Start the web pages, the API and the workers.",
+        "worker": "Start workers only, for another supervisor to watch.",
+    },
+    _HERE + "memory": {"memory": "Read, change, export and import what an agent remembers."},
+    _HERE + "notifications": {
+        "notifications": "Tell people by webhook or e-mail that something waits."
+    },
+    _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
+    _HERE + "runs": {
+        "run": "Give an agent a task (the same as `vel TASK`).",
+        "runs": "List, show, cancel and resume runs.",
+        "usage": "Show tokens and cost by day.",
+    },
+    _HERE + "schedules": {"schedules": "List, start, pause and go on with schedules."},
+    _HERE + "schema": {"schema": "Print the OpenAPI document."},
+    _HERE + "skills": {"skills": "Find, import, review and give out skills."},
+    _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},
+    _HERE + "workspaces": {"workspaces": "List, archive and remove the files of threads."},
+}

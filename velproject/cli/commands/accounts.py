@@ -1,0 +1,229 @@
+"""`vel user`, `vel token` and `vel secrets`: accounts, their tokens, and stored secrets."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from velproject.cli.boot import database, with_database
+from velproject.cli.errors import FAILED, OK, CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option, persist_option
+from velproject.cli.prompting import interruptible
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.contrib.auth import get_user_model
+    from django.contrib.auth.models import Permission, User
+    from django.contrib.auth.password_validation import validate_password
+    from django.core.exceptions import ValidationError
+    from django.db import transaction
+    from django.utils import timezone
+
+    from agents.models import ApiToken
+    from agents.services.audit import record
+    from agents.services.secrets import rotate_secrets
+    from agents.services.tokens import create_token, revoke_token
+    from velproject.cli.console import new_console
+
+SCOPES = ["read", "run", "approve", "manage", "mcp"]
+
+
+@click.group(short_help="Create accounts for the pages.")
+def user() -> None:
+    """Accounts for the pages and the API."""
+
+
+@user.command("create")
+@click.argument("username", metavar="NAME")
+@persist_option
+@click.option("--admin", is_flag=True, help="May do everything, in the admin too.")
+@click.option("--approver", is_flag=True, help="May decide the approvals of all runs.")
+@click.option("--email", default="")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+def create_user(
+    username: str,
+    persist: Path | None,
+    admin: bool,
+    approver: bool,
+    email: str,
+    password_stdin: bool,
+) -> None:
+    """Make an account, or give the account of that name a password."""
+    if password_stdin:
+        with interruptible():
+            password = sys.stdin.readline().rstrip("\r\n")
+    elif sys.stdin.isatty():
+        with interruptible():
+            password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        raise click.UsageError("Standard input is no terminal: use --password-stdin.")
+    with database(persist), transaction.atomic():
+        account = _save_account(username, password, admin=admin, email=email, approver=approver)
+        more = " as administrator" if account.is_superuser else ""
+        print(f"{one_line(username)} can sign in{more}.")
+
+
+def _save_account(username: str, password: str, *, admin: bool, approver: bool, email: str) -> User:
+    """Make the account, or give one that has no password yet (the command line's own) its first.
+
+    An account that has a password is left alone: `vel` must not be a way to take it over.
+    """
+    users = get_user_model()
+    user = users.objects.select_for_update().filter(username=username).first()
+    if user is None:
+        user = users(username=username, email=email)
+        user.set_unusable_password()
+    elif user.has_usable_password():
+        raise CliError(
+            f"{one_line(username)!r} has a password already: `python manage.py changepassword` "
+            "or the admin changes it."
+        )
+    try:
+        validate_password(password, user)
+        user.set_password(password)
+        user.is_staff = user.is_superuser = admin or user.is_superuser
+        user.full_clean()
+    except ValidationError as error:
+        raise CliError(" ".join(error.messages)) from None
+    is_new = user._state.adding
+    user.save()
+    record(
+        "user.created" if is_new else "user.changed",
+        user,
+        changes={
+            "password": (None, "set"),
+            "is_superuser": (None, user.is_superuser),
+            "approves": (None, approver),
+        },
+    )
+    if approver:
+        user.user_permissions.add(
+            Permission.objects.get(content_type__app_label="agents", codename="approve_toolcall")
+        )
+    return user
+
+
+@click.group(short_help="Create, list and revoke API tokens.")
+def token() -> None:
+    """Tokens for the API."""
+
+
+@token.command("create")
+@click.argument("username", metavar="USER")
+@with_database
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(SCOPES),
+    multiple=True,
+    default=("read", "run"),
+    show_default=True,
+    help="What it may do; repeat for several.",
+)
+@click.option("--name", default="", help="What it is for.")
+@click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True)
+def create_api_token(username: str, scopes: tuple[str, ...], name: str, days: int) -> None:
+    """Make a token for USER and print it, this once."""
+    token, secret = create_token(user_named(username), name=name, scopes=scopes, days=days)
+    print(
+        f"Token of {one_line(username)} for {', '.join(token.scopes)}, for {days} days. "
+        "It is shown this once:",
+        file=sys.stderr,
+    )
+    print(secret)  # alone on standard output, so that a script can take it
+
+
+@token.command("list")
+@click.argument("username", metavar="USER", required=False)
+@with_database
+@json_option
+def list_tokens(username: str | None, as_json: bool) -> None:
+    """Show tokens by their first characters."""
+    tokens = ApiToken.objects.select_related("user")
+    if username is not None:
+        tokens = tokens.filter(user=user_named(username))
+    console = new_console()
+    for token in tokens:
+        if as_json:
+            print(
+                json.dumps(
+                    {
+                        "prefix": token.prefix,
+                        "user": token.user.get_username(),
+                        "name": token.name,
+                        "scopes": token.scopes,
+                        "state": state(token),
+                        "expires_at": token.expires_at.isoformat() if token.expires_at else None,
+                    }
+                )
+            )
+            continue
+        console.print(
+            f"{token.prefix}…  {one_line(token.user.get_username(), 30)}  "
+            f"{','.join(token.scopes)}  {state(token)}  {one_line(token.name)}"
+        )
+
+
+@token.command("revoke")
+@click.argument("prefix")
+@with_database
+def revoke(prefix: str) -> None:
+    """End the token that begins with PREFIX."""
+    valid = ApiToken.objects.filter(revoked_at=None)
+    found = list(valid.filter(prefix__startswith=prefix)[:2]) if len(prefix) >= 6 else []
+    if len(found) != 1:
+        raise CliError(
+            f"{'Several tokens begin' if len(found) > 1 else 'No valid token begins'} with "
+            f"{one_line(prefix)!r}: copy the prefix from `vel token list`."
+        )
+    revoke_token(found[0].pk)
+    print(f"{found[0].prefix}… is revoked.")
+
+
+def user_named(username: str) -> User:
+    user = get_user_model().objects.filter(username=username).first()
+    if user is None:
+        raise CliError(
+            f"There is no user {one_line(username)!r}: vel user create {one_line(username)} "
+            "makes one."
+        )
+    return user
+
+
+def state(token: ApiToken) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    if token.expires_at is not None and token.expires_at <= timezone.now():
+        return "expired"
+    return "valid"
+
+
+@click.group(short_help="Encrypt stored passwords with a new key.")
+def secrets() -> None:
+    """Stored secrets: the URLs of databases."""
+
+
+@secrets.command("rotate")
+@with_database
+def rotate() -> int:
+    """Encrypt all stored secrets with the first key of VEL_SECRET_KEYS.
+
+    Put the new key in front of the old one, start all processes of Vel anew, run this, and then
+    take the old key out.
+    """
+    done = rotate_secrets()
+    print(f"Encrypted with the first key: {done.encrypted}.")
+    for place in done.unreadable:
+        print(
+            f"vel: {one_line(place)} cannot be decrypted with any key: restore its key to "
+            "VEL_SECRET_KEYS and run this again, or enter it anew.",
+            file=sys.stderr,
+        )
+    return FAILED if done.unreadable else OK
+
+
+COMMANDS = (user, token, secrets)

@@ -1,0 +1,191 @@
+"""`vel agents`: agents as files, and what they are told about themselves."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from velproject.cli.boot import database, with_database, with_settings
+from velproject.cli.errors import FAILED, OK, CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import persist_option
+from velproject.cli.terminal import one_line, visible
+
+with late_imports:
+    from django.contrib.auth.models import User
+
+    from agents.agent_files.shape import agent_schema
+    from agents.agent_templates.catalogue import agent_templates
+    from agents.middleware.registry import known_tool_names
+    from agents.models import Agent
+    from agents.services.agent_files import (
+        ImportPlan,
+        InvalidAgentFile,
+        carry_out_import,
+        export_agent,
+        plan_import,
+    )
+    from agents.services.agent_templates import create_from_template
+    from agents.services.errors import NotAllowed, ServiceError
+    from agents.services.prompt_import import (
+        check_may_change_prompt,
+        plan_prompt,
+        prompt_of,
+        read_agents_files,
+        store_prompt,
+    )
+    from memory.limits import size_of
+    from velproject.cli.find import agent_named, by_id
+    from velproject.cli.findings import show_findings
+    from velproject.cli.local_user import local_user
+
+MAX_FILE = 1_000_000
+"""Bytes; what is longer is refused once it is read."""
+
+
+@click.group(short_help="Export and import agents, take an AGENTS.md as a prompt.")
+def agents() -> None:
+    """Agents. AGENT is a slug, or the beginning of an id."""
+
+
+@agents.command("import-prompt")
+@click.argument("agent", metavar="AGENT")
+@click.argument("place", metavar="DIR|FILE", type=click.Path(path_type=Path))
+@with_database
+@click.option("--name", default="AGENTS.md", show_default=True, help="What the files are called.")
+@click.option("--accept-findings", is_flag=True, help="Keep text that the scanner suspects.")
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is changed.")
+def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, apply: bool) -> None:
+    """Make the AGENTS.md files of a project the prompt of AGENT, as a new version of it.
+
+    From the top of the repository down to DIR, each below a heading that names it. Without --apply
+    it only says what it would store and what the scanner suspects.
+    """
+    user = local_user()
+    found = agent_named(user, agent)
+    check_may_change_prompt(found, user)
+    files = read_agents_files(place, name)
+    if not files:
+        raise CliError(f"There is no {one_line(name)} in {place} or above it in its repository.")
+    plan = plan_prompt(found, prompt_of(files))
+    for file in files:
+        print(f"{one_line(file.path)}  {size_of(file.content):,} bytes")
+    if plan.after == plan.before:
+        print(f"{one_line(found.name)} has this prompt already.")
+        return
+    show_findings(plan.findings)
+    if not apply:
+        print("Nothing is changed yet: --apply stores it.")
+        return
+    stored = store_prompt(found.pk, plan, by=user, accept_findings=accept_findings)
+    print(f"The prompt of {one_line(stored.name)} is stored as version {stored.version}.")
+
+
+@agents.command("export")
+@click.argument("agent", metavar="AGENT")
+@with_database
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file. Default: print it.")
+def export(agent: str, output: Path | None) -> None:
+    """Write AGENT as YAML: all of its definition, no secrets, the same bytes each time."""
+    found = Agent.objects.filter(slug=agent).first() or by_id(Agent.objects.all(), agent, "agent")
+    user = local_user()
+    try:
+        text = export_agent(found, by=user)
+    except NotAllowed as error:
+        raise CliError(how_to(user, error)) from None
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise CliError(f"{output} cannot be written: {error.strerror}.") from None
+    print(f"{one_line(found.slug)} is in {output}.", file=sys.stderr)
+
+
+@agents.command("import")
+@click.argument("file", metavar="FILE|-", type=click.File("rb"))
+@persist_option
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool) -> int:
+    """Make the YAML in FILE the agent that it names, new or as one new version.
+
+    Shows what changes and asks first. It takes the permissions that the change takes in the admin.
+    """
+    data = file.read(MAX_FILE + 1)
+    with database(persist):
+        user, tools = local_user(), known_tool_names()
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise CliError("The file is not UTF-8 text.") from None
+        try:
+            plan = plan_import(text, by=user, known_tools=tools)
+            _show(plan)
+            if dry_run or not plan.changes_something:
+                return OK
+            if not yes and not click.confirm("Import it?", err=True):
+                return FAILED
+            stored, _ = carry_out_import(text, by=user, known_tools=tools, base=plan.base)
+        except InvalidAgentFile as error:
+            for problem in error.problems:
+                print(visible(str(problem)), file=sys.stderr)
+            raise CliError("Nothing is imported.") from None
+        except NotAllowed as error:
+            raise CliError(how_to(user, error)) from None
+        print(f"{one_line(stored.slug)} is stored as version {stored.version}.")
+        return OK
+
+
+@agents.command("schema")
+@with_settings
+def schema() -> None:
+    """Print the JSON schema of an agent's file."""
+    print(json.dumps(agent_schema(), indent=2))
+
+
+@agents.command("templates")
+@with_settings
+def templates() -> None:
+    """Show what an agent can begin with."""
+    for template in agent_templates().values():
+        needs = f" Needs: {template.needs}" if template.needs else ""
+        print(f"{template.slug}: {template.description}{needs}")
+
+
+@agents.command("new")
+@click.argument("template", metavar="TEMPLATE")
+@with_database
+@click.option("--name", default="", help="Default: the template's own.")
+def new(template: str, name: str) -> None:
+    """Make an agent from TEMPLATE (see `vel agents templates`)."""
+    user = local_user()
+    try:
+        agent = create_from_template(template, name=name, by=user, known_tools=known_tool_names())
+    except NotAllowed as error:
+        raise CliError(how_to(user, error)) from None
+    except ServiceError as error:
+        raise CliError(error.message) from None
+    print(f"{one_line(agent.name)} is there: vel --agent {agent.slug} TASK")
+
+
+def _show(plan: ImportPlan) -> None:
+    if not plan.changes_something:
+        print(f"{one_line(plan.slug)} is like this already.")
+    for line in plan.diff:
+        print(visible(line))
+
+
+def how_to(user: User, error: NotAllowed) -> str:
+    return (
+        f"{error.message} This machine's account acts as {one_line(user.username)!r}: give that "
+        "user the permission in the admin, or make it an administrator."
+    )
+
+
+COMMANDS = (agents,)

@@ -1,0 +1,168 @@
+"""Asking the person at the terminal about one request for approval."""
+
+from __future__ import annotations
+
+import sys
+import termios
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.services.approvals import DecisionRequest
+from agents.services.edited_review import review_of_edit
+from agents.services.grants import GrantMatch, GrantTerms
+from agents.services.pending_responses import PendingResponses
+from agents.states import Decision
+from velproject.cli.commands.approvals.edit_input import (
+    edited_in_editor,
+    has_editor,
+    parsed_input,
+)
+from velproject.cli.commands.approvals.shown_request import show_request, show_review
+from velproject.cli.errors import CliError
+from velproject.cli.prompting import interruptible
+
+_KEYS = {
+    "y": Decision.APPROVE,
+    "n": Decision.REJECT,
+    "e": Decision.EDIT,
+    "r": Decision.RESPOND,
+}
+_WORDS = {
+    "y": "y(es)",
+    "n": "n(o)",
+    "e": "e(dit)",
+    "r": "r(espond instead)",
+    "a": "a(lways)",
+}
+_QUESTIONS: dict[str, str] = {
+    ApprovalKind.MEMORY: "Save it",
+    ApprovalKind.BUDGET: "Give more",
+}
+ALWAYS = "a"
+_MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t": "tool"}
+
+
+def ask(
+    request: ApprovalRequest, answers: PendingResponses, console: Console
+) -> DecisionRequest | None:
+    """Show the whole request and take one of `answers` on just that. None leaves it waiting: after
+    Ctrl-D, or where none is offered, which is said.
+
+    Nothing is approved by an empty line, or by keys that were pressed before it was shown.
+    """
+    show_request(request, console)
+    if not show_refused(answers, console):
+        return None
+    keys = [key for key, decision in _KEYS.items() if decision in answers.offered]
+    if "y" in keys and request.kind == ApprovalKind.TOOL and request.approvals_needed == 1:
+        keys.append(ALWAYS)
+    question = f"Run it? [{' / '.join(_WORDS[key] for key in keys)}] "
+    question = question.replace("Run it", _QUESTIONS.get(request.kind, "Run it"), 1)
+    forget_typed_ahead()
+    try:
+        while True:
+            key = read(question, console).strip().lower()[:1]
+            if key in keys:
+                answer = _answer(key, request, console)
+                if answer is not None:
+                    return answer
+    except EOFError:
+        console.print()
+        return None
+
+
+def show_refused(answers: PendingResponses, console: Console) -> bool:
+    """Say which answers are not the person's to give, and why. Whether any is left."""
+    reasons = [answers.closed] if answers.closed else []
+    reasons += [f"{', '.join(which)}: {reason}" for reason, which in answers.refused.items()]
+    for reason in reasons:
+        console.print(Text(reason, style="yellow"))
+    return bool(answers.offered)
+
+
+def confirm(question: str, console: Console) -> bool:
+    """Whether the person typed `y`, after the question was there. The end of input is a no."""
+    forget_typed_ahead()
+    try:
+        return read(f"{question} [y/n] ", console).strip().lower() == "y"
+    except EOFError:
+        console.print()
+        return False
+
+
+def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionRequest | None:
+    """The rest of an answer; None goes back to the question."""
+    decision = _KEYS[key] if key != ALWAYS else Decision.APPROVE
+    reason = ""
+    given = None
+    always = None
+    if key == ALWAYS:
+        always = _ask_grant_terms(console)
+        if always is None:
+            return None
+    elif decision == Decision.REJECT:
+        reason = read("Why not? (told to the agent; may be empty) ", console).strip()
+    elif decision == Decision.RESPOND:
+        reason = read("Result to give it instead: ", console)
+        if not reason.strip():
+            return None
+    elif decision == Decision.EDIT:
+        given = _edit(request, console)
+        if given is None:
+            return None
+        show_review(review_of_edit(request, given), console)
+        what = _QUESTIONS.get(request.kind, "Run it").partition(" ")[0]
+        if read(f"{what} this instead? [y/n] ", console).strip().lower() != "y":
+            return None
+    return DecisionRequest(decision, request.digest, given, reason, always)
+
+
+def _ask_grant_terms(console: Console) -> GrantTerms | None:
+    """Which calls need not be asked about any more, for a week; None goes back."""
+    console.print(
+        Text("Allow for 7 days, 100 times: i(nput), this very input; c(ommand) or p(ath)")
+    )
+    console.print(Text("that fits a pattern; t(ool), every call. Anything else goes back."))
+    match = _MATCHES.get(read("Which? [i / c / p / t] ", console).strip().lower()[:1])
+    if match is None:
+        return None
+    pattern = ""
+    if match in ("command", "path"):
+        kind = "a regular expression" if match == "command" else "with *"
+        pattern = read(f"Pattern ({kind}; empty: exactly this {match}) ", console).strip()
+    return GrantTerms(match, pattern)
+
+
+def _edit(request: ApprovalRequest, console: Console) -> dict[str, Any] | None:
+    """The input as the person changed it in the editor, or typed it as JSON."""
+    try:
+        if has_editor():
+            given = edited_in_editor(request)
+        else:
+            given = parsed_input(read("New input as JSON: ", console))
+    except CliError as error:
+        console.print(Text(f"Nothing changed: {error.message}", style="red"))
+        return None
+    if given is None:
+        console.print(Text("Nothing changed.", style="red"))
+    return given
+
+
+def read(question: str, console: Console) -> str:
+    """A line that the person types. Raises `EOFError` at the end of input, and `Signalled`."""
+    with interruptible():
+        console.print(Text(question, style="bold"), end="")
+        console.file.flush()
+        line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\n")
+
+
+def forget_typed_ahead() -> None:
+    """Keys pressed while the agent worked were not meant for this question."""
+    if sys.stdin.isatty():
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

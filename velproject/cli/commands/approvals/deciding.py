@@ -1,0 +1,222 @@
+"""The commands of `vel approvals` that answer: what was shown is what is decided."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from velproject.cli.boot import again, database
+from velproject.cli.commands.approvals.requests import approvals
+from velproject.cli.errors import OK, USAGE, CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import persist_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from agents.middleware import decisions
+    from agents.models import POOL, ApprovalKind, ApprovalRequest
+    from agents.selectors.family import root_of
+    from agents.services.approvals import DecisionRequest
+    from agents.services.edited_review import review_of_edit
+    from agents.services.errors import ServiceError
+    from agents.services.grants import GrantTerms
+    from agents.states import ApprovalStatus, Decision, RunStatus
+    from velproject.cli.commands.approvals.ask import confirm
+    from velproject.cli.commands.approvals.edit_input import (
+        content_of,
+        edited_in_editor,
+        parsed_input,
+    )
+    from velproject.cli.commands.approvals.requests import requests_with_rows
+    from velproject.cli.commands.approvals.shown_request import show_request, show_review
+    from velproject.cli.console import new_console
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+    from velproject.cli.orphans import is_orphan
+
+DECISIONS = ["approve", "edit", "reject", "respond"]
+
+_digest = click.option("--digest", help="Refuse unless the request still has this digest.")
+_yes = click.option("--yes", is_flag=True, help="Do not show it and ask again at a terminal.")
+_input = click.option("--input", "input_json", metavar="JSON", help="What runs instead, whole.")
+_requests = click.argument("request_ids", metavar="REQUEST…", nargs=-1, required=True)
+
+
+@approvals.command("approve")
+@_requests
+@persist_option
+@_digest
+@_yes
+@click.option(
+    "--always",
+    type=click.Choice(["input", "command", "path", "tool"]),
+    help="Do not ask again about this input, commands or paths that fit, or the tool.",
+)
+@click.option("--pattern", default="", help="With --always command (RE2) or path (with *).")
+@click.option("--days", type=int, help="With --always: for so long (7).")
+@click.option("--uses", type=int, help="With --always: so often (100).")
+@click.option("--everybody", is_flag=True, help="With --always: in everybody's runs.")
+def approve(
+    always: str | None,
+    pattern: str,
+    days: int | None,
+    uses: int | None,
+    everybody: bool,
+    **arguments: Any,
+) -> int:
+    """Approve requests as they are shown."""
+    terms: dict[str, Any] | None = None
+    if always is not None:
+        terms = {"match": always, "pattern": pattern, "for_everybody": everybody}
+        terms |= {"days": days} if days is not None else {}
+        terms |= {"max_uses": uses} if uses is not None else {}
+    elif pattern or everybody or days is not None or uses is not None:
+        raise click.UsageError("--pattern, --days, --uses and --everybody go with --always.")
+    return _decide("approve", always=terms, **arguments)
+
+
+@approvals.command("reject")
+@_requests
+@persist_option
+@_digest
+@click.option("--reason", default="", help="Told to the agents.")
+def reject(**arguments: Any) -> int:
+    """Reject requests; their runs go on without the calls."""
+    return _decide("reject", **arguments)
+
+
+@approvals.command("edit")
+@click.argument("request_id", metavar="REQUEST")
+@persist_option
+@_digest
+@_yes
+@_input
+@click.option(
+    "--content-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="For an edit of the memory: the whole file that is saved instead.",
+)
+@click.option("--editor", "in_editor", is_flag=True, help="Edit it in $VISUAL or $EDITOR.")
+def edit(
+    request_id: str,
+    persist: Path | None,
+    digest: str | None,
+    yes: bool,
+    input_json: str | None,
+    content_file: Path | None,
+    in_editor: bool,
+) -> int:
+    """Approve a request with changes."""
+    if sum([input_json is not None, content_file is not None, in_editor]) != 1:
+        raise click.UsageError("Give one of --input JSON, --content-file FILE and --editor.")
+    with database(persist):
+        request = by_id(requests_with_rows(), request_id, "request")
+        bound = digest or request.digest
+        given: dict[str, Any] | None
+        if content_file is not None:
+            if request.kind != ApprovalKind.MEMORY:
+                raise CliError("--content-file goes with edits of the memory: use --input here.")
+            given = content_of(content_file)
+        elif input_json is not None:
+            given = parsed_input(input_json)
+        else:
+            given = edited_in_editor(request)
+            if given is None:
+                print(f"{request.id}: nothing changed, nothing decided.", file=sys.stderr)
+                return OK
+        answer = DecisionRequest(Decision.EDIT, bound, given)
+        if not _shown_and_confirmed(request, answer, is_sure=yes or digest is not None):
+            print(f"{request.id}: nothing decided.", file=sys.stderr)
+            return OK
+        _record(request, answer)
+        return OK
+
+
+@approvals.command("decide")
+@click.argument("request_id", metavar="REQUEST")
+@click.argument("decision", type=click.Choice(DECISIONS))
+@persist_option
+@click.option("--reason", default="", help="Told to the agent; with `respond` it is the result.")
+@_input
+@_digest
+@_yes
+def decide(request_id: str, decision: str, input_json: str | None, **arguments: Any) -> int:
+    """Approve, edit, reject, or answer in the tool's place."""
+    if (decision == "edit") != (input_json is not None):
+        raise click.UsageError("`edit` goes with --input JSON, and --input goes with `edit` only.")
+    return _decide(decision, request_ids=[request_id], input_json=input_json, **arguments)
+
+
+def _decide(
+    decision: str,
+    *,
+    request_ids: Sequence[str],
+    persist: Path | None,
+    digest: str | None,
+    reason: str = "",
+    yes: bool = False,
+    always: dict[str, Any] | None = None,
+    input_json: str | None = None,
+) -> int:
+    """The same answer to each request, one by one, bound to what each was when it was read.
+
+    At a terminal each is shown, and an approval is confirmed, unless the digest or `yes` say that
+    it was looked at. One that is refused does not keep the others; the exit code tells.
+    """
+    if digest is not None and len(request_ids) > 1:
+        raise click.UsageError("--digest goes with one request.")
+    with database(persist):
+        terms = GrantTerms(**always) if always is not None else None
+        given = parsed_input(input_json) if input_json is not None else None
+        # All are found before the first is decided.
+        requests = [by_id(requests_with_rows(), beginning, "request") for beginning in request_ids]
+        code = OK
+        for request in dict.fromkeys(requests):
+            answer = DecisionRequest(decision, digest or request.digest, given, reason, terms)
+            if not _shown_and_confirmed(request, answer, is_sure=yes or digest is not None):
+                print(f"{request.id}: nothing decided.", file=sys.stderr)
+                continue
+            try:
+                _record(request, answer)
+            except ServiceError as error:
+                if len(requests) == 1:
+                    raise
+                print(f"{request.id}: {one_line(error.message, 500)}", file=sys.stderr)
+                code = USAGE
+        return code
+
+
+def _shown_and_confirmed(
+    request: ApprovalRequest, answer: DecisionRequest, *, is_sure: bool
+) -> bool:
+    """Whether the answer is to be given: a script has said so, a person has seen the request."""
+    if is_sure or not sys.stdin.isatty():
+        return True
+    console = new_console(stderr=True)
+    show_request(request, console)
+    if answer.input is not None:
+        show_review(review_of_edit(request, answer.input), console)
+    if answer.decision == Decision.REJECT:
+        return True
+    return confirm(f"{answer.decision.capitalize()} this?", console)
+
+
+def _record(request: ApprovalRequest, answer: DecisionRequest) -> None:
+    """Decide, and say how the run goes on."""
+    decided = decisions.decide(request.id, answer, by=local_user())
+    tool = one_line(request.tool)
+    if decided.status == ApprovalStatus.PENDING:
+        print(f"{tool}: approved first. A second person has to approve it, too.")
+        return
+    run = decided.run
+    run.refresh_from_db()
+    print(f"{tool}: {answer.decision}.")
+    if run.status == RunStatus.WAITING:
+        print("The run waits for more: vel approvals list shows it.")
+    elif run.executor != POOL and is_orphan(run):
+        print(f"The run goes on with: {again(f'runs resume {root_of(run).id}')}")

@@ -1,0 +1,279 @@
+"""`vel approvals`: what waits for a person. Its answers are in `deciding`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.errors import OK
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.db.models import QuerySet
+    from django.utils import timezone
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    from agents.models import ApprovalRequest
+    from agents.review import as_json as reading_as_json
+    from agents.selectors.visible import approvals_for
+    from agents.services.pending_responses import pending_responses
+    from agents.services.request_review import review_of_request
+    from agents.states import ApprovalStatus
+    from velproject.cli.commands.approvals.ask import show_refused
+    from velproject.cli.commands.approvals.shown_request import (
+        expiry,
+        length,
+        show_outcome,
+        show_request,
+    )
+    from velproject.cli.console import new_console, print_table, table_of
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+    from velproject.cli.wording import short_input
+
+STATUSES = ["pending", "decided", "expired", "cancelled", "superseded"]
+PENDING = "pending"
+POLL_SECONDS = 0.5
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FILTERS = [
+    click.option("--agent", default="", metavar="SLUG", help="Only of this agent's runs."),
+    click.option("--tool", default="", help="Only of this tool."),
+    click.option("--kind", default="", type=click.Choice(["", "tool", "memory", "budget"])),
+    click.option("--run", default="", help="Only of the run whose id begins so."),
+    click.option("--expiring", is_flag=True, help="Only those that expire, the next one first."),
+]
+_HEADS = ("REQUEST", "AGENT", "RUN", "STATUS", "AGE", "EXPIRES", "TOOL", "INPUT")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which requests to list. Empty texts fit all; `status` is one, or empty for all of them.
+
+    `run` is the beginning of an id, the others are whole names. `expiring`: those that expire, the
+    next one first.
+    """
+
+    agent: str = ""
+    tool: str = ""
+    kind: str = ""
+    run: str = ""
+    status: str = PENDING
+    expiring: bool = False
+
+
+def _filters(command: F) -> F:
+    """The options that make a `Wanted`."""
+    return reduce(lambda inner, option: option(inner), reversed(_FILTERS), command)
+
+
+@click.group(short_help="List, show and decide what waits for a person.")
+def approvals() -> None:
+    """Requests for approval. REQUEST is an id or the beginning of one."""
+
+
+@approvals.command("list")
+@with_database
+@json_option
+@_filters
+@click.option("--status", type=click.Choice(STATUSES), help="Instead of those that are pending.")
+@click.option("--all", "decided_too", is_flag=True, help="Also those that are decided.")
+def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wanted: Any) -> None:
+    """Show what waits, oldest first."""
+    wanted["status"] = status or ("" if decided_too else PENDING)
+    rows = list(wanted_requests(Wanted(**wanted)))
+    if as_json:
+        for request in rows:
+            print(json.dumps(as_data(request)))
+        return
+    if not rows:
+        print("Nothing waits for you.", file=sys.stderr)
+        return
+    print_table(_HEADS, map(columns, rows))
+
+
+@approvals.command("watch")
+@with_database
+@json_option
+@_filters
+def watch(as_json: bool, **wanted: Any) -> int:
+    """Show what waits as it comes and goes, until Ctrl-C."""
+    kept = Wanted(**wanted)
+    console = new_console()
+    # Started in the background a shell has it ignored; it is the way to end this.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        if console.is_terminal and not as_json:
+            with Live(as_table(_waiting(kept)), console=console, auto_refresh=False) as live:
+                while True:
+                    time.sleep(POLL_SECONDS)
+                    live.update(as_table(_waiting(kept)), refresh=True)
+        _tell_changes(kept, as_json=as_json)
+    except KeyboardInterrupt:
+        return OK
+
+
+def _tell_changes(wanted: Wanted, *, as_json: bool) -> NoReturn:
+    known: dict[str, ApprovalRequest] = {}
+    while True:
+        now = {request.id: request for request in _waiting(wanted)}
+        for request in now.values():
+            before = known.get(request.id)
+            if before is None or before.first_approved_at != request.first_approved_at:
+                _tell(request, as_json=as_json)
+        gone = list(known.keys() - now.keys())
+        for request in ApprovalRequest.objects.filter(pk__in=gone).order_by("id"):
+            request.run = known[request.id].run
+            _tell(request, as_json=as_json)
+        known = now
+        time.sleep(POLL_SECONDS)
+
+
+def _tell(request: ApprovalRequest, *, as_json: bool) -> None:
+    if as_json:
+        line = json.dumps(as_data(request))
+    else:
+        tool, given = one_line(request.tool, 30), short_input(request.input)
+        line = f"{request.id}  {status_words(request)}  {tool}  {given}"
+    print(line, flush=True, file=sys.stdout)
+
+
+def _waiting(wanted: Wanted) -> list[ApprovalRequest]:
+    return list(wanted_requests(wanted))
+
+
+def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:
+    """Those of the local user, with what a list shows."""
+    found = requests_with_rows()
+    if wanted.status:
+        found = found.filter(status=wanted.status)
+    if wanted.agent:
+        found = found.filter(run__agent_version__agent__slug=wanted.agent)
+    if wanted.tool:
+        found = found.filter(tool=wanted.tool)
+    if wanted.kind:
+        found = found.filter(kind=wanted.kind)
+    if wanted.run:
+        found = found.filter(run__id__startswith=wanted.run.lower())
+    if wanted.expiring:
+        return found.filter(expires_at__isnull=False).order_by("expires_at", "id")
+    return found.order_by("id")
+
+
+def requests_with_rows() -> QuerySet[ApprovalRequest]:
+    """The local user's requests, with the rows that are shown of them."""
+    return approvals_for(local_user()).select_related(
+        "run__agent_version__agent",
+        "run__owner",
+        "run__thread",
+        "memory_edit",
+        "first_approver",
+        "decided_by",
+    )
+
+
+def columns(request: ApprovalRequest) -> tuple[str | Text, ...]:
+    """One request as a row of the list."""
+    return (
+        request.id,
+        Text(one_line(request.run.spec["slug"], 30)),
+        request.run_id,
+        status_words(request),
+        length(timezone.now() - request.created_at),
+        expiry(request),
+        Text(one_line(request.tool, 30)),
+        Text(short_input(request.input)),
+    )
+
+
+def as_table(requests: Iterable[ApprovalRequest]) -> Table:
+    return table_of(_HEADS, map(columns, requests))
+
+
+@approvals.command("show")
+@click.argument("request_id", metavar="REQUEST")
+@with_database
+@json_option
+def show(request_id: str, as_json: bool) -> None:
+    """Show the whole of what would run, or be remembered."""
+    request = by_id(requests_with_rows(), request_id, "request")
+    if as_json:
+        print(json.dumps(in_full(request)))
+        return
+    console = new_console()
+    console.print(f"request {request.id} of run {request.run_id}: {request.status}")
+    show_request(request, console)
+    show_outcome(request, console)
+    if request.status == ApprovalStatus.PENDING:
+        answers = pending_responses(request, local_user())
+        show_refused(answers, console)
+        if answers.offered:
+            console.print(f"  decisions: {', '.join(answers.offered)}")
+    console.print(f"  digest: {request.digest}")
+
+
+def in_full(request: ApprovalRequest) -> dict[str, Any]:
+    """`as_data` with the reading, the outcome and, for a memory edit, where it comes from."""
+    edit = request.memory_edit
+    data = {
+        **as_data(request),
+        "reading": reading_as_json(review_of_request(request)),
+        "edited_input": request.edited_input,
+        "reason": request.reason,
+        "decided_by": str(request.decided_by) if request.decided_by else None,
+        "decided_at": request.decided_at.isoformat() if request.decided_at else None,
+    }
+    if edit is not None:
+        data["memory"] = {
+            "path": edit.path,
+            "operation": edit.operation,
+            "reason": edit.reason,
+            "warnings": edit.warnings,
+            "provenance": edit.provenance,
+            "previous_content": edit.previous_content,
+            "proposed_content": edit.proposed_content,
+        }
+    return data
+
+
+def as_data(request: ApprovalRequest) -> dict[str, Any]:
+    return {
+        "id": request.id,
+        "run": request.run_id,
+        "agent": request.run.spec["slug"],
+        "owner": request.run.owner.get_username(),
+        "kind": request.kind,
+        "tool": request.tool,
+        "input": request.input,
+        "prompt": request.prompt,
+        "status": request.status,
+        "decision": request.decision,
+        "allowed_decisions": request.allowed_decisions,
+        "approvals_needed": request.approvals_needed,
+        "first_approver": str(request.first_approver) if request.first_approver else None,
+        "self_approval": request.self_approval,
+        "digest": request.digest,
+        "created_at": request.created_at.isoformat(),
+        "expires_at": request.expires_at.isoformat() if request.expires_at else None,
+    }
+
+
+def status_words(request: ApprovalRequest) -> str:
+    """The decision or the status, and how many have approved where two must."""
+    status = request.decision or request.status
+    if status != ApprovalStatus.PENDING or request.approvals_needed == 1:
+        return status
+    return f"{status} ({int(request.first_approved_at is not None)} of {request.approvals_needed})"

@@ -1,0 +1,105 @@
+"""A request for approval on a terminal: in full, so that nobody approves what was not shown."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from rich.console import Console
+from rich.text import Text
+
+from agents.hidden_text import visible
+from agents.models import ApprovalKind, ApprovalRequest
+from agents.review import Review, as_text
+from agents.selectors.queue import paths_of_runs
+from agents.services.edited_review import edited_review
+from agents.services.request_review import review_of_request
+from agents.states import ApprovalStatus
+from velproject.cli.terminal import one_line
+
+
+def show_request(request: ApprovalRequest, console: Console) -> None:
+    """What is asked, of whom, and why."""
+    console.print(Text(f"\n{visible(request.tool)} ({request.kind})", style="bold yellow"))
+    for line in _facts(request):
+        console.print(Text(f"  {line}", style="dim"))
+    if request.prompt:
+        console.print(Text(visible(request.prompt), style="yellow"))
+    show_review(review_of_request(request), console)
+    if request.kind == ApprovalKind.MEMORY:
+        _show_provenance(request, console)
+
+
+def show_outcome(request: ApprovalRequest, console: Console) -> None:
+    """Who decided what, and what was changed."""
+    if request.first_approved_at is not None:
+        by = visible(str(request.first_approver or "a removed user"))
+        console.print(Text(f"approved first by {by} {_when(request.first_approved_at)}"))
+    if request.status == ApprovalStatus.DECIDED:
+        by = visible(str(request.decided_by or "a removed user"))
+        console.print(Text(f"{request.decision} by {by} {_when(request.decided_at)}"))
+    if request.reason:
+        console.print(Text(f"reason: {visible(request.reason)}"))
+    edited = edited_review(request)
+    if edited is not None:
+        show_review(edited, console)
+
+
+def show_review(reading: Review, console: Console) -> None:
+    """`review` line by line, in colour where the terminal has some."""
+    color = console.is_terminal and console.color_system is not None and not console.no_color
+    console.file.write("\n" + as_text(reading, color=color) + "\n")
+    console.file.flush()
+
+
+def length(time: timedelta) -> str:
+    """A length of time in its largest unit: 12 s, 3 min, 2 h, 5 d."""
+    seconds = max(0, int(time.total_seconds()))
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def expiry(request: ApprovalRequest) -> str:
+    """`in 3 min`, `now`, or empty for a request that does not expire or is not pending."""
+    if request.expires_at is None or request.status != ApprovalStatus.PENDING:
+        return ""
+    left = request.expires_at - timezone.now()
+    return f"in {length(left)}" if left > timedelta() else "now"
+
+
+def _facts(request: ApprovalRequest) -> list[str]:
+    run = request.run
+    path = " › ".join(one_line(name, 40) for name in paths_of_runs([run])[run.pk])
+    facts = [f"{path}, in a run of {visible(run.owner.get_username())} ({run.pk})"]
+    asked = f"asked {length(timezone.now() - request.created_at)} ago"
+    left = expiry(request)
+    facts.append(f"{asked}, expires {left}" if left else asked)
+    if request.approvals_needed > 1:
+        given = int(request.first_approved_at is not None)
+        facts.append(f"{given} of {request.approvals_needed} approvals")
+    if not request.self_approval:
+        facts.append("not for the run's owner to approve")
+    return facts
+
+
+def _show_provenance(request: ApprovalRequest, console: Console) -> None:
+    """The agent's words, and what it had read that others may have written: behind a bar."""
+    edit = request.memory_edit
+    assert edit is not None
+    lines = ["The agent's reason:", *(f"│ {line}" for line in visible(edit.reason).split("\n"))]
+    sources = edit.provenance.get("sources", [])
+    lines.append(
+        "Read before, and perhaps written by others:"
+        if sources
+        else "It had read nothing that others may have written."
+    )
+    lines += [
+        f"│ {one_line(source['tool'], 40)} {one_line(source['source'], 200)}" for source in sources
+    ]
+    console.print(Text("\n".join(lines)))
+
+
+def _when(at: datetime | None) -> str:
+    return f"at {timezone.localtime(at):%Y-%m-%d %H:%M:%S}" if at else ""

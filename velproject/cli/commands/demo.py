@@ -1,0 +1,93 @@
+"""`vel demo`: a whole task from its data to a report, also without a key and a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.errors import FAILED, OK
+from velproject.cli.late_imports import late_imports
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from agents.demo.task import TOOLBOX, TOOLBOX_PACKAGES
+    from agents.models import ApprovalRequest, Run
+    from agents.services.approvals import DecisionRequest
+    from agents.services.demo import demo_task, read_demo_outputs, start_demo_run
+    from agents.settings import DataSettings
+    from agents.states import Decision
+    from sandbox.errors import SandboxError
+    from sandbox.probe import check_host
+    from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
+    from velproject.cli.commands.runs.display import Display
+    from velproject.cli.commands.runs.drive import Driver
+    from velproject.cli.local_user import local_user
+
+
+@click.command(short_help="Run the demo: a real analysis, also without a key.")
+@click.option(
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo-output"),
+    show_default=True,
+    help="Copy the report and the chart here; it is made if it is not there.",
+)
+@click.option("--no-toolbox", is_flag=True, help="Do not build its toolbox; use it if it is there.")
+@with_database
+def demo(output: Path, no_toolbox: bool) -> int:
+    """Let the demo agent analyse four years of weather in the sandbox.
+
+    Without ANTHROPIC_API_KEY an offline scripted model plays it, and says so. It computes with
+    pandas in the toolbox `demo`, which is built on first use, or else with the standard library.
+    Ends with 0 only when the run was completed and the report and its pictures are there.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    owner = local_user()
+    driver = Driver(owner, stand_in=approve)
+    try:
+        if not no_toolbox and check_host().usable:
+            ensure_toolbox(driver.display)
+        run = start_demo_run(owner, executor=driver.host.executor, source="cli")
+        code = driver.drive(run)
+    finally:
+        driver.close()
+    return code if code != OK else keep_outputs(run, output, driver.display)
+
+
+def approve(request: ApprovalRequest) -> DecisionRequest:
+    """What the demo was made to ask, where nobody sits at a terminal to answer."""
+    return DecisionRequest(decision=Decision.APPROVE, digest=request.digest)
+
+
+def ensure_toolbox(display: Display) -> None:
+    """Build the demo's toolbox unless it is there. Without an index the demo goes on without."""
+    # A machine without a network should not be kept waiting.
+    request = ToolboxRequest(TOOLBOX, TOOLBOX_PACKAGES, impatient=True)
+    try:
+        create_toolbox(DataSettings.now().toolboxes, request, IfPresent.KEEP, display.note)
+    except (SandboxError, OSError) as error:
+        display.note(
+            f"No toolbox, so the demo computes with the standard library: {one_line(str(error))} "
+            f"(vel toolbox create {TOOLBOX} {' '.join(TOOLBOX_PACKAGES)} says more)",
+            "yellow",
+        )
+
+
+def keep_outputs(run: Run, output: Path, display: Display) -> int:
+    """Copy the run's files. `FAILED` unless all are there and none is empty."""
+    found = read_demo_outputs(run)
+    for name, data in found.items():
+        (output / name).write_bytes(data)
+        display.note(f"{name}: {(output / name).absolute()}", "green")
+    display.note(f"All that happened: vel runs show {run.id}")
+    missing = [name for name in demo_task(run).outputs if name not in found]
+    if missing:
+        display.note(f"The run ended without {' and '.join(missing)}.", "bold red")
+        return FAILED
+    return OK
+
+
+COMMANDS = (demo,)

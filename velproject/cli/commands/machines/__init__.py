@@ -1,0 +1,9 @@
+"""The commands that start Vel, and those about the machines it runs on."""
+
+from velproject.cli.commands.machines.doctor import doctor
+from velproject.cli.commands.machines.hosts import hosts
+from velproject.cli.commands.machines.migrate import migrate
+from velproject.cli.commands.machines.up import up
+from velproject.cli.commands.machines.worker import worker
+
+COMMANDS = (doctor, hosts, migrate, up, worker)

@@ -1,0 +1,23 @@
+"""`vel migrate`: bring the database's tables up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from velproject.cli.boot import database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import persist_option
+
+with late_imports:
+    from velproject.schema import ensure_schema
+
+
+@click.command(short_help="Bring the database's tables up to date.")
+@persist_option
+def migrate(persist: Path | None) -> None:
+    """Bring the database's tables up to date. Every other command does so too."""
+    with database(persist, prepare=False):
+        done = ensure_schema()
+        print("The database is up to date now." if done else "The database is up to date.")

@@ -1,0 +1,16 @@
+"""Refusing to serve with settings that the system checks call an error."""
+
+from __future__ import annotations
+
+from django.core.checks import ERROR, run_checks
+
+from velproject.checks.exposure import is_local, unsafe_exposure
+from velproject.cli.errors import FAILED, CliError
+
+
+def refuse_unsafe(bind: str = "localhost") -> None:
+    """Raise `CliError` with the first error. `bind` is the address that will be listened on."""
+    found = [*run_checks(), *([] if is_local(bind) else unsafe_exposure([bind]))]
+    for message in found:
+        if message.level >= ERROR:
+            raise CliError(f"{message.msg} {message.hint or ''} ({message.id})", exit_code=FAILED)

@@ -1,0 +1,92 @@
+"""`vel up`: web and workers as one supervised command."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from pathlib import Path
+
+import click
+
+from velproject.cli import SETTINGS
+from velproject.cli.boot import database
+from velproject.cli.commands.machines.worker import workers_option
+from velproject.cli.errors import FAILED, CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import persist_option
+
+with late_imports:
+    from django.contrib.auth import get_user_model
+    from django.db import connection
+
+    from agents.services.demo import ensure_demo_agent
+    from sandbox.probe import check_host
+    from velproject.cli.commands.machines.safe import refuse_unsafe
+    from velproject.supervise import become_supervisor
+    from velproject.up import listen, say
+
+_EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not listened on
+
+
+@click.command(short_help="Start the web pages, the API and the workers.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@workers_option
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 3600),
+    default=30.0,
+    show_default=True,
+    help="Seconds that runs get to come to a stop when it ends.",
+)
+@persist_option
+def up(host: str, port: int, workers: int | None, grace: float, persist: Path | None) -> None:
+    """Prepare the database, then start and watch web and workers until Ctrl-C or SIGTERM."""
+    if workers is not None:
+        os.environ["VEL_WORKERS"] = str(workers)  # read with the settings
+    with database(persist, log_level="INFO", settings=SETTINGS):
+        refuse_unsafe(host)
+        # So that everybody who signs in has something to start with, also offline.
+        ensure_demo_agent()
+        with listening_socket(host, port) as bound:
+            port = bound.getsockname()[1]
+            announce(host, port)
+            if not os.environ.get("VEL_PUBLIC_URL", "").strip():
+                os.environ["VEL_PUBLIC_URL"] = local_url(host, port)  # for web and workers
+            become_supervisor(bound, grace)
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CliError(
+                f"port {port} of {host} is in use: another vel up may be running; "
+                f"stop it, or choose another --port.",
+                exit_code=FAILED,
+            ) from None
+        raise CliError(
+            f"cannot listen on {host} port {port}: {error.strerror}.", exit_code=FAILED
+        ) from None
+
+
+def url_of(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"
+
+
+def local_url(host: str, port: int) -> str:
+    """Where this machine reaches what listens on `host`, which may mean all its addresses."""
+    return url_of("127.0.0.1" if host in _EVERY_ADDRESS else host, port)
+
+
+def announce(host: str, port: int) -> None:
+    """Where it is, and what is still to be done before it is of use."""
+    say(f"{url_of(host, port)}/  (Ctrl-C stops it)")
+    if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
+        say("no administrator yet; make one with: vel user create NAME --admin")
+    for problem in check_host().problems:
+        say(f"no sandbox, so commands will be refused: {problem}")
+    connection.close()

@@ -1,0 +1,33 @@
+"""`vel worker`: one cluster of workers in the foreground."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from velproject.cli import SETTINGS
+from velproject.cli.boot import database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import persist_option
+
+with late_imports:
+    from velproject.child import run_workers
+    from velproject.cli.commands.machines.safe import refuse_unsafe
+
+workers_option = click.option(
+    "--workers", type=click.IntRange(1, 64), help="Worker processes [default: VEL_WORKERS, or 2]"
+)
+
+
+@click.command(short_help="Start workers only, for another supervisor to watch.")
+@workers_option
+@persist_option
+def worker(workers: int | None, persist: Path | None) -> None:
+    """Start one cluster of workers and stay until SIGTERM; send that to this process alone."""
+    if workers is not None:
+        os.environ["VEL_WORKERS"] = str(workers)  # read with the settings
+    with database(persist, log_level="INFO", settings=SETTINGS):
+        refuse_unsafe()
+        run_workers()

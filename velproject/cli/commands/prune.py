@@ -1,0 +1,180 @@
+"""`vel prune`: removing what is older than it is kept, and erasing threads."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from velproject.cli.boot import again, database
+from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option, persist_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.contrib.auth import get_user_model
+    from django.db import OperationalError, connection
+    from django.db.models import Q
+
+    from agents.models import Run, Thread
+    from agents.services.erasure import (
+        erase_answers_of,
+        erase_thread,
+        finish_erasures,
+        remembered_from,
+    )
+    from agents.services.errors import ServiceError
+    from agents.services.retention import Keep, what_is_old
+    from agents.services.retention import prune as prune_old
+
+
+class Days(click.ParamType):
+    """Days, as 90 or 90d."""
+
+    name = "days"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        found = re.fullmatch(r"([0-9]{1,5})d?", str(value))
+        if found is None or not 0 < int(found[1]) <= 36_500:
+            self.fail("write a number of days from 1 to 36500, as 90d", param, ctx)
+        return int(found[1])
+
+
+@click.command(short_help="Remove old threads and other old rows, or erase some.")
+@persist_option
+@json_option
+@click.option(
+    "--older-than",
+    "days",
+    type=Days(),
+    metavar="DAYS",
+    help="Threads that were quiet for so long, as 90d; else VEL_KEEP_THREADS.",
+)
+@click.option("--thread", "threads", multiple=True, metavar="ID", help="Erase this thread.")
+@click.option("--user", metavar="NAME", help="Erase all threads of this user.")
+@click.option("--vacuum", is_flag=True, help="Give free space in the SQLite file back to the disk.")
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
+def prune(
+    persist: Path | None,
+    as_json: bool,
+    days: int | None,
+    threads: tuple[str, ...],
+    user: str | None,
+    vacuum: bool,
+    apply: bool,
+) -> int:
+    """Remove what is older than the settings keep it (VEL_KEEP_…), or erase threads.
+
+    Threads go with their runs, files, uploads, snapshots and subagents; sums of tokens and cost
+    stay, and so does the audit log. A thread with a run that has not ended is left alone. Without
+    --apply it only says what it would remove.
+    """
+    if days is not None and (threads or user):
+        raise click.UsageError("--older-than does not go with --thread or --user.")
+    if vacuum and not apply:
+        raise click.UsageError("--vacuum needs --apply.")
+    with database(persist):
+        failed = 0
+        if threads or user is not None:
+            failed, found = _erase(_named(threads, user), user, apply=apply)
+        else:
+            keep = Keep.of_settings()
+            if days is not None:
+                keep = replace(keep, threads=days)
+            found = prune_old(keep) if apply else what_is_old(keep)
+        _tell(found, as_json=as_json, apply=apply)
+        if vacuum:
+            _vacuum()
+    return 1 if failed else 0
+
+
+def _named(threads: Iterable[str], user: str | None) -> list[Thread]:
+    """Raises `CliError` for a thread or a user that there is not."""
+    found = []
+    for name in threads:
+        row = Thread.objects.filter(pk=name, root=None).first()
+        if row is None:
+            raise CliError(
+                f"There is no thread {one_line(name)!r}: "
+                f"{again('runs list --all --threads')} shows their ids."
+            )
+        found.append(row)
+    if user is not None:
+        owner = _user(user)
+        found += Thread.objects.filter(owner=owner, root=None).order_by("pk")
+    return list({row.pk: row for row in found}.values())
+
+
+def _user(name: str) -> int:
+    users = get_user_model()
+    found = users.objects.filter(**{users.USERNAME_FIELD: name}).first()
+    if found is None:
+        raise CliError(f"There is no user {one_line(name)!r}.")
+    return int(found.pk)
+
+
+def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int, Counter[str]]:
+    """(how many were refused, rows). All that stays somewhere is named."""
+    refused = 0
+    stays: set[tuple[str, str]] = set()
+    found: Counter[str] = Counter()
+    for thread in threads:
+        stays.update(remembered_from(thread.pk))
+        if not apply:
+            found["thread"] += 1
+            family = Q(thread=thread) | Q(thread__root=thread)
+            found["run"] += Run.objects.filter(family).count()
+            continue
+        try:
+            erase_thread(thread.pk, by=None)
+        except ServiceError as error:
+            refused += 1
+            print(f"thread {thread.pk} stays: {error.message}", file=sys.stderr)
+    if apply:
+        if user is not None:
+            erase_answers_of(_user(user))
+        found = finish_erasures()
+    for agent, path in sorted(stays):
+        print(
+            f"memory of {one_line(agent)} that was changed from there stays: {one_line(path)}",
+            file=sys.stderr,
+        )
+    return refused, found
+
+
+def _tell(found: Counter[str], *, as_json: bool, apply: bool) -> None:
+    if as_json:
+        print(json.dumps({"removed" if apply else "would_remove": dict(sorted(found.items()))}))
+        return
+    verb = "removed" if apply else "would remove"
+    for name, count in sorted(found.items()):
+        print(f"{verb} {count:,} {name}")
+    if not found:
+        print("Nothing is old enough." if not apply else "Nothing was removed.", file=sys.stderr)
+    elif not apply:
+        print("Nothing was removed: add --apply to do it.", file=sys.stderr)
+
+
+def _vacuum() -> None:
+    """The file is written anew: nobody else writes meanwhile, and it needs its size once more."""
+    if connection.vendor != "sqlite":
+        raise CliError("--vacuum is for SQLite: PostgreSQL's autovacuum needs no help.")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM")
+    except OperationalError as error:
+        raise CliError(
+            f"The file could not be written anew: {error}. Stop vel up first."
+        ) from error
+
+
+COMMANDS = (prune,)

@@ -1,0 +1,372 @@
+"""A run on the terminal: the agent's words on standard output, all else on standard error.
+
+Each event of the log is shown by one method of `Display`. Whatever the agent, a tool or a file
+may have written goes through `visible` before it is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
+from agents.events.catalogue.budgets import BudgetWarning
+from agents.events.catalogue.compaction import ContextCompacted
+from agents.events.catalogue.fallbacks import ModelFallback
+from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
+from agents.events.catalogue.guardrails import (
+    GuardBlocked,
+    GuardReplaced,
+    GuardStuck,
+    HookFailed,
+    ToolRetried,
+)
+from agents.events.catalogue.messages import StepReset, StepStarted, TextCompleted, TextDelta
+from agents.events.catalogue.planning import TodosUpdated
+from agents.events.catalogue.runs import (
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunResumed,
+    RunStarted,
+    RunSuspended,
+)
+from agents.events.catalogue.sandbox import SandboxConnection
+from agents.events.catalogue.skills import SkillLoaded, SkillsSkipped
+from agents.events.catalogue.structured_output import OutputInvalid
+from agents.events.catalogue.tool_calls import (
+    ToolCalled,
+    ToolCompleted,
+    ToolDenied,
+    ToolFailed,
+    ToolProgress,
+    ToolRejected,
+    ToolStarted,
+)
+from agents.hidden_text import escaped_json
+from velproject.cli.terminal import one_line, visible
+from velproject.cli.wording import short_input, short_output, totals
+
+TODOS = "write_todos"
+SKIPPED_SHOWN = 10
+OUTSIDE_SHOWN = 50
+_TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "!"}
+
+
+def new_console(*, stderr: bool = False) -> Console:
+    """A console that takes every text as it is: no markup, no emoji names, no folding."""
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+class Display:
+    """Shows events as they come. `live` allows a spinner, and only on a terminal."""
+
+    def __init__(self, *, live: bool = True) -> None:
+        self.notes = new_console(stderr=True)
+        self._live = live and self.notes.is_terminal
+        self._status: Status | None = None
+        self._parts: dict[str, str] = {}
+        self._mid_line = False
+        self._tools: dict[str, str] = {}
+        self.only_value = False
+        """Standard output gets the answer's value as JSON, and the words go where the rest goes."""
+
+    @property
+    def is_mid_line(self) -> bool:
+        """Whether the agent's words stand on a line that has not ended."""
+        return self._mid_line
+
+    def event(self, event: dict[str, Any]) -> None:
+        """Show one event; types that say nothing to a person are passed over."""
+        show = _SHOWN.get(event["type"])
+        if show is not None:
+            show(self, event["data"])
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """A line of Vel's own among the rest."""
+        self._end_line()
+        self.notes.print(Text(visible(text), style=style))
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._rest()
+        self._end_line()
+
+    # What the model says.
+
+    def _on_run_started(self, data: dict[str, Any]) -> None:
+        if data.get("provider") == "scripted":
+            self.note(
+                "Offline: a scripted model answers; no language model is asked. "
+                "Set ANTHROPIC_API_KEY or use --provider for a real one.",
+                "yellow",
+            )
+
+    def _on_step_started(self, data: dict[str, Any]) -> None:
+        self._busy("thinking")
+
+    def _on_step_reset(self, data: dict[str, Any]) -> None:
+        self._parts.clear()
+        again = f", again in {data['retry_in']:.0f} s" if "retry_in" in data else ""
+        self.note(f"↻ {one_line(str(data.get('reason', '')))}{again}", "yellow")
+        self._busy("thinking")
+
+    def _on_model_fallback(self, data: dict[str, Any]) -> None:
+        left = one_line(f"{data['from_provider']} {data['from_model']}", 200)
+        goes_on = one_line(f"{data['provider']} {data['model']}", 200)
+        self.note(f"⇢ {left} is down: {goes_on} goes on", "yellow")
+
+    def _on_text_delta(self, data: dict[str, Any]) -> None:
+        self._say(data["part_id"], data["text"])
+
+    def _on_text_completed(self, data: dict[str, Any]) -> None:
+        part, whole = data["part_id"], data["text"]
+        shown = self._parts.get(part, "")
+        if whole.startswith(shown):
+            self._say(part, whole[len(shown) :])
+        else:
+            # What was streamed belonged to an attempt that failed.
+            self._end_line()
+            self._say(part, whole)
+        self._parts.pop(part, None)
+        self._end_line()
+
+    def _say(self, part: str, text: str) -> None:
+        if not text:
+            return
+        self._rest()
+        self._parts[part] = self._parts.get(part, "") + text
+        self._words.write(visible(text))
+        self._words.flush()
+        self._mid_line = not text.endswith("\n")
+
+    @property
+    def _words(self) -> TextIO:
+        return sys.stderr if self.only_value else sys.stdout
+
+    def _on_output_invalid(self, data: dict[str, Any]) -> None:
+        for problem in data["problems"]:
+            what = (
+                f"{problem['path']}: {problem['message']}"
+                if problem["path"]
+                else problem["message"]
+            )
+            self.note(f"  ✗ the answer does not fit: {one_line(what, 200)}", "yellow")
+
+    # What it does.
+
+    def _on_tool_called(self, data: dict[str, Any]) -> None:
+        self._tools[data["call_id"]] = data["tool"]
+        # The list itself follows as an event.
+        given = "" if data["tool"] == TODOS else short_input(data["input"])
+        self.note(f"• {data['tool']}  {given}".rstrip(), "bold cyan")
+
+    def _on_tool_rejected(self, data: dict[str, Any]) -> None:
+        self.note(f"• {data['tool']}  {short_input(data['input'])}", "bold cyan")
+        self.note(f"  ✗ {one_line(data['message'], 200)}", "red")
+
+    def _on_tool_started(self, data: dict[str, Any]) -> None:
+        self._busy(self._tools.get(data["call_id"], "working"))
+
+    def _on_tool_progress(self, data: dict[str, Any]) -> None:
+        name = self._tools.get(data["call_id"], "working")
+        last = data["text"].rstrip().rpartition("\n")[2]
+        self._busy(f"{name}: {one_line(last, 60)}" if last else name)
+
+    def _on_tool_completed(self, data: dict[str, Any]) -> None:
+        if self._tools.get(data["call_id"]) != TODOS:
+            for line in short_output(str(data["output"])):
+                self.note(f"  {line}")
+        self._busy("thinking")
+
+    def _on_tool_failed(self, data: dict[str, Any]) -> None:
+        self.note(f"  ✗ {one_line(str(data['message']), 200)}", "red")
+        self._busy("thinking")
+
+    def _on_tool_denied(self, data: dict[str, Any]) -> None:
+        self.note(f"  ✗ denied: {one_line(str(data['reason']), 200)}", "red")
+
+    def _on_sandbox_connection(self, data: dict[str, Any]) -> None:
+        where = one_line(f"{data['host']}:{data['port']}" if data["host"] else "a request")
+        if data["allowed"]:
+            self.note(f"  → {where}")
+        else:
+            self.note(f"  ✗ network: {where}: {one_line(data['reason'])}", "red")
+
+    def _on_context_compacted(self, data: dict[str, Any]) -> None:
+        how = {"journal": "summed up from the journal", "clipping": "cut"}
+        what = how.get(str(data.get("by")), "summed up by the model")
+        self.note(f"↕ earlier turns were {what}: {data['before']:,} → {data['after']:,} tokens")
+
+    def _on_skills_skipped(self, data: dict[str, Any]) -> None:
+        shown = data["problems"][:SKIPPED_SHOWN]
+        for problem in shown:
+            line = f"{one_line(str(problem['skill']))}: {one_line(str(problem['message']), 200)}"
+            self.note(f"skill left out: {line}", "yellow")
+        if (more := data["count"] - len(shown)) > 0:
+            self.note(f"skills left out: {more} more", "yellow")
+
+    def _on_uploads_ready(self, data: dict[str, Any]) -> None:
+        for file in data["files"]:
+            if file.get("note"):
+                self.note(f"{file['path']}: {file['note']}", "yellow")
+
+    def _on_workspace_runs_outside(self, data: dict[str, Any]) -> None:
+        self._rest()
+        if data["changes"]:
+            self.note("Runs outside the sandbox later, so look at it first:", "bold yellow")
+        for change in data["changes"][:OUTSIDE_SHOWN]:
+            path = one_line(str(change["path"]), 200)
+            self.note(f"  {change['what']} {path} ({one_line(str(change['why']), 200)})", "yellow")
+        if (more := data["count"] - OUTSIDE_SHOWN) > 0:
+            self.note(f"  and {more} more files", "yellow")
+        for place in data["incomplete"][:SKIPPED_SHOWN]:
+            self.note(f"  not looked at: {one_line(str(place), 200)}", "yellow")
+
+    def _on_skill_loaded(self, data: dict[str, Any]) -> None:
+        self.note(f"  skill: {one_line(str(data['name']))} ({one_line(str(data['trust']))})")
+
+    def _on_todos_updated(self, data: dict[str, Any]) -> None:
+        for todo in data["todos"]:
+            mark = _TODO_MARKS.get(todo["status"], "?")
+            style = "bold" if todo["status"] == "in_progress" else "dim"
+            self.note(f"  {mark} {one_line(todo['content'])}", style)
+
+    def _on_budget_warning(self, data: dict[str, Any]) -> None:
+        used, limit = (
+            f"${amount}" if data["kind"] == "cost" else f"{amount:,} tokens"
+            for amount in (data["used"], data["limit"])
+        )
+        self.note(f"  nearly used up: {used} of {limit} (limit of the {data['scope']})", "yellow")
+
+    # Waiting and ending.
+
+    def _on_approval_requested(self, data: dict[str, Any]) -> None:
+        self._rest()
+        self.note(f"? {data['tool']} waits for your approval", "bold yellow")
+
+    def _on_approval_decided(self, data: dict[str, Any]) -> None:
+        reason = f": {one_line(data['reason'])}" if data.get("reason") else ""
+        self.note(f"  {data['decision']} by {one_line(data['by'])}{reason}")
+
+    def _on_run_suspended(self, data: dict[str, Any]) -> None:
+        self._rest()
+        if data["reason"] == "children":
+            count = len(data["child_run_ids"])
+            self.note(f"  waits for {count} {'subagent' if count == 1 else 'subagents'}")
+            self._busy("subagents at work")
+        elif data["reason"] != "approval":
+            self.note(f"  waits for {data['reason']}")
+
+    def _on_run_resumed(self, data: dict[str, Any]) -> None:
+        if "attempt" in data:  # by itself, after a fault
+            self.note(f"↻ the run goes on: {one_line(str(data['reason']), 300)}", "yellow")
+        self._busy("thinking")
+
+    def _on_guard_stuck(self, data: dict[str, Any]) -> None:
+        what = "the run ends" if data["action"] == "end" else "it was told so"
+        kind = str(data["kind"]).replace("_", " ")
+        self.note(f"  stuck ({kind}, {data['count']} times): {what}", "yellow")
+
+    def _on_guard_blocked(self, data: dict[str, Any]) -> None:
+        who = one_line(str(data["guardrail"]))
+        stage = str(data["stage"]).replace("_", " ")
+        self.note(f"  ✗ {who} blocked ({stage}): {one_line(str(data['reason']), 200)}", "red")
+
+    def _on_guard_replaced(self, data: dict[str, Any]) -> None:
+        stage = str(data["stage"]).replace("_", " ")
+        self.note(f"  {one_line(str(data['guardrail']))} changed it ({stage})", "yellow")
+
+    def _on_hook_failed(self, data: dict[str, Any]) -> None:
+        self.note(f"  hook {one_line(str(data['hook']))}: {data['message']}", "yellow")
+
+    def _on_tool_retried(self, data: dict[str, Any]) -> None:
+        reason = one_line(str(data["message"]), 200)
+        self.note(f"  again in {data['retry_in']:g} s: {reason}", "yellow")
+
+    def _on_run_completed(self, data: dict[str, Any]) -> None:
+        self._rest()
+        if data["finish_reason"] == "max_tokens":
+            self.note("The answer was cut at the model's limit of output tokens.", "yellow")
+        if self.only_value and "structured_output" in data:
+            value = json.dumps(data["structured_output"], ensure_ascii=False, indent=2)
+            print(escaped_json(value), flush=True)
+        self.note(totals(data))
+
+    def _on_run_failed(self, data: dict[str, Any]) -> None:
+        self._rest()
+        self.note(f"Failed ({data['code']}): {one_line(data['message'], 400)}", "bold red")
+        if "usage" in data:
+            self.note(totals(data))
+
+    def _on_run_cancelled(self, data: dict[str, Any]) -> None:
+        self._rest()
+        reason = f": {one_line(data['reason'])}" if data.get("reason") else ""
+        self.note(f"Cancelled{reason}", "yellow")
+
+    # The spinner and the line that is being written.
+
+    def _busy(self, what: str) -> None:
+        if not self._live or self._mid_line:
+            return
+        text = Text(visible(what), style="dim")
+        if self._status is None:
+            self._status = Status(text, console=self.notes)
+            self._status.start()
+        else:
+            self._status.update(text)
+
+    def _rest(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _end_line(self) -> None:
+        if self._mid_line:
+            self._words.write("\n")
+            self._words.flush()
+            self._mid_line = False
+
+
+_SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
+    RunStarted.type: Display._on_run_started,
+    StepStarted.type: Display._on_step_started,
+    StepReset.type: Display._on_step_reset,
+    ModelFallback.type: Display._on_model_fallback,
+    TextDelta.type: Display._on_text_delta,
+    TextCompleted.type: Display._on_text_completed,
+    OutputInvalid.type: Display._on_output_invalid,
+    ToolCalled.type: Display._on_tool_called,
+    ToolRejected.type: Display._on_tool_rejected,
+    ToolStarted.type: Display._on_tool_started,
+    ToolProgress.type: Display._on_tool_progress,
+    ToolCompleted.type: Display._on_tool_completed,
+    ToolFailed.type: Display._on_tool_failed,
+    ToolDenied.type: Display._on_tool_denied,
+    SandboxConnection.type: Display._on_sandbox_connection,
+    ContextCompacted.type: Display._on_context_compacted,
+    SkillsSkipped.type: Display._on_skills_skipped,
+    UploadsReady.type: Display._on_uploads_ready,
+    WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
+    SkillLoaded.type: Display._on_skill_loaded,
+    TodosUpdated.type: Display._on_todos_updated,
+    BudgetWarning.type: Display._on_budget_warning,
+    ApprovalRequested.type: Display._on_approval_requested,
+    ApprovalDecided.type: Display._on_approval_decided,
+    RunSuspended.type: Display._on_run_suspended,
+    RunResumed.type: Display._on_run_resumed,
+    GuardStuck.type: Display._on_guard_stuck,
+    GuardBlocked.type: Display._on_guard_blocked,
+    GuardReplaced.type: Display._on_guard_replaced,
+    HookFailed.type: Display._on_hook_failed,
+    ToolRetried.type: Display._on_tool_retried,
+    RunCompleted.type: Display._on_run_completed,
+    RunFailed.type: Display._on_run_failed,
+    RunCancelled.type: Display._on_run_cancelled,
+}

@@ -1,0 +1,281 @@
+"""Driving runs in this process, with a person at the terminal or none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import DatabaseError
+
+from agents.engine.host import Host
+from agents.ids import own_executor
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest, Run
+from agents.services.approvals import DecisionRequest
+from agents.services.errors import NotFound, ServiceError
+from agents.services.outside_changes import unreported_changes
+from agents.services.pending_responses import pending_responses
+from agents.services.run_control import cancel_run
+from agents.settings import DataSettings
+from agents.states import ApprovalStatus, RunStatus
+from sandbox.reopening import open_directory
+from velproject.cli.boot import again
+from velproject.cli.commands.runs.display import Display
+from velproject.cli.commands.runs.family import Family
+from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
+from velproject.cli.commands.runs.tree_display import TreeDisplay
+from velproject.cli.errors import (
+    FAILED,
+    HUNG_UP,
+    INTERRUPTED,
+    LIMIT,
+    OK,
+    WAITING,
+    CliError,
+    Signalled,
+    explain,
+)
+from velproject.cli.orphans import resume_orphaned_run
+
+StandIn = Callable[[ApprovalRequest], DecisionRequest]
+
+
+class Driver:
+    """One host for all runs of a session, and what shows them. Close it, or the process stays.
+
+    With `as_json` each event is a line of JSON and nobody is asked anything. `stand_in` answers
+    where nobody sits at a terminal; that is told each time.
+    """
+
+    def __init__(
+        self, owner: User, *, as_json: bool = False, stand_in: StandIn | None = None
+    ) -> None:
+        self.owner = owner
+        self.stand_in = stand_in
+        self.as_json = as_json
+        self.display = Display(live=not as_json)
+        self.interactive = sys.stdin.isatty() and not as_json
+        self.host = Host(
+            executor=own_executor(),
+            on_database_error=self._database_failed,
+            on_disk_full=lambda text: self.display.note(text, "yellow"),
+        )
+        self._watched: Watch | None = None
+        self._tree: TreeDisplay | None = None
+        self._left: set[str] = set()
+        self._runner = asyncio.Runner()
+        self._started = False
+
+    def drive(self, run: Run, *, adopt: bool = False) -> int:
+        """Drive `run` with its subagents until it ends or waits for somebody else; the exit code
+        says which.
+
+        With `adopt` the run is another process's until now, and what was is not shown again.
+        """
+        if not self._started:
+            self.host.start()
+            self._started = True
+        self.display.only_value = bool(run.output_schema or run.spec.get("output_schema"))
+        family = Family(run.id)
+        self._left.clear()
+        self._tree = TreeDisplay(run.id, self.display)
+        if adopt:
+            self._tree.know(family.members()[1:])
+        watch = self._watched = Watch(
+            run.id,
+            family.positions() if adopt else {},
+            self._show,
+            self.owner.username,
+            lambda: self._has_question(family) or family.is_stuck(),
+        )
+        try:
+            return self._drive(run, family, watch, adopt)
+        except KeyboardInterrupt:
+            return self._cancel(run, INTERRUPTED)
+        except Signalled as signal:
+            return self._cancel(run, signal.exit_code)
+
+    def _drive(self, run: Run, family: Family, watch: Watch, adopt: bool) -> int:
+        while True:
+            run.refresh_from_db()
+            if not self._decide(family):
+                # One that has ended says so before its parent does.
+                watch.catch_up([member.pk for member in reversed(family.members())])
+                self._say_what_runs_outside(run)
+                return self._leave_waiting(family)
+            if adopt:
+                try:
+                    resume_orphaned_run(run, self.host.executor)
+                except KeyboardInterrupt:  # the run is not this process's yet
+                    return INTERRUPTED
+                adopt = False
+            self.host.submit(run.id)
+            try:
+                stopped = self._runner.run(watch.until_pause())
+            except DatabaseError as error:
+                message, code = explain(error)
+                raise CliError(
+                    f"{message.rstrip('.')}. What was stored is kept: "
+                    f"{again(f'runs resume {run.id}')} goes on.",
+                    exit_code=code,
+                ) from error
+            finally:
+                self.display.close()
+            run.refresh_from_db()
+            if stopped is not None or run.has_ended:
+                self._say_what_runs_outside(run)
+            if stopped is not None:
+                if not run.has_ended:
+                    self.display.note(
+                        f"It did not end in time: {again(f'runs cancel {run.id}')} ends it.",
+                        "yellow",
+                    )
+                    leave_at_once(stopped)
+                return stopped
+            if run.has_ended:
+                self._say_where_files_are(run)
+                return exit_code(run)
+
+    def _cancel(self, run: Run, code: int) -> int:
+        """End the run on a signal that came while it was not followed."""
+        run = cancel_run(run.id, by=self.owner.username, reason=STOPPED)
+        if code == HUNG_UP:
+            return code  # nobody reads what would be said
+        if run.status == RunStatus.CANCELLED or not run.has_ended:
+            self.display.note("\nCancelled", "yellow")
+        self._say_what_runs_outside(run)
+        return code
+
+    def watch(self, run: Run) -> int:
+        """Show a run that others drive until it ends or waits. Ctrl-C stops watching only."""
+        self._tree = TreeDisplay(run.id, self.display)
+        watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
+        try:
+            return self._runner.run(watch.until_pause()) or OK
+        finally:
+            self.display.close()
+            self._runner.close()
+
+    def close(self) -> None:
+        """Stop the host and hand back what it may still drive."""
+        if self._started:
+            self.host.stop(grace=PATIENCE)
+        self._runner.close()
+
+    def _database_failed(self, error: DatabaseError) -> None:
+        if self._watched is not None:
+            self._watched.database_failed(error)
+
+    def _show(self, event: dict[str, Any]) -> None:
+        if self.as_json:
+            print(json.dumps(event), flush=True)
+        elif self._tree is not None:
+            self._tree.event(event)
+
+    def _say_what_runs_outside(self, run: Run) -> None:
+        """Unless an event of the run has said it already."""
+        if self.as_json:
+            return
+        found = unreported_changes(run)
+        if found:
+            event = found.event()
+            self.display.event({"type": event.type, "data": event.data()})
+
+    def _say_where_files_are(self, run: Run) -> None:
+        if self.as_json:
+            return
+        for place in kept_files(run):
+            self.display.note(f"Files: {place}")
+
+    def _decide(self, family: Family) -> bool:
+        """Ask about everything that waits, subagents' too. False if nothing goes on without it.
+
+        What was refused is asked again, as it then is; what is for somebody else stays.
+        """
+        while (request := self._next_question(family)) is not None:
+            if not self.interactive:
+                if not self._take(request, self._stand_in_for(request)):
+                    self._left.add(request.pk)
+                continue
+            answers = pending_responses(request, self.owner)
+            # Imported at the first question: showing a request costs 30 ms.
+            from velproject.cli.commands.approvals.ask import ask  # noqa: PLC0415
+
+            answer = ask(request, answers, self.display.notes)
+            if answer is None and answers.offered:
+                self._left |= {row.pk for row in family.pending_requests()}
+            elif answer is None or not self._take(request, answer):
+                self._left.add(request.pk)
+        return not family.is_stuck()
+
+    def _next_question(self, family: Family) -> ApprovalRequest | None:
+        """What is to be answered here, if anything."""
+        if not self.interactive and self.stand_in is None:
+            return None
+        pending = family.pending_requests()
+        return next((row for row in pending if row.pk not in self._left), None)
+
+    def _has_question(self, family: Family) -> bool:
+        return self._next_question(family) is not None
+
+    def _stand_in_for(self, request: ApprovalRequest) -> DecisionRequest:
+        assert self.stand_in is not None
+        answer = self.stand_in(request)
+        self.display.note(
+            f"Nobody sits at a terminal, so Vel itself answers {request.tool}: {answer.decision}",
+            "bold yellow",
+        )
+        return answer
+
+    def _take(self, request: ApprovalRequest, answer: DecisionRequest) -> bool:
+        """Decide. False when it now waits for somebody else."""
+        try:
+            decided = decide(request.pk, answer, by=self.owner)
+        except ServiceError as error:
+            self.display.note(error.message, "yellow")
+            return not isinstance(error, NotFound)
+        if decided.status == ApprovalStatus.PENDING:
+            self.display.note("A second person has to approve it, too.", "yellow")
+            return False
+        return True
+
+    def _leave_waiting(self, family: Family) -> int:
+        self.display.close()
+        for request in family.pending_requests():
+            self.display.note(f"{request.tool} waits for approval:", "bold yellow")
+            self.display.note(f"  {again(f'approvals show {request.id}')}")
+            self.display.note(f"  {again(f'approvals decide {request.id} approve')}")
+        self.display.note(f"Then the run goes on with: {again(f'runs resume {family.run_id}')}")
+        return WAITING
+
+
+def kept_files(run: Run) -> list[Path]:
+    """The directories of the thread in which the agent has left something."""
+    thread = run.thread
+    own = [Path(thread.workspace_path)] if thread.workspace_path else []
+    kept = DataSettings.now().workspaces / thread.id
+    areas = [*own, kept / "workspace", kept / "outputs"]
+    return [area for area in areas if area.is_dir() and _has_entries(area)]
+
+
+def _has_entries(area: Path) -> bool:
+    directory = open_directory(area)
+    try:
+        return bool(os.listdir(directory))
+    finally:
+        os.close(directory)
+
+
+def exit_code(run: Run) -> int:
+    """What a script learns of a run that has ended."""
+    if run.status == RunStatus.COMPLETED:
+        return OK
+    if run.status == RunStatus.CANCELLED:
+        return INTERRUPTED
+    return LIMIT if run.error_code.startswith("limit_") else FAILED

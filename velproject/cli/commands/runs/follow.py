@@ -1,0 +1,175 @@
+"""Following one run at the terminal: its and its subagents' events, signals as wishes to cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, NoReturn
+
+from django.db import DatabaseError, connection
+
+from agents.events.catalogue.messages import StepCompleted
+from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
+from agents.events.catalogue.tool_calls import ToolCompleted, ToolFailed
+from agents.events.read import read_events
+from agents.events.tree import follow_tree
+from agents.services.run_control import cancel_run
+from velproject.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
+from velproject.signals import handling
+
+PATIENCE = 2.0
+"""Seconds that a run gets to end after Ctrl-C, and the host to stop."""
+DATABASE_PATIENCE = 8.0
+"""Seconds that a database may fail before the command ends; a restart takes less."""
+STOPPED = "stopped at the terminal"
+_PROGRESS = (StepCompleted.type, ToolCompleted.type, ToolFailed.type)
+_STOPS = (RunSuspended.type, *RUN_ENDS)
+_WAITS_FOR_PERSON = ("approval", "budget")
+
+Show = Callable[[dict[str, Any]], None]
+
+
+class Watch:
+    """Following one run, over pauses, with Ctrl-C and SIGTERM as wishes to cancel it."""
+
+    def __init__(
+        self,
+        run_id: str,
+        positions: Mapping[str, int],
+        show: Show,
+        by: str | None,
+        must_pause: Callable[[], bool],
+    ) -> None:
+        """`positions`: what is not to be shown again, by run. `by` is who cancels the run on a
+        signal; None only stops watching. `must_pause` is asked, in a thread, when a subagent has
+        stopped: whether a person has to do something.
+        """
+        self._run_id = run_id
+        self._positions = dict(positions)
+        self._show = show
+        self._by = by
+        self._must_pause = must_pause
+        self._wish: asyncio.Future[int] | None = None
+        self._failing_since: float | None = None
+
+    def database_failed(self, error: DatabaseError) -> None:
+        """From the host's thread: the run did not go on because of `error`."""
+        now = time.monotonic()
+        self._failing_since = self._failing_since or now
+        if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
+            self._wish.get_loop().call_soon_threadsafe(_give_up, self._wish, error)
+
+    def catch_up(self, run_ids: Sequence[str]) -> None:
+        """Show what is stored of these runs and was not shown yet."""
+        for run_id in run_ids:
+            while events := read_events(run_id, after=self._positions.get(run_id, 0)):
+                for event in events:
+                    self._positions[run_id] = event["seq"]
+                    self._show({"run_id": run_id, **event})
+
+    async def until_pause(self) -> int | None:
+        """Show events until the run ends, or it waits for a person or for one that does.
+
+        None, or the exit code when a signal has cancelled the run.
+        """
+        loop = asyncio.get_running_loop()
+        wish: asyncio.Future[int] = loop.create_future()
+        self._wish = wish
+        codes: dict[int, int] = {
+            signal.SIGINT: INTERRUPTED,
+            signal.SIGTERM: TERMINATED,
+            signal.SIGHUP: HUNG_UP,
+        }
+        async with handling(codes, lambda number: _wish(wish, codes[number])):
+            code = await self._until_pause(wish)
+        if code is None and wish.done() and wish.exception() is None:
+            # It came when the run had just stopped.
+            if self._by is not None:
+                await asyncio.to_thread(_cancel, self._run_id, self._by)
+            return wish.result()
+        return code
+
+    async def _until_pause(self, wish: asyncio.Future[int]) -> int | None:
+        following = asyncio.get_running_loop().create_task(self._follow())
+        try:
+            waiting: set[asyncio.Future[Any]] = {following, wish}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+                return None
+            if self._by is not None and wish.exception() is None:
+                await asyncio.to_thread(_cancel, self._run_id, self._by)
+                await asyncio.wait([following], timeout=PATIENCE)
+            if not following.done():
+                following.cancel()
+                await asyncio.wait([following])
+            return wish.result()
+        finally:
+            self._wish = None
+
+    async def _follow(self) -> None:
+        """A subagent that was told to end may do so after its parent: it has a moment for it."""
+        try:
+            async with asyncio.timeout(None) as limit:
+                await self._show_until_pause(limit)
+        except TimeoutError:
+            return
+
+    async def _show_until_pause(self, limit: asyncio.Timeout) -> None:
+        async with aclosing(follow_tree(self._run_id, positions=self._positions)) as events:
+            async for stored in events:
+                event = stored.as_dict()
+                self._positions[stored.run_id] = stored.seq
+                if stored.type in _PROGRESS:
+                    self._failing_since = None
+                self._show(event)
+                is_own = stored.run_id == self._run_id
+                if is_own and stored.type in RUN_ENDS:
+                    limit.reschedule(asyncio.get_running_loop().time() + PATIENCE)
+                elif await self._ends_here(event, is_own):
+                    return
+
+    async def _ends_here(self, event: dict[str, Any], is_own: bool) -> bool:
+        if is_own and _waits_for_person(event):
+            return True
+        return event["type"] in _STOPS and await asyncio.to_thread(self._asks_for_pause)
+
+    def _asks_for_pause(self) -> bool:
+        try:
+            return self._must_pause()
+        finally:
+            connection.close()
+
+
+def _waits_for_person(event: dict[str, Any]) -> bool:
+    return event["type"] == RunSuspended.type and event["data"]["reason"] in _WAITS_FOR_PERSON
+
+
+def _wish(wish: asyncio.Future[int], code: int) -> None:
+    """The first signal asks the run to end; the second does not wait for it."""
+    if wish.done():
+        leave_at_once(code)
+    wish.set_result(code)
+
+
+def _give_up(wish: asyncio.Future[int], error: DatabaseError) -> None:
+    if not wish.done():
+        wish.set_exception(error)
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End without waiting for the host's thread. Sandboxes die with this process."""
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _cancel(run_id: str, by: str) -> None:
+    try:
+        cancel_run(run_id, by=by, reason=STOPPED)
+    finally:
+        connection.close()

@@ -1,0 +1,122 @@
+"""`vel runs show`, `cancel` and `resume`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from velproject.cli.boot import again, with_database
+from velproject.cli.commands.runs.runs import runs
+from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line, visible
+
+with late_imports:
+    from django.contrib.auth.models import User
+
+    from agents.models import POOL, Message, MessageRole, Run
+    from agents.selectors.family import descendants_of, in_tree_order, root_of
+    from agents.selectors.visible import runs_for
+    from agents.states import RunStatus, WaitReason
+    from velproject.cli.commands.runs.display import Display
+    from velproject.cli.commands.runs.drive import Driver
+    from velproject.cli.commands.runs.family import replay
+    from velproject.cli.commands.runs.runs import status_words
+    from velproject.cli.commands.runs.tree_display import TreeDisplay
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+    from velproject.cli.orphans import cancel_wherever, resume_orphaned_run
+
+
+@runs.command("show")
+@click.argument("run_id", metavar="RUN")
+@with_database
+@json_option
+@click.option("--follow", "-f", is_flag=True, help="Stay until the run ends or waits.")
+def show_run(run_id: str, as_json: bool, follow: bool) -> None:
+    """Show what a run did."""
+    owner = local_user()
+    run = by_id(runs_for(owner), run_id, "run")
+    if follow and not run.has_ended:
+        Driver(owner, as_json=as_json).watch(run)
+        return
+    if as_json:
+        for event in replay(run.id):
+            print(json.dumps(event))
+        return
+    display = Display(live=False)
+    _show_head(run, display)
+    tree = TreeDisplay(run.id, display)
+    for event in replay(run.id):
+        tree.event(event)
+    _show_tree(run, display)
+    display.close()
+
+
+def _show_head(run: Run, display: Display) -> None:
+    spec = run.spec
+    display.note(f"run {run.id}  {status_words(run)}  {spec['slug']} ({spec['model']})")
+    message = Message.objects.filter(run=run, role=MessageRole.USER, turn=0).first()
+    if message is not None:
+        for line in visible(message.text).splitlines():
+            display.note(f"> {line}", "bold")
+
+
+def _show_tree(run: Run, display: Display) -> None:
+    """What it has delegated, each below its own parent."""
+    for member in in_tree_order(run.id, descendants_of(run.id)):
+        indent = "  " * (member.depth - run.depth)
+        task = one_line(member.thread.title, 80)
+        display.note(f"{indent}{member.subagent}  {status_words(member)}  run {member.id}: {task}")
+
+
+@runs.command("cancel")
+@click.argument("run_id", metavar="RUN")
+@with_database
+@click.option("--reason", default="", help="Kept with the run.")
+def cancel(run_id: str, reason: str) -> None:
+    """End a run."""
+    owner = local_user()
+    run = by_id(runs_for(owner), run_id, "run")
+    if run.has_ended:
+        print(f"The run is {run.status} already.")
+        return
+    run = cancel_wherever(run, by=owner.username, reason=reason)
+    print("Cancelled." if run.has_ended else "It will end within a second.")
+
+
+@runs.command("resume")
+@click.argument("run_id", metavar="RUN")
+@with_database
+@json_option
+@click.option("--detach", is_flag=True, help="Hand it to the workers instead of driving it here.")
+def resume(run_id: str, as_json: bool, detach: bool) -> int:
+    """Let a run go on that failed, waits for you, or lost its process."""
+    owner = local_user()
+    run = by_id(runs_for(owner), run_id, "run")
+    if run.has_ended and run.status != RunStatus.FAILED:
+        raise CliError(f"The run is {run.status}: send a new message with --session instead.")
+    if run.parent is not None:
+        raise CliError(
+            "It is a subagent's run, which goes on with the one that a person began: "
+            f"{again(f'runs resume {root_of(run).id}')}"
+        )
+    if detach:
+        if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
+            raise CliError(
+                f"The run waits for approval: decide that first ({again('approvals list')})."
+            )
+        resume_orphaned_run(run, POOL)
+        print(f"Handed to the workers: {again(f'runs show {run.id} --follow')} watches it.")
+        return 0
+    return _drive_here(run, owner, as_json=as_json)
+
+
+def _drive_here(run: Run, owner: User, *, as_json: bool) -> int:
+    driver = Driver(owner, as_json=as_json)
+    try:
+        return driver.drive(run, adopt=True)
+    finally:
+        driver.close()

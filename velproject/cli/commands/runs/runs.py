@@ -1,0 +1,120 @@
+"""`vel runs`, and the list. What is done with one run is in `one_run`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.utils import timezone
+    from rich.text import Text
+
+    from agents.models import Run
+    from agents.selectors.disk_space import waiting_for_space
+    from agents.selectors.family import with_child_count
+    from agents.selectors.visible import runs_for
+    from agents.states import RunStatus
+    from velproject.cli.console import print_table
+    from velproject.cli.local_user import local_user
+
+_STYLES = {"completed": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
+
+
+@click.group(short_help="List, show, cancel and resume runs.")
+def runs() -> None:
+    """Your runs. RUN is an id or the beginning of one."""
+
+
+@runs.command("list")
+@with_database
+@json_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--status", help="Only those that are, for example, waiting.")
+@click.option("--all", "everybody", is_flag=True, help="The runs of all users.")
+@click.option("--threads", is_flag=True, help="With the ids of their threads.")
+def list_runs(
+    as_json: bool, limit: int, status: str | None, everybody: bool, threads: bool
+) -> None:
+    """Show runs, newest first."""
+    if status is not None and status not in RunStatus.values:
+        raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
+    found = Run.objects.filter(is_copy=False) if everybody else runs_for(local_user())
+    found = with_child_count(found.filter(parent=None))
+    if status is not None:
+        found = found.filter(status=status)
+    rows: list[Any] = list(
+        found.select_related("thread", "agent_version", "clock", "owner")[:limit]
+    )
+    if as_json:
+        for run in rows:
+            print(json.dumps(as_data(run)))
+        return
+    if not rows:
+        print('No runs yet: vel "write a haiku into haiku.txt" makes one.', file=sys.stderr)
+        return
+    print_table(
+        ("RUN", *(["THREAD"] if threads else []), "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),
+        (
+            (
+                run.id,
+                *([run.thread_id] if threads else []),
+                Text(status_words(run), style=_STYLES.get(run.status, "")),
+                Text(one_line(run.spec["slug"], 30)),
+                str(run.child_count or ""),
+                age(run),
+                Text(one_line(run.thread.title, 60)),
+            )
+            for run in rows
+        ),
+    )
+
+
+def status_words(run: Run) -> str:
+    """The status with what explains it: why it waits, or why it ended."""
+    detail = run.wait_reason or run.error_code
+    if waiting_for_space(run):
+        detail = "waiting for disk space"
+    return f"{run.status} ({detail})" if detail else run.status
+
+
+def as_data(run: Any) -> dict[str, Any]:
+    """A row of `with_child_count`."""
+    clock = run.clock
+    return {
+        "id": run.id,
+        "thread": run.thread_id,
+        "session": run.thread.key,
+        "status": run.status,
+        "wait_reason": run.wait_reason,
+        "error_code": run.error_code,
+        "error_message": run.error_message,
+        "finish_reason": run.finish_reason,
+        "agent": run.spec["slug"],
+        "model": run.spec["model"],
+        "owner": run.owner.username,
+        "source": run.source,
+        "subagents": run.child_count,
+        "title": run.thread.title,
+        "turns": clock.turn,
+        "tokens": clock.total_tokens,
+        "cost": str(clock.cost) if clock.cost is not None else None,
+        "created_at": run.created_at.isoformat(),
+        "ended_at": run.ended_at.isoformat() if run.ended_at else None,
+    }
+
+
+def age(run: Run) -> str:
+    seconds = int((timezone.now() - run.created_at).total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{max(0, seconds)} s"

@@ -1,0 +1,131 @@
+"""What the flags of `vel TASK` name: its agent, databases and files.
+
+The agent is a row of the local user's that the flags of each start define.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypedDict
+
+from django.contrib.auth.models import User
+from django.core.files import File
+from django.db import transaction
+from django.views.decorators.debug import sensitive_variables
+
+from agents.models import Agent, Run
+from agents.secret_text import SecretText
+from agents.services.agents import save_agent
+from agents.services.databases import save_own_connection, seal_url
+from agents.services.errors import InvalidRequest
+from agents.services.runs import RunRequest
+from agents.services.uploads import create_run_with
+from velproject.cli.errors import CliError
+from velproject.cli.terminal import one_line
+
+
+class AgentOptions(TypedDict):
+    """What the flags say; None and False mean that the flag was not given."""
+
+    provider: str | None
+    model: str | None
+    fallback: tuple[tuple[str, str], ...]
+    """Providers and models."""
+    no_sandbox: bool
+    toolbox: str | None
+    approve: tuple[str, ...]
+    max_turns: int | None
+    max_cost: Decimal | None
+    timeout: int | None
+    databases: tuple[tuple[str, SecretText], ...]
+    """Names and encrypted URLs."""
+
+
+def start_run(
+    request: RunRequest,
+    options: AgentOptions | None,
+    owner: User,
+    files: Sequence[File[Any]] = (),
+) -> Run:
+    """Create the run, with the files that go with its message.
+
+    With `options` its agent is the owner's own, saved with just these options. One transaction,
+    so that of two starts at once each pins the version with its own flags.
+    """
+    with transaction.atomic():
+        if options is not None:
+            save_command_line_agent(options, owner)
+        return create_run_with(request, files, owner=owner).run
+
+
+def agent_slug(owner: User) -> str:
+    return f"cli-{owner.pk}"
+
+
+def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
+    slug = agent_slug(owner)
+    agent = Agent.objects.select_for_update().filter(slug=slug).first()
+    if agent is None:
+        agent = Agent(slug=slug, name=f"Command line of {owner.username}"[:100], owner=owner)
+    if agent.owner_id != owner.pk:
+        raise CliError(f"The agent {slug!r} belongs to somebody else: rename it in the admin.")
+    defaults = Agent()
+    agent.provider = options["provider"] or ""
+    agent.model = options["model"] or ""
+    agent.fallbacks = [
+        {"provider": provider, "model": model} for provider, model in options["fallback"]
+    ]
+    agent.sandbox = not options["no_sandbox"]
+    agent.toolbox = options["toolbox"] or ""
+    agent.interrupt_on = dict.fromkeys(options["approve"], True)
+    agent.max_turns = options["max_turns"] or defaults.max_turns
+    agent.max_cost = options["max_cost"]
+    agent.max_seconds = options["timeout"]
+    agent.everyone = False
+    agent.is_active = True
+    if not options["databases"]:
+        return save_agent(agent, by_id=owner.pk, databases=())
+    if agent._state.adding:
+        agent.save()  # they refer to it; its first version comes with them, right below
+    databases = [save_own_connection(agent, name, url) for name, url in options["databases"]]
+    return save_agent(agent, by_id=owner.pk, databases=databases)
+
+
+@sensitive_variables()
+def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, SecretText], ...]:
+    """Names and encrypted URLs. What cannot be connected to is refused here, with its name."""
+    sealed = []
+    for name, url in given:
+        try:
+            sealed.append((name, seal_url(_from_here(url))))
+        except InvalidRequest as error:
+            reason = error.message.removeprefix("url: ")
+            raise CliError(f"--database {one_line(name)}: {reason}") from None
+    return tuple(sealed)
+
+
+def _from_here(url: str) -> str:
+    """A file's relative path as an absolute one: a run can be resumed from elsewhere."""
+    for kind in ("sqlite", "duckdb"):
+        path = url.removeprefix(f"{kind}:///")
+        if path != url and path and not path.startswith(("/", ":")):
+            return f"{kind}:///{Path.cwd() / path}"
+    return url
+
+
+@contextmanager
+def opened_uploads(paths: Sequence[Path]) -> Iterator[list[File[Any]]]:
+    """The files, open for reading, under their own names."""
+    with ExitStack() as stack:
+        files = []
+        for path in paths:
+            try:
+                stream = stack.enter_context(path.open("rb"))
+            except OSError as error:
+                place = one_line(str(path))
+                raise CliError(f"--upload {place} cannot be read: {error.strerror}.") from error
+            files.append(File(stream, name=path.name))
+        yield files

@@ -1,0 +1,66 @@
+"""`vel usage`: what was used."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.conf import settings
+    from rich.text import Text
+
+    from agents.selectors.usage import DayUsage, usage_by_day
+    from agents.services.budget_scope import zone_of
+    from agents.services.reservations import dollars
+    from velproject.cli.console import print_table
+    from velproject.cli.local_user import local_user
+
+
+@click.command(short_help="Show tokens and cost by day.")
+@with_database
+@json_option
+@click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True)
+def usage(as_json: bool, days: int) -> None:
+    """Show what the models used in the runs that you may see, by day, agent, user and model."""
+    rows = usage_by_day(local_user(), days, zone_of(settings.TIME_ZONE))
+    if as_json:
+        for row in rows:
+            print(json.dumps(as_data(row)))
+        return
+    if not rows:
+        print("Nothing was used.", file=sys.stderr)
+        return
+    print_table(
+        ("DAY", "CALLS", "TOKENS", "COST", "AGENT", "USER", "MODEL"),
+        (
+            (
+                row.day.isoformat(),
+                str(row.calls),
+                f"{row.tokens:,}",
+                "unknown" if row.microusd is None else f"${dollars(row.microusd)}",
+                Text(one_line(row.agent, 30)),
+                Text(one_line(row.user, 30)),
+                Text(one_line(row.model, 60)),
+            )
+            for row in rows
+        ),
+    )
+
+
+def as_data(row: DayUsage) -> dict[str, object]:
+    return {
+        "day": row.day.isoformat(),
+        "agent": row.agent,
+        "user": row.user,
+        "model": row.model,
+        "calls": row.calls,
+        "tokens": row.tokens,
+        "cost": None if row.microusd is None else dollars(row.microusd),
+    }

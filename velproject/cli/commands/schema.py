@@ -1,0 +1,31 @@
+"""`vel schema`: the OpenAPI document of the REST API."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from velproject.cli.boot import with_settings
+from velproject.cli.late_imports import late_imports
+
+with late_imports:
+    from yaml import safe_dump
+
+    from agents.api.schema_document import document_at
+
+
+@click.command(short_help="Print the OpenAPI document.")
+@click.option("--yaml", "as_yaml", is_flag=True, help="As YAML.")
+@click.option("--server", default="/api/v1", show_default=True, help="Where the API is reached.")
+@with_settings
+def schema(as_yaml: bool, server: str) -> None:
+    """Print the OpenAPI 3.1 document of the REST API, from which clients are generated."""
+    document = document_at(server)
+    if as_yaml:
+        print(safe_dump(document, sort_keys=False, allow_unicode=True), end="")
+    else:
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+COMMANDS = (schema,)

@@ -1,0 +1,182 @@
+"""`vel toolbox`: Python environments for agents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from velproject.cli.boot import database, with_settings
+from velproject.cli.errors import FAILED, OK
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line, visible
+
+with late_imports:
+    from agents.settings import DataSettings
+    from sandbox.errors import SandboxError
+    from sandbox.toolbox import Toolbox, ToolboxError, mismatch
+    from sandbox.toolbox_build import IfPresent, ToolboxRequest, create_toolbox
+    from sandbox.toolbox_contents import verify_toolbox
+    from sandbox.toolbox_environment import PipFailed
+    from sandbox.toolbox_find import find_toolbox, toolbox_names
+    from sandbox.toolbox_store import open_store
+    from velproject.cli.console import new_console
+
+
+@click.group(short_help="Build Python environments that agents can use.")
+def toolbox() -> None:
+    """Python environments that you build and agents only read.
+
+    They lie on this host below the data directory. Name one in an agent, or with `--toolbox`.
+    """
+
+
+@toolbox.command("create")
+@click.argument("name")
+@click.argument("requirements", metavar="PACKAGE…", nargs=-1)
+@click.option(
+    "-r",
+    "--requirement",
+    "files",
+    metavar="FILE",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="Take requirements from this file; it may hold hashes, and no options.",
+)
+@click.option("--index-url", metavar="URL", default="", help="A package index; else pip's own.")
+@click.option(
+    "--allow-source",
+    is_flag=True,
+    help="Let packages be built from source. That runs their code as you, outside of any sandbox.",
+)
+@click.option("--replace", is_flag=True, help="Build it again; runs keep the old one to their end.")
+@click.option("--if-missing", is_flag=True, help="Do nothing when it is there and usable.")
+def create(
+    name: str,
+    requirements: tuple[str, ...],
+    files: tuple[Path, ...],
+    index_url: str,
+    allow_source: bool,
+    replace: bool,
+    if_missing: bool,
+) -> None:
+    """Build the toolbox NAME with wheels of the given packages.
+
+    For example: vel toolbox create data pandas matplotlib openpyxl pypdf
+    """
+    if replace and if_missing:
+        raise click.UsageError("--replace and --if-missing exclude each other.")
+    with database(prepare=False):
+        if_present = IfPresent.KEEP if if_missing else IfPresent.REFUSE
+        request = ToolboxRequest(name, requirements, files, index_url, allow_source)
+        found, built = _build(request, IfPresent.REPLACE if replace else if_present)
+        print(f"{'Built' if built else 'Kept'} {summary(found)}")
+
+
+def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, bool]:
+    """`create_toolbox` on this host, with its progress and pip's last words on standard error."""
+    console = new_console(stderr=True)
+
+    def note(line: str) -> None:
+        console.print(visible(line), style="dim")
+
+    try:
+        return create_toolbox(DataSettings.now().toolboxes, request, if_present, note)
+    except PipFailed as error:
+        console.print(visible(error.output), style="dim")
+        raise
+
+
+@toolbox.command("list")
+@json_option
+@with_settings
+def list_toolboxes(as_json: bool) -> None:
+    """Show the toolboxes of this host."""
+    console = new_console()
+    for name in toolbox_names(DataSettings.now().toolboxes):
+        try:
+            found = find_toolbox(DataSettings.now().toolboxes, name)
+            problem = mismatch(found)
+        except SandboxError as error:
+            if as_json:
+                print(json.dumps({"name": name, "problems": [str(error)]}))
+            else:
+                console.print(f"{name}  broken: {one_line(str(error), 300)}", style="red")
+            continue
+        if as_json:
+            print(json.dumps(as_data(found, [problem] if problem else [])))
+        else:
+            console.print(summary(found) + (f"  broken: {problem}" if problem else ""))
+
+
+@toolbox.command("show")
+@click.argument("name")
+@json_option
+@with_settings
+def show(name: str, as_json: bool) -> int:
+    """Show what NAME holds, and whether it is still what was built."""
+    found = find_toolbox(DataSettings.now().toolboxes, name)
+    problems = verify_toolbox(found)
+    if as_json:
+        print(json.dumps(as_data(found, problems)))
+        return FAILED if problems else OK
+    console = new_console()
+    console.print(summary(found), style="bold")
+    console.print(f"Asked for: {one_line(', '.join(found.requirements), 1000)}")
+    console.print(f"Built {found.built_at} for Python {found.python} ({found.abi})")
+    console.print(f"Lies in {found.environment}, sha256 {found.digest}")
+    for distribution, version in found.distributions:
+        console.print(f"  {one_line(distribution)} {one_line(version)}")
+    for problem in problems:
+        console.print(f"Broken: {visible(problem)}", style="red")
+    return FAILED if problems else OK
+
+
+@toolbox.command("remove")
+@click.argument("name")
+@with_settings
+def remove(name: str) -> None:
+    """Remove NAME; runs that are using it keep it to their end."""
+    base = DataSettings.now().toolboxes
+    if not base.is_dir():
+        raise ToolboxError(f"There is no toolbox {name!r} on this host, and no other.")
+    with open_store(base) as store:
+        gone = store.remove(name)
+    print(
+        f"{name} is removed."
+        if gone
+        else f"{name} is removed for new runs. Runs that use it keep it; the next `vel toolbox "
+        "create` or `remove` after their end clears it away."
+    )
+
+
+def summary(toolbox: Toolbox) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in of_packages(toolbox))
+    return f"{toolbox.name}  {toolbox.size / 1e6:.0f} MB  {one_line(packages, 200)}"
+
+
+def of_packages(toolbox: Toolbox) -> list[tuple[str, str]]:
+    """(name, version) of what was asked for."""
+    return [each for each in toolbox.distributions if each[0] in toolbox.packages]
+
+
+def as_data(toolbox: Toolbox, problems: list[str]) -> dict[str, Any]:
+    return {
+        "name": toolbox.name,
+        "packages": list(toolbox.packages),
+        "requirements": list(toolbox.requirements),
+        "distributions": dict(toolbox.distributions),
+        "python": toolbox.python,
+        "abi": toolbox.abi,
+        "built_at": toolbox.built_at,
+        "size": toolbox.size,
+        "digest": toolbox.digest,
+        "environment": str(toolbox.environment),
+        "problems": problems,
+    }
+
+
+COMMANDS = (toolbox,)

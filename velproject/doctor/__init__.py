@@ -1,0 +1,1 @@
+"""`vel doctor`: what works on this machine, and how to repair the rest."""

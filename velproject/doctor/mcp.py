@@ -1,0 +1,68 @@
+"""The doctor's look at MCP servers. Imported once Django is set up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from agents.hidden_text import visible
+from agents.models import Agent, McpServer
+from agents.selectors.mcp_servers import status_of
+from agents.settings import DataSettings
+from sandbox.toolbox_find import toolbox_names
+from velproject.doctor.findings import Finding, Level
+
+
+def check_mcp_servers() -> Iterator[Finding]:
+    """Those that are on: what each lacks; and Vel itself as one. No server is started or asked."""
+    yield from _check_own()
+    rows = list(McpServer.objects.filter(enabled=True).defer("secrets"))
+    if rows and find_spec("mcp") is None:
+        yield Finding(
+            "MCP servers",
+            Level.BROKEN,
+            f"{len(rows)} are defined, and the package mcp is not installed",
+            "pip install 'vel[mcp]'",
+        )
+        return
+    toolboxes = toolbox_names(DataSettings.now().toolboxes)
+    for row in rows:
+        subject = f"MCP server {row.slug}"
+        if row.toolbox and row.toolbox not in toolboxes:
+            yield Finding(
+                subject,
+                Level.BROKEN,
+                f"its toolbox {row.toolbox!r} is not on this host",
+                f"vel toolbox create {row.toolbox} PACKAGE…",
+            )
+        elif row.problem:
+            yield Finding(
+                subject,
+                Level.NOTE,
+                f"{status_of(row)}: {visible(row.problem)[:300]}",
+                "Mend that, then fetch its tools in the admin.",
+            )
+        elif row.found is not None or not row.tools:
+            yield Finding(
+                subject,
+                Level.NOTE,
+                status_of(row),
+                "Look at its tools in the admin and accept them there.",
+            )
+        else:
+            yield Finding(subject, Level.OK, status_of(row))
+
+
+def _check_own() -> Iterator[Finding]:
+    offered = Agent.objects.filter(mcp_tool=True, is_active=True).count()
+    if not offered:
+        return
+    if find_spec("mcp") is None:
+        yield Finding(
+            "agents over MCP",
+            Level.BROKEN,
+            f"{offered} are offered as tools, and the package mcp is not installed",
+            "pip install 'vel[mcp]'",
+        )
+        return
+    yield Finding("agents over MCP", Level.OK, f"{offered} offered as tools at /mcp")

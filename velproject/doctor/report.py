@@ -1,0 +1,177 @@
+"""What works on this machine: each finding says how to mend it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import django
+from django.core.checks import ERROR, run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, connection
+
+from agents.settings import DataSettings
+from sandbox.errors import SandboxError
+from sandbox.probe import check_host
+from sandbox.toolbox_contents import verify_toolbox
+from sandbox.toolbox_find import find_toolbox, toolbox_names
+from velproject import env
+from velproject.doctor.findings import Finding, Level
+from velproject.schema import (
+    is_development_database,
+    missing_migrations,
+    protect_database_file,
+    unknown_migrations,
+)
+
+_LOOKED_AT = ("vel.W001", "vel.W003", "vel.W005")
+"""System checks of what the doctor looks at more closely."""
+FREE_BYTES = 1_000_000_000
+"""Less room than this is worth a word."""
+
+
+def examine(*, online: bool = False) -> Iterator[Finding]:
+    """Findings as they are made. What needs Django is left out when Django cannot start."""
+    yield check_python()
+    yield check_data_directory()
+    try:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "velproject.settings")
+        django.setup()
+    except (ImproperlyConfigured, OSError) as error:
+        yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
+        return
+    # Imported here: models can be imported once Django is set up, which may fail above.
+    from velproject.doctor import features, mcp, running, skills, watching  # noqa: PLC0415
+
+    yield from check_settings()
+    database = check_database()
+    yield database
+    yield from check_sandbox()
+    yield from check_toolboxes()
+    yield from skills.check_skills()
+    if database.level is Level.OK:
+        yield from features.check_features()
+        yield from mcp.check_mcp_servers()
+        yield running.check_workers()
+        yield from watching.check_watching()
+    yield running.check_model(online=online)
+
+
+def check_python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", Level.OK, f"{version} at {sys.executable}")
+
+
+def check_data_directory() -> Finding:
+    """It can be written to, and there is room."""
+    directory = env.data_dir()
+    try:
+        env.make_private_directory(directory)
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"x" * 4096)
+        free = shutil.disk_usage(directory).free
+    except (OSError, ImproperlyConfigured) as error:
+        return Finding(
+            "data directory",
+            Level.BROKEN,
+            f"{directory}: {getattr(error, 'strerror', None) or error}",
+            "Make it writable for this account, or set VEL_DATA_DIR.",
+        )
+    detail = f"{directory}, {free / 1e9:.1f} GB free"
+    if free < FREE_BYTES:
+        return Finding("data directory", Level.NOTE, detail, "Make room.")
+    return Finding("data directory", Level.OK, detail)
+
+
+def check_settings() -> Iterator[Finding]:
+    """Django's system checks, Vel's own among them."""
+    found = [message for message in run_checks() if message.id not in _LOOKED_AT]
+    for message in found:
+        yield Finding(
+            "settings",
+            Level.BROKEN if message.level >= ERROR else Level.NOTE,
+            f"{message.msg} ({message.id})",
+            message.hint or "",
+        )
+    if not found:
+        yield Finding("settings", Level.OK, "nothing unsafe")
+
+
+def check_database() -> Finding:
+    """It can be reached and is prepared."""
+    name = f"{connection.vendor} {connection.settings_dict['NAME']}"
+    try:
+        protect_database_file()
+        is_old = is_development_database()
+        missing, unknown = missing_migrations(), unknown_migrations()
+    except (DatabaseError, OSError) as error:
+        return Finding(
+            "database",
+            Level.BROKEN,
+            f"{name}: {' '.join(str(error).split())}",
+            "Check DATABASE_URL, and that the server runs.",
+        )
+    if is_old:
+        return Finding(
+            "database",
+            Level.BROKEN,
+            f"{name} was made by a development version before 0.1.0",
+            "Move it away, or use another database.",
+        )
+    if unknown:
+        return Finding(
+            "database",
+            Level.BROKEN,
+            f"{name} was prepared by a newer Vel ({unknown[-1]})",
+            "Upgrade this installation.",
+        )
+    if missing:
+        return Finding(
+            "database",
+            Level.NOTE,
+            f"{name}: {len(missing)} migrations to be made",
+            "The next command makes them, or: vel migrate",
+        )
+    return Finding("database", Level.OK, name)
+
+
+def check_sandbox() -> Iterator[Finding]:
+    """A command ran in a real sandbox, under every limit that it should have."""
+    report = check_host()
+    for problem in report.problems:
+        yield Finding("sandbox", Level.BROKEN, problem, "Until then: vel --no-sandbox, files only.")
+    if report.usable:
+        yield Finding(
+            "sandbox",
+            Level.OK,
+            f"bubblewrap {report.bwrap_version}, seccomp {report.seccomp_architecture}",
+        )
+        kept = ", ".join(f"{limit.limit} ({limit.by})" for limit in report.limits)
+        yield Finding("its limits", Level.OK, kept)
+        for limit in report.limits:
+            if not limit.firm:
+                yield Finding("its limits", Level.NOTE, limit.weakness, limit.advice)
+    for warning in report.warnings:
+        yield Finding("sandbox", Level.NOTE, warning)
+    if report.python is not None:
+        yield Finding("python in it", Level.OK, str(report.python))
+
+
+def check_toolboxes() -> Iterator[Finding]:
+    """Each is what was built, and this host's Python still runs it. Reads every file of them."""
+    base = DataSettings.now().toolboxes
+    for name in toolbox_names(base):
+        try:
+            toolbox = find_toolbox(base, name)
+            problems = verify_toolbox(toolbox)
+        except SandboxError as error:
+            problems = [str(error)]
+        for problem in problems:
+            # Each says what to do: mostly to build it again.
+            yield Finding(f"toolbox {name}", Level.BROKEN, problem)
+        if not problems:
+            detail = f"{', '.join(toolbox.packages)} for Python {toolbox.python}"
+            yield Finding(f"toolbox {name}", Level.OK, f"{detail}, {toolbox.size / 1e6:.0f} MB")

@@ -1,0 +1,23 @@
+"""The doctor's look at what watches: the checks of `/readyz`, traces and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.telemetry.wanted import content_wanted, metrics_wanted, traces_wanted
+from velproject.checks.watching import can_send_traces
+from velproject.doctor.findings import Finding, Level
+from velproject.readiness import check_disk
+from velproject.readiness import check_workers as seen_workers
+
+
+def check_watching() -> Iterator[Finding]:
+    """Needs a prepared database."""
+    for check in (*seen_workers(), *check_disk()):
+        subject = "workers seen" if check.name == "workers" else check.name
+        yield Finding(subject, Level.OK if check.ok else Level.NOTE, check.detail)
+    if traces_wanted() and can_send_traces():
+        what = "with messages and results" if content_wanted() else "without content"
+        yield Finding("traces", Level.OK, f"sent, {what}")
+    if metrics_wanted():
+        yield Finding("metrics", Level.OK, "/metrics answers who has VEL_METRICS_TOKEN")

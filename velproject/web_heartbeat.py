@@ -1,0 +1,56 @@
+"""A web process's sign of life, where metrics are scraped: a thread that writes its row."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+
+from django.db import DatabaseError, connection
+
+from agents.events.tail import tail
+from agents.models import ProcessKind
+from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter
+from agents.telemetry.wanted import metrics_wanted
+
+logger = logging.getLogger(__name__)
+
+LAST_SECONDS = 5.0
+"""What a process that ends gives its last word; without it, it is taken for gone later."""
+
+_stop = threading.Event()
+
+
+def start_web_heartbeat() -> None:
+    """Nothing where nobody may scrape metrics."""
+    if metrics_wanted():
+        heartbeat = threading.Thread(target=_heartbeat, name="vel-heartbeat", daemon=True)
+        heartbeat.start()
+        atexit.register(_end, heartbeat)
+
+
+def _end(heartbeat: threading.Thread) -> None:
+    _stop.set()
+    heartbeat.join(LAST_SECONDS)
+
+
+def _heartbeat() -> None:
+    name = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
+    reporter = Reporter(ProcessKind.WEB, name)
+    while not _stop.is_set():
+        _say(lambda: reporter.report(streams=tail.watching))
+        _stop.wait(PROCESS_HEARTBEAT_SECONDS)
+    _say(reporter.retire)
+
+
+def _say(what: Callable[[], None]) -> None:
+    try:
+        what()
+    except DatabaseError as error:
+        logger.warning("a web process could not say that it lives, or ends: %s", error)
+    finally:
+        connection.close()
