@@ -19,13 +19,12 @@ from agents.events.event import OMITTED
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.file_changes import shown_path
 from agents.services.mcp_state_rows import forget_state, last_state
-from agents.services.placement import host_name
+from agents.services.placement import host_name, is_current
 from agents.services.snapshots import last_stored, latest_manifest
 from agents.services.stored_snapshots import StorageFailed
 from agents.services.thread_transfer.receiving import (
     ReceivedFiles,
     bring_uploads,
-    is_current,
     receive_thread,
 )
 from agents.services.upload_contents import add_contents, without_contents

@@ -16,9 +16,12 @@ from django.db import connection
 
 from agents.models import POOL, Run, Thread, WorkerHost
 from agents.services.errors import Conflict
-from agents.settings import MachineSettings
+from agents.settings import DataSettings, MachineSettings
 
 _HOSTS = WorkerHost._meta.db_table
+
+MARK = "placement"
+"""In the root of a workspace, which no command sees: only its areas are mounted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +136,14 @@ def take_place(run: Run, member: Member) -> bool:
         return False  # another host was faster
     Thread.every.filter(root=first).update(host=member.name)
     return True
+
+
+def is_current(thread_id: str, placement: int) -> bool:
+    """Whether this machine's directory is the thread's present one; before the first, none is."""
+    root = DataSettings.now().workspaces / thread_id
+    try:
+        return int((root / MARK).read_text()) == placement
+    except FileNotFoundError:
+        return placement == 0
+    except ValueError:
+        return False

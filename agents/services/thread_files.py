@@ -10,10 +10,9 @@ from typing import TypeVar
 from django.db import transaction
 
 from agents.models import Run, Thread
-from agents.services.placement import is_elsewhere
+from agents.services.placement import is_current, is_elsewhere
 from agents.services.state_files import DatabaseFileStore
 from agents.services.storage_sync import synced_copy
-from agents.services.thread_transfer.receiving import is_current
 from agents.settings import DataSettings, MachineSettings
 from sandbox.backends import FileBackend, StateFilesystemBackend, WorkspaceBackend
 from sandbox.errors import ReadOnlyPath

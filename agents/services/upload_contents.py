@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from agents.models import Thread, Upload, UploadContent
-from agents.services.placement import is_elsewhere
-from agents.services.thread_transfer.receiving import is_current
+from agents.services.placement import is_current, is_elsewhere
 from agents.services.upload_files import UPLOADS, UploadFiles, directory_uploads
 from agents.services.workspaces import WorkspaceLocation, workspace_location
 from agents.settings import UploadSettings

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from django.core.checks import run_checks
+from pytest_django.fixtures import Settings
 
 from agents.kernel.settings import installed, refuse_duplicates, settings_of
+from velproject.cli.commands.machines.safe import refuse_unsafe
 from velproject.server_settings import ServerSettings
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +41,17 @@ def test_an_unknown_variable_is_reported_with_the_nearest_known_one(
         "The environment variable VEL_ALOWED_HOSTS has no effect. Did you mean VEL_ALLOWED_HOSTS?",
         "The environment variable VEL_QXZ has no effect.",
     ]
+
+
+def test_servers_show_an_unknown_variable_when_they_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], settings: Settings
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost"]
+    monkeypatch.setenv("VEL_ALOWED_HOSTS", "x")
+    refuse_unsafe()
+    lines = [line for line in capsys.readouterr().out.splitlines() if "VEL_ALOWED_HOSTS" in line]
+    assert len(lines) == 1
+    assert lines[0].endswith("Did you mean VEL_ALLOWED_HOSTS? (vel.W006)")
 
 
 def test_known_variables_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage, Warning, register
 from agents.kernel.settings import installed, nearest, settings_of
 from velproject.server_settings import ServerSettings
 
+UNKNOWN_VARIABLE = "vel.W006"
 _NOT_SETTINGS = re.compile(
     # Vel sets these for sandboxes, MCP servers and tests.
     r"VEL_(SANDBOX|STATE_DIR|TEST_.*)"
@@ -35,7 +36,7 @@ def check_environment(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         Warning(
             f"The environment variable {name} has no effect. {nearest(name, known)}".rstrip(),
             hint="docs/settings.md lists the variables.",
-            id="vel.W006",
+            id=UNKNOWN_VARIABLE,
         )
         for name in sorted(os.environ)
         if name.startswith("VEL_") and name not in known and not _NOT_SETTINGS.fullmatch(name)

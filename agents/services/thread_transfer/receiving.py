@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.services.mcp_state_moves import bring_state
+from agents.services.placement import MARK, is_current
 from agents.services.snapshots import snapshot_store, watched_areas
 from agents.services.upload_files import directory_uploads
 from agents.services.workspaces import WorkspaceLocation, open_workspace
@@ -21,9 +22,6 @@ from agents.settings import DataSettings
 from sandbox.removal import remove_tree
 from sandbox.snapshots import Manifest, restore
 from sandbox.snapshots.manifest import is_left_out
-
-MARK = "placement"
-"""In the root of a workspace, which no command sees: only its areas are mounted."""
 
 
 @dataclass(slots=True)
@@ -35,17 +33,6 @@ class ReceivedFiles:
     missing: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     lost_programs: bool = False
-
-
-def is_current(thread_id: str, placement: int) -> bool:
-    """Whether this machine's directory is the thread's present one; before the first, none is."""
-    root = DataSettings.now().workspaces / thread_id
-    try:
-        return int((root / MARK).read_text()) == placement
-    except FileNotFoundError:
-        return placement == 0
-    except ValueError:
-        return False
 
 
 def receive_thread(

@@ -17,10 +17,9 @@ from agents.models.database_clock import DatabaseNow
 from agents.services.hosts import release
 from agents.services.mcp_state_moves import store_state
 from agents.services.mcp_state_rows import record_state
-from agents.services.placement import Member, lock_membership
+from agents.services.placement import Member, is_current, lock_membership
 from agents.services.snapshots import latest_manifest, record_snapshot, watched_areas
 from agents.services.stored_snapshots import StoredSnapshots
-from agents.services.thread_transfer.receiving import is_current
 from agents.services.upload_contents import add_contents, without_contents
 from agents.services.wake import enqueue_run
 from agents.services.workspaces import WorkspaceLocation, open_workspace, workspace_location

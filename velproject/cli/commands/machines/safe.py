@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from django.core.checks import ERROR, run_checks
 
+from velproject.checks.environment import UNKNOWN_VARIABLE
 from velproject.checks.exposure import is_local, unsafe_exposure
 from velproject.cli.errors import FAILED, CliError
+from velproject.up import say
 
 
 def refuse_unsafe(bind: str = "localhost") -> None:
-    """Raise `CliError` with the first error. `bind` is the address that will be listened on."""
+    """Raise `CliError` with the first error. `bind` is the address that will be listened on.
+
+    Environment variables without effect get a line each.
+    """
     found = [*run_checks(), *([] if is_local(bind) else unsafe_exposure([bind]))]
     for message in found:
         if message.level >= ERROR:
             raise CliError(f"{message.msg} {message.hint or ''} ({message.id})", exit_code=FAILED)
+        if message.id == UNKNOWN_VARIABLE:
+            say(f"{message.msg} ({message.id})")
