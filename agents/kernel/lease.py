@@ -1,6 +1,6 @@
-"""The end of a driver's lease, and the right to write that goes with it.
+"""The lease of a driver, and the right to write that it gives.
 
-Invariant 1, lease and fence: whoever writes for a driver checks the fence in the same transaction.
+Invariant 1, lease and fence: each write for a driver checks the fence in the same transaction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CLOCK = RunClock._meta.db_table
 
 
 class FenceLost(Exception):
-    """The run is no longer this driver's. Nothing of the transaction was written."""
+    """Another driver has the run. The transaction wrote no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,13 @@ def held_clock(writer: Writer) -> RunClock:
 
 
 def release_lease(run_id: str, fence: int, active_ms: int = 0) -> bool:
-    """Clear the lease in the transaction that parks or ends the run. False: it was lost before.
+    """Clear the lease in the transaction that parks or ends the run.
 
-    `active_ms`: what the driver has worked since it said so last.
+    Args:
+        active_ms: Milliseconds that the driver has worked since its last report.
+
+    Returns:
+        False if the lease was lost before.
     """
     clocks = RunClock.objects.raw(
         f'UPDATE "{_CLOCK}" SET lease_until = NULL, lease_holder = %s,'  # noqa: S608
@@ -59,10 +63,10 @@ def release_lease(run_id: str, fence: int, active_ms: int = 0) -> bool:
 
 
 def lock_and_release(writer: Writer) -> Run:
-    """Lock the run and clear its lease: how a driver's last transaction begins.
+    """Lock the run and clear its lease, at the start of a driver's last transaction.
 
-    The row of a parent is locked before it: that is told of the end. Raises `FenceLost` if the
-    run is another's by now, or gone.
+    The row of a parent is locked first, because the end of a run can resume its parent. Raises
+    `FenceLost` if another driver has the run, or if it was deleted.
     """
     run = lock_with_parent(writer.run_id, writer.parent_id)
     if run is None or not release_lease(writer.run_id, writer.fence):

@@ -1,7 +1,7 @@
-"""Parking: letting go of a run until something has happened, in one transaction.
+"""Park a run: release it until an event resumes it, in one transaction.
 
-Invariant 3: a parked run holds nothing. Rows of runs are locked first, ancestors before
-descendants, then clocks in the same order, then what a feature locks.
+Invariant 3: a parked run holds no worker and no lease. Rows of runs are locked first, ancestors
+before descendants, then clocks in the same order, then rows of the feature.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """The run waits. `data` goes into `run.suspended`, and `drafts` are events before it."""
+    """The run waits. `data` are fields of `run.suspended`; `drafts` are events before it."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
     drafts: Sequence[EventDraft] = ()
     wake_at: float | None = None
-    """When it goes on by itself: seconds since 1970, the database's."""
+    """When the run continues without a decision: seconds since 1970, by the database's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The run does not wait, but fails."""
+    """The run fails instead of waiting."""
 
     code: str
     message: str
@@ -51,22 +51,22 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """What a run is about to wait for."""
+    """A reason to park a run."""
 
     reason: str
     """Becomes `Run.wait_reason`."""
     settle: Callable[[Locked], Suspend | End | None]
-    """Runs under the locks, after the fence check, and writes the feature's rows. None: there is
-    nothing to wait for, and the driver goes on. It touches rows only: it can run again."""
+    """Write the feature's rows. It runs under the locks and after the fence check, and it can run
+    again, so it changes rows only. None: the run need not wait, and the driver continues."""
     locks: Sequence[str] | None = None
-    """Ids of ancestors, the highest first, and of the run: `settle` writes events of these, too.
+    """Ids of the ancestors whose events `settle` writes, the highest first, and of the run.
     None: the run and the row of its parent."""
 
 
 def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
-    """Let go of the run, or end it. False: there is nothing to wait for.
+    """Park the run, or end it. Return False if it need not wait.
 
-    Raises `FenceLost` if the run is another's by now, or gone.
+    Raises `FenceLost` if another driver has the run, or if it was deleted.
     """
     run, runs = _lock(writer, parking.locks)
     clock = held_clock(writer)

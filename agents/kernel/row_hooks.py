@@ -1,8 +1,8 @@
-"""What features do in the transactions that change a run's row, in every process.
+"""Hooks of features in the transactions that change the row of a run, in every process.
 
-Web processes start, end, cancel and resume runs, too, and they have no middleware of a run. So a
-feature that takes part in that lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`. They
-are imported when a run's row first changes: few processes change one.
+Web processes also start, end, cancel and resume runs, and they have no middleware of a run.
+Therefore a feature lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`. A process imports
+them before its first change of a run's row.
 
 Each hook runs inside the transaction of the change, under the lock of the run's row, and an
 exception undoes the whole change. A hook writes rows and nothing else, because a transaction can
@@ -30,13 +30,13 @@ class RowHooks:
     """The `Run.wait_reason` of runs that wait for this feature. At most one class has each."""
 
     def started(self, run: Run) -> Mapping[str, Any]:
-        """A driver takes the run for the first time. Return fields of its event `run.started`."""
+        """A driver claims the run for the first time. Return fields of the event `run.started`."""
         return {}
 
     def released(self, run_id: str, clock: RunClock) -> None:
-        """The run has lost its driver, or a driver takes it: nothing is under way in it.
+        """The run has lost its driver, or a driver claims it: no call is active.
 
-        `clock` was read before and may be out of date, except that nobody else has the lease.
+        `clock` may be out of date, except that no other driver has the lease.
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:
@@ -46,7 +46,7 @@ class RowHooks:
         """
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:
-        """A person lets the run go on. The caller saves `run` afterwards."""
+        """A person resumes the run. The caller saves `run` afterwards."""
 
     def stop_waiting(self, run: Run) -> None:
         """The run waits for `waits_for`, and is about to end instead."""
