@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 
-from agents.services.chores import take_chore
+from agents.services.background_jobs import take_background_job
 from agents.services.erasing_elsewhere import remove_erased_here
 from agents.services.erasure import erasures_wait, finish_erasures
 from agents.services.retention import Keep, prune
@@ -17,7 +17,7 @@ from agents.settings import RetentionSettings
 
 logger = logging.getLogger(__name__)
 
-CHORE = "prune"
+BACKGROUND_JOB = "prune"
 LOOK_SECONDS = 60.0
 """Between two looks for erasures that another process has left."""
 
@@ -80,7 +80,7 @@ class Pruner:
 
 def _do_what_is_due(stop: Callable[[], bool]) -> None:
     hours = RetentionSettings.now().PRUNE_HOURS
-    if hours and take_chore(CHORE, hours * 3600):
+    if hours and take_background_job(BACKGROUND_JOB, hours * 3600):
         removed = prune(Keep.of_settings(), stop)
         logger.info("pruned: %s", dict(removed))
     elif erasures_wait():

@@ -7,8 +7,8 @@ A model holds fields, constraints and properties that need nothing else. What ch
 from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
+from agents.models.background_job import BackgroundJob
 from agents.models.budget import MICRO, Allowance, Budget, Period
-from agents.models.chore import Chore
 from agents.models.compaction import Compaction, CompactionAuthor
 from agents.models.database import DatabaseConnection
 from agents.models.ended_run import EndedRun
@@ -68,8 +68,8 @@ __all__ = [
     "ApprovalKind",
     "ApprovalRequest",
     "AuditEntry",
+    "BackgroundJob",
     "Budget",
-    "Chore",
     "Compaction",
     "CompactionAuthor",
     "DatabaseConnection",

@@ -16,8 +16,8 @@ from agents.engine.lease import orphaned_runs
 from agents.models import POOL, Run
 from agents.services.approval_expiry import expire_approval
 from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.background_jobs import take_background_job
 from agents.services.budget_answers import wake_for_window
-from agents.services.chores import take_chore
 from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
 from agents.services.notifications import due_targets
 from agents.services.run_ends import take_ended_run
@@ -105,7 +105,7 @@ def test_what_every_worker_looks_for_each_second(ada: User) -> None:
             with transaction.atomic():
                 look()
         erasures_wait()
-        take_chore("prune", 60)
+        take_background_job("prune", 60)
         count_ended_runs()
 
     assert whole_reads(work) == {}

@@ -21,7 +21,7 @@ from agents.models import (
     ApiToken,
     ApprovalRequest,
     AuditEntry,
-    Chore,
+    BackgroundJob,
     IdempotencyKey,
     Message,
     Notification,
@@ -33,7 +33,7 @@ from agents.models import (
 )
 from agents.models.audit import AuditIsSealed
 from agents.services import retention
-from agents.services.chores import take_chore
+from agents.services.background_jobs import take_background_job
 from agents.services.erasure import erase_thread, erasures_wait
 from agents.services.retention import Keep, old_threads, prune, what_is_old
 from agents.settings import RetentionSettings
@@ -195,12 +195,12 @@ def test_the_audit_log_has_a_time_of_its_own_and_is_told_of_it(ann: User) -> Non
         AuditEntry.objects.all().delete()
 
 
-def test_a_chore_is_taken_by_one_and_again_when_it_is_due() -> None:
-    taken = at_once(*[lambda: take_chore("prune", 3600)] * 4)
+def test_a_background_job_is_taken_by_one_and_again_when_it_is_due() -> None:
+    taken = at_once(*[lambda: take_background_job("prune", 3600)] * 4)
     assert sorted(taken) == [False, False, False, True]
-    assert not take_chore("prune", 3600)
-    Chore.objects.update(due_at=0)
-    assert sorted(at_once(*[lambda: take_chore("prune", 3600)] * 4)).count(True) == 1
+    assert not take_background_job("prune", 3600)
+    BackgroundJob.objects.update(due_at=0)
+    assert sorted(at_once(*[lambda: take_background_job("prune", 3600)] * 4)).count(True) == 1
 
 
 @pytest.fixture

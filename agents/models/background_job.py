@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 
-class Chore(models.Model):
+class BackgroundJob(models.Model):
     """`due_at` is in seconds since 1970 by the database's clock; who takes it moves it on."""
 
     name = models.CharField(primary_key=True, max_length=40)
