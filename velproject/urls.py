@@ -27,7 +27,7 @@ urlpatterns = [
     path("metrics", metrics),
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
-    path("hooks/", include("agents.api.hook_urls")),
+    path("hooks/", include("agents.api.inbound_webhook_urls")),
     path("mcp", include("agents.mcp_server.urls")),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),

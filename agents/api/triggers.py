@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from agents.api.pages import page_of
 from agents.api.serializers.strict import PageQuery, read_query
 from agents.api.serializers.triggers import TriggerListQuery, lookups_of
-from agents.models import Hook, Schedule
+from agents.models import InboundWebhook, Schedule
 from agents.services.errors import NotFound
 from agents.services.trigger_rights import find_agent
 
-T = TypeVar("T", Schedule, Hook)
+T = TypeVar("T", Schedule, InboundWebhook)
 M = TypeVar("M", bound=Model)
 
 
@@ -37,7 +37,7 @@ def own(rows: QuerySet[T], row_id: str) -> T:
     """The one of `rows`, which are a person's own. Raises `NotFound`."""
     found = rows.select_related("agent", "owner").filter(pk=row_id).first()
     if found is None:
-        what = "webhook" if rows.model is Hook else "schedule"
+        what = "webhook" if rows.model is InboundWebhook else "schedule"
         raise NotFound(f"You have no {what} {row_id!r}.")
     return found
 

@@ -15,14 +15,14 @@ from agents.models.ended_run import EndedRun
 from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
-from agents.models.hook import (
-    DeliveryOutcome,
-    Hook,
-    HookDelivery,
-    HookRefusal,
-    HookSigning,
-)
 from agents.models.idempotency import IdempotencyKey
+from agents.models.inbound_webhook import (
+    DeliveryOutcome,
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookRefusal,
+    InboundWebhookSigning,
+)
 from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
@@ -80,11 +80,11 @@ __all__ = [
     "Epoch",
     "ErasedFiles",
     "FiringOutcome",
-    "Hook",
-    "HookDelivery",
-    "HookRefusal",
-    "HookSigning",
     "IdempotencyKey",
+    "InboundWebhook",
+    "InboundWebhookDelivery",
+    "InboundWebhookRefusal",
+    "InboundWebhookSigning",
     "McpServer",
     "McpState",
     "McpTransport",

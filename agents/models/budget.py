@@ -48,7 +48,7 @@ class Budget(models.Model):
         help_text=_("Whose runs count. Empty: those of all users, together."),
     )
     hook = models.ForeignKey(
-        "agents.Hook",
+        "agents.InboundWebhook",
         on_delete=models.CASCADE,
         null=True,
         blank=True,

@@ -90,7 +90,7 @@ class Run(models.Model):
         help_text=_("The schedule that began it."),
     )
     hook = models.ForeignKey(
-        "agents.Hook",
+        "agents.InboundWebhook",
         on_delete=models.SET_NULL,
         null=True,
         blank=True,

@@ -14,7 +14,7 @@ from agents.models import (
     AuditEntry,
     Budget,
     DatabaseConnection,
-    Hook,
+    InboundWebhook,
     McpServer,
     Run,
     Schedule,
@@ -193,11 +193,11 @@ def schedules_for(user: Person) -> QuerySet[Schedule]:
     return Schedule.objects.filter(owner=user.pk)
 
 
-def hooks_for(user: Person) -> QuerySet[Hook]:
+def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
     """The webhooks of `user` that start runs: a person's own, whatever the permissions."""
     if not user.is_authenticated:
-        return Hook.objects.none()
-    return Hook.objects.filter(owner=user.pk)
+        return InboundWebhook.objects.none()
+    return InboundWebhook.objects.filter(owner=user.pk)
 
 
 def may_see_all_databases(user: Person) -> bool:

@@ -95,7 +95,8 @@ def record(
     if isinstance(target, str):
         kind, target_id = target, ""
     else:
-        kind, target_id = target._meta.model_name or "", str(target.pk or "")
+        kind = getattr(target, "audit_kind", target._meta.model_name or "")
+        target_id = str(target.pk or "")
     return AuditEntry.objects.create(
         actor=actor[:200],
         actor_id=actor_id,

@@ -17,8 +17,8 @@ from agents.models import (
     POOL,
     Agent,
     AgentVersion,
-    Hook,
     IdempotencyKey,
+    InboundWebhook,
     Message,
     MessageRole,
     Run,
@@ -87,7 +87,7 @@ class RunRequest:
     attached: tuple[str, ...] = ()
     traceparent: str = ""
     schedule: Schedule | None = None
-    hook: Hook | None = None
+    hook: InboundWebhook | None = None
     workspace_path: str = ""
     workspace_is_default: bool = False
     workspace_rules: FileRules | None = None

@@ -7,13 +7,13 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import PermissionsMixin
 
-from agents.models import Agent, Hook, Schedule
+from agents.models import Agent, InboundWebhook, Schedule
 from agents.selectors.visible import agents_for
 from agents.services.budget_left import spent_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.tokens import check_name
 
-Trigger = Schedule | Hook
+Trigger = Schedule | InboundWebhook
 MESSAGE_CHARACTERS = 100_000
 
 

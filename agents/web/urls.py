@@ -14,6 +14,7 @@ from agents.web import (
     files,
     history,
     home,
+    inbound_webhooks,
     knowledge,
     new_agent,
     pictures,
@@ -26,7 +27,6 @@ from agents.web import (
     skills,
     theme,
     usage,
-    webhooks,
 )
 
 app_name = "web"
@@ -50,8 +50,8 @@ urlpatterns: list[URLPattern] = [
     path("skills/<int:skill_id>/files/<path:path>", skill_page.skill_file, name="skill-file"),
     path("schedules/", schedules.schedules, name="schedules"),
     path("schedules/<slug:schedule_id>/", schedules.schedule, name="schedule"),
-    path("webhooks/", webhooks.webhooks, name="webhooks"),
-    path("webhooks/<slug:hook_id>/", webhooks.webhook, name="webhook"),
+    path("webhooks/", inbound_webhooks.webhooks, name="webhooks"),
+    path("webhooks/<slug:hook_id>/", inbound_webhooks.webhook, name="webhook"),
     path("usage/", usage.usage, name="usage"),
     path("theme/", theme.theme, name="theme"),
     path("runs/", history.history, name="history"),

@@ -103,7 +103,7 @@ def prepared(site: Site) -> dict[str, object]:
         "slug": "assistant",
         "skill_id": skill,
         "schedule_id": site.do("make_schedule", owner="ada"),
-        "hook_id": site.do("make_hook", owner="ada"),
+        "hook_id": site.do("make_inbound_webhook", owner="ada"),
         "path": "SKILL.md",
     }
 

@@ -41,7 +41,7 @@ class Received:
         return json.loads(self.body)
 
 
-class Hook:
+class InboundWebhook:
     """A receiver of webhooks. `answers` are the statuses, the last one for all that follow."""
 
     def __init__(self, server: ThreadingHTTPServer, answers: Sequence[int], tls: bool) -> None:
@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        hook: Hook = self.server.hook  # type: ignore[attr-defined]
+        hook: InboundWebhook = self.server.hook  # type: ignore[attr-defined]
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         status = hook.take(Received(self.path, headers, body))
@@ -101,13 +101,13 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def receiver(
     answers: Sequence[int] = (200,), *, tls: ssl.SSLContext | None = None
-) -> Iterator[Hook]:
+) -> Iterator[InboundWebhook]:
     with _Server(("127.0.0.1", 0), _Handler) as server:
         if tls is not None:
             server.socket = tls.wrap_socket(
                 server.socket, server_side=True, do_handshake_on_connect=False
             )
-        hook = Hook(server, answers, tls is not None)
+        hook = InboundWebhook(server, answers, tls is not None)
         server.hook = hook  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -26,9 +26,9 @@ from agents.models import (
     ApiToken,
     ApprovalRequest,
     Effect,
-    Hook,
-    HookDelivery,
-    HookRefusal,
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookRefusal,
     ProcessKind,
     Run,
     RunClock,
@@ -41,7 +41,7 @@ from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
 from agents.services.asking import ask_about_memory, digest_of, requested_event
 from agents.services.delegation import child_ended
-from agents.services.hooks import create_hook
+from agents.services.inbound_webhooks import create_inbound_webhook
 from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
 from agents.services.processes import Reporter
@@ -137,18 +137,20 @@ def make_schedule(owner: str) -> str:
     return schedule.pk
 
 
-def make_hook(owner: str) -> str:
+def make_inbound_webhook(owner: str) -> str:
     """One with a request that was taken, and some that were turned away."""
     person = User.objects.get(username=owner)
     agent = Agent.objects.get(slug=ASSISTANT)
-    hook = Hook(owner=person, agent=agent, name="Issues", message="Look at {{ body.issue.title }}")
-    create_hook(hook, by=person)
+    hook = InboundWebhook(
+        owner=person, agent=agent, name="Issues", message="Look at {{ body.issue.title }}"
+    )
+    create_inbound_webhook(hook, by=person)
     run = make_run(owner, "Look at Rain")
     long = '{"loc": ["body", "issue"], "msg": "' + "too long " * 30 + "x" * 300 + '"}'
     for number, (outcome, detail, of) in enumerate(
         (("started", "", run), ("refused", "No budget.", None), ("refused", long, None))
     ):
-        HookDelivery.objects.create(
+        InboundWebhookDelivery.objects.create(
             hook=hook,
             key=f"msg_{number}",
             body_sha256="",
@@ -159,17 +161,19 @@ def make_hook(owner: str) -> str:
             run_id=of,
         )
     now = timezone.now()
-    HookRefusal.objects.create(
+    InboundWebhookRefusal.objects.create(
         subject=hook.pk, day=now.date(), reason="signature", count=7, last_at=now
     )
     return hook.pk
 
 
-def make_signed_hook(owner: str, agent: str) -> tuple[str, str]:
+def make_signed_inbound_webhook(owner: str, agent: str) -> tuple[str, str]:
     """A webhook that starts runs of `agent`, and its secret."""
     person = User.objects.get(username=owner)
-    hook = Hook(owner=person, agent=Agent.objects.get(slug=agent), name="CI", message="Look")
-    return hook.pk, create_hook(hook, by=person)
+    hook = InboundWebhook(
+        owner=person, agent=Agent.objects.get(slug=agent), name="CI", message="Look"
+    )
+    return hook.pk, create_inbound_webhook(hook, by=person)
 
 
 def start_scripted(owner: str, model: str, **agent: Any) -> str:
@@ -390,8 +394,8 @@ COMMANDS = {
         ask,
         ask_memory,
         make_child,
-        make_hook,
-        make_signed_hook,
+        make_inbound_webhook,
+        make_signed_inbound_webhook,
         make_schedule,
         park,
         end,

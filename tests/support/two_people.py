@@ -67,15 +67,15 @@ def make_person(name: str) -> Somebody:
 
 
 def _triggers(made: Somebody, person: Any) -> None:
-    from agents.models import Agent, Hook, Schedule
-    from agents.services.hooks import create_hook
+    from agents.models import Agent, InboundWebhook, Schedule
+    from agents.services.inbound_webhooks import create_inbound_webhook
     from agents.services.schedules import save_schedule
 
     agent = Agent.objects.get(slug=made.ids["agent"][0])
     same = {"owner": person, "agent": agent, "name": made.mark, "message": made.mark}
     schedule = save_schedule(Schedule(**same, cron="0 9 * * *"), by=person)
-    hook = Hook(**same)
-    create_hook(hook, by=person)
+    hook = InboundWebhook(**same)
+    create_inbound_webhook(hook, by=person)
     made.ids |= {"schedule_id": [schedule.pk], "hook_id": [hook.pk]}
 
 

@@ -61,7 +61,7 @@ class Served:
         self.token = do("make_token", user=USER, scopes=SCOPES)
         self.mcp_token = do("make_token", user=USER, scopes=["mcp"])
         self.session = do("sign_in", user=USER)
-        self.hook = tuple(do("make_signed_hook", owner=USER, agent=AGENT))
+        self.hook = tuple(do("make_signed_inbound_webhook", owner=USER, agent=AGENT))
         self.site.start_server()
 
     def api(self, method: str, path: str, **more: Any) -> httpx2.Response:

@@ -205,7 +205,7 @@ def world() -> dict[str, object]:
         "path": "SKILL.md",
         "number": 1,
         "schedule_id": site_writer.make_schedule("olga"),
-        "hook_id": site_writer.make_hook("olga"),
+        "hook_id": site_writer.make_inbound_webhook("olga"),
         "token_id": client_token(olga),
     }
     Agent.objects.update(everyone=False, owner=olga)

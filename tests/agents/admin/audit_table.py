@@ -12,7 +12,7 @@ from agents.models import (
     Agent,
     Budget,
     DatabaseConnection,
-    Hook,
+    InboundWebhook,
     McpServer,
     NotificationTarget,
     Schedule,
@@ -29,7 +29,7 @@ from tests.agents.admin.pages import act
 from tests.agents.admin.test_agents import form
 from tests.agents.admin.test_mcp_servers import form as server_form
 from tests.agents.admin.test_triggers import typed
-from tests.agents.api.hook_rows import make_hook
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.services.schedule_rows import make_schedule
 
 SECRET = "postgresql://me:hunter2@192.0.2.1/x"
@@ -139,8 +139,8 @@ def _schedule(**fields: Any) -> Schedule:
     return make_schedule(rows.user(), agent=rows.agent(), **fields)
 
 
-def _hook(**fields: Any) -> Hook:
-    return make_hook(rows.user(), agent=rows.agent(), **fields)[0]
+def _hook(**fields: Any) -> InboundWebhook:
+    return make_inbound_webhook(rows.user(), agent=rows.agent(), **fields)[0]
 
 
 def _owned_by_root(model: str, **data: Any) -> Any:
@@ -240,12 +240,12 @@ DONE: dict[str, tuple[Any, str]] = {
         "schedule.changed",
     ),
     "agents.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
-    "agents.Hook add": (_owned_by_root("agents_hook", **HOOK), "hook.created"),
-    "agents.Hook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
-    "agents.Hook delete": (_delete(_hook), "hook.deleted"),
-    "agents.Hook pause": (_act("pause", _hook), "hook.changed"),
-    "agents.Hook go_on": (_act("go_on", lambda: _hook(is_enabled=False)), "hook.changed"),
-    "agents.Hook new_secret": (_act("new_secret", _hook), "hook.rotated"),
+    "agents.InboundWebhook add": (_owned_by_root("agents_inboundwebhook", **HOOK), "hook.created"),
+    "agents.InboundWebhook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
+    "agents.InboundWebhook delete": (_delete(_hook), "hook.deleted"),
+    "agents.InboundWebhook pause": (_act("pause", _hook), "hook.changed"),
+    "agents.InboundWebhook go_on": (_act("go_on", lambda: _hook(is_enabled=False)), "hook.changed"),
+    "agents.InboundWebhook new_secret": (_act("new_secret", _hook), "hook.rotated"),
     "agents.McpServer add": (_add("agents_mcpserver", **server_form()), "mcp_server.created"),
     "agents.McpServer change": (
         _change(_server, **server_form(call_seconds="31")),

@@ -8,11 +8,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.models import AuditEntry, Budget, Hook, HookRefusal, Schedule
-from agents.services.hook_admission import count_refusal
-from agents.services.hooks import DayBudget
+from agents.models import AuditEntry, Budget, InboundWebhook, InboundWebhookRefusal, Schedule
+from agents.services.inbound_webhook_admission import count_refusal
+from agents.services.inbound_webhooks import DayBudget
 from tests.agents.admin.test_triggers import HOOKS, SCHEDULES, staff, typed
-from tests.agents.api.hook_rows import make_hook
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import make_due, make_schedule
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def with_rights(*verbs: str) -> Client:
     """A client of somebody who may `verbs`, as view and change, of both kinds."""
     user, client = staff("olga")
-    names = [f"{verb}_{kind}" for verb in verbs for kind in ("schedule", "hook")]
+    names = [f"{verb}_{kind}" for verb in verbs for kind in ("schedule", "inboundwebhook")]
     rights = Permission.objects.filter(content_type__app_label="agents", codename__in=names)
     user.user_permissions.set(rights)
     return client
@@ -48,7 +48,7 @@ def test_deleting_needs_the_right_to_delete_and_to_change(verbs: tuple[str, ...]
     """As the service has it for those of others: no page offers what is then refused."""
     client = with_rights(*verbs)
     ada, agent = make_user("ada"), make_agent()
-    rows: list[Any] = [make_schedule(ada, agent=agent), make_hook(ada, agent=agent)[0]]
+    rows: list[Any] = [make_schedule(ada, agent=agent), make_inbound_webhook(ada, agent=agent)[0]]
     for url, row in zip((SCHEDULES, HOOKS), rows, strict=True):
         answer = client.post(f"{url}{row.pk}/delete/", {"post": "yes"})
         assert answer.status_code == status
@@ -61,13 +61,13 @@ def test_several_are_deleted_as_one_is():
     ada, agent = make_user("ada"), make_agent()
     for number in range(2):
         make_schedule(ada, agent=agent, name=f"S{number}")
-        make_hook(ada, agent=agent, budget=DayBudget(max_tokens=9))
-    for url, model in ((SCHEDULES, Schedule), (HOOKS, Hook)):
+        make_inbound_webhook(ada, agent=agent, budget=DayBudget(max_tokens=9))
+    for url, model in ((SCHEDULES, Schedule), (HOOKS, InboundWebhook)):
         chosen = list(model.objects.values_list("pk", flat=True))
         act = {"action": "delete_selected", "_selected_action": chosen, "post": "yes"}
         assert client.post(url, act).status_code == 302
     assert not Schedule.objects.exists()
-    assert not Hook.objects.exists()
+    assert not InboundWebhook.objects.exists()
     assert not Budget.objects.exists()
     for action in ("schedule.deleted", "hook.deleted", "budget.removed"):
         assert AuditEntry.objects.filter(action=action).count() == 2, action
@@ -89,7 +89,7 @@ def test_a_superuser_changes_what_stays_anothers():
     mine = make_agent("mine", owner=ada, everyone=False)
     hers = make_agent("hers", owner=eve, everyone=False)
     schedule = make_schedule(ada, agent=mine)
-    hook, _ = make_hook(ada, agent=mine)
+    hook, _ = make_inbound_webhook(ada, agent=mine)
     _, client = staff("root", superuser=True)
     for url, row, fields in ((SCHEDULES, schedule, typed), (HOOKS, hook, hook_fields)):
         page = f"{url}{row.pk}/change/"
@@ -101,13 +101,13 @@ def test_a_superuser_changes_what_stays_anothers():
         assert "that the owner may use" in refused.content.decode()
         row.refresh_from_db()
         assert (row.name, row.owner, row.agent) == ("Named anew", ada, mine)
-    assert Hook.objects.get().signing == "standard"
+    assert InboundWebhook.objects.get().signing == "standard"
 
 
 def test_what_an_operator_is_shown_of_anothers_webhook():
     """Not its budget: that has pages and rights of its own. Requests turned away are its own."""
     ada = make_user("ada")
-    hook, _ = make_hook(ada, budget=DayBudget(max_tokens=777))
+    hook, _ = make_inbound_webhook(ada, budget=DayBudget(max_tokens=777))
     count_refusal(hook.pk, "signature")
     count_refusal("", "strangers")
     client = with_rights("view", "change")
@@ -117,7 +117,7 @@ def test_what_an_operator_is_shown_of_anothers_webhook():
     assert "777" not in page
     assert "max_tokens_a_day" not in page
     assert "tokens a day" not in page
-    assert HookRefusal.objects.count() == 2
+    assert InboundWebhookRefusal.objects.count() == 2
 
 
 def test_what_cannot_be_done_is_told_for_each():
@@ -135,12 +135,12 @@ def test_what_cannot_be_done_is_told_for_each():
     good.refresh_from_db()
     assert good.is_enabled
     assert good.runs.count() == 1
-    hook, _ = make_hook(user, agent=agent)
+    hook, _ = make_inbound_webhook(user, agent=agent)
     secret = hook.secret.reveal()
-    Hook.objects.update(owner=make_user("ada"))
+    InboundWebhook.objects.update(owner=make_user("ada"))
     chosen = {"action": "new_secret", "_selected_action": [hook.pk]}
     assert "Only its owner" in client.post(HOOKS, chosen, follow=True).content.decode()
-    assert Hook.objects.get().secret.reveal() == secret
+    assert InboundWebhook.objects.get().secret.reveal() == secret
 
 
 def test_invisible_characters_are_shown():
@@ -158,7 +158,7 @@ def test_ones_own_need_the_right_to_change_here():
     client = with_rights("view", "add")
     olga = User.objects.get(username="olga")
     agent = make_agent()
-    rows: list[Any] = [make_schedule(olga, agent=agent), make_hook(olga, agent=agent)[0]]
+    rows: list[Any] = [make_schedule(olga, agent=agent), make_inbound_webhook(olga, agent=agent)[0]]
     for url, row, fields in zip((SCHEDULES, HOOKS), rows, (typed, hook_fields), strict=True):
         named = fields(agent=agent.pk, name="Other")
         assert client.post(f"{url}{row.pk}/change/", named).status_code == 403

@@ -7,13 +7,13 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from agents.admin.trigger_text import rows_table
-from agents.models import AuditEntry, Hook, Run, Schedule
-from tests.agents.api.hook_rows import make_hook, send, signed
+from agents.models import AuditEntry, InboundWebhook, Run, Schedule
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook, send, signed
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
-SCHEDULES, HOOKS = "/admin/agents/schedule/", "/admin/agents/hook/"
+SCHEDULES, HOOKS = "/admin/agents/schedule/", "/admin/agents/inboundwebhook/"
 RUNS = "/admin/agents/run/"
 
 
@@ -23,7 +23,7 @@ def staff(name: str, *, superuser: bool = False) -> tuple[User, Client]:
     user.save()
     if not superuser:
         rights = Permission.objects.filter(
-            content_type__app_label="agents", content_type__model__in=("schedule", "hook")
+            content_type__app_label="agents", content_type__model__in=("schedule", "inboundwebhook")
         )
         user.user_permissions.set(rights)
     client = Client()
@@ -85,7 +85,7 @@ def test_operators_do_not_act_as_others():
     ada = make_user("ada")
     agent = make_agent()
     schedule = make_schedule(ada, agent=agent)
-    hook, _ = make_hook(ada, agent=agent)
+    hook, _ = make_inbound_webhook(ada, agent=agent)
     _, client = staff("olga")
     for url, row in ((SCHEDULES, schedule), (HOOKS, hook)):
         page = f"{url}{row.pk}/change/"
@@ -100,7 +100,7 @@ def test_operators_do_not_act_as_others():
     client.post(SCHEDULES, {"action": "run_now", "_selected_action": [schedule.pk]})
     client.post(HOOKS, {"action": "new_secret", "_selected_action": [hook.pk]})
     assert not Run.objects.exists()
-    assert Hook.objects.get().former_until is None
+    assert InboundWebhook.objects.get().former_until is None
 
 
 def test_a_hook_shows_its_secret_once():
@@ -119,7 +119,7 @@ def test_a_hook_shows_its_secret_once():
     shown = client.post(
         f"{HOOKS}add/", {**fields, "owner": ada.pk, "max_tokens_a_day": 9}, follow=True
     ).content.decode()
-    hook = Hook.objects.get()
+    hook = InboundWebhook.objects.get()
     assert (hook.owner, hook.budgets.get().max_tokens) == (ada, 9)
     secret = hook.secret.reveal()
     assert secret in shown
@@ -141,7 +141,7 @@ def test_a_hook_shows_its_secret_once():
 
 def test_what_came_to_a_hook_is_a_table():
     _, client = staff("root", superuser=True)
-    hook, secret = make_hook(make_user("ada"))
+    hook, secret = make_inbound_webhook(make_user("ada"))
     send(hook.pk, signed(secret))
     send(hook.pk, signed("whsec_" + "A" * 43 + "="))
     page = client.get(f"{HOOKS}{hook.pk}/change/").content.decode()

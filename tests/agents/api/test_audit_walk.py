@@ -31,7 +31,7 @@ from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.states import RunStatus
-from tests.agents.api.hook_rows import make_hook
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import (
     ask_approval,
     client_with,
@@ -264,7 +264,7 @@ def _run_schedule(world: World) -> Sent:
 
 
 def _hook(world: World) -> dict[str, Any]:
-    return {"hook_id": make_hook(world.root, agent=world.agent)[0].pk}
+    return {"hook_id": make_inbound_webhook(world.root, agent=world.agent)[0].pk}
 
 
 def _make_hook(world: World) -> Sent:
@@ -279,7 +279,7 @@ def _delete_hook(world: World) -> Sent:
     return _hook(world), None, "hook.deleted"
 
 
-def _rotate_hook(world: World) -> Sent:
+def _rotate_inbound_webhook(world: World) -> Sent:
     return _hook(world), {}, "hook.rotated"
 
 
@@ -316,7 +316,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("hook", "patch"): _change_hook,
     ("hook", "delete"): _delete_hook,
     ("thread", "delete"): _erase_thread,
-    ("hook-rotate", "post"): _rotate_hook,
+    ("hook-rotate", "post"): _rotate_inbound_webhook,
 }
 ELSEWHERE = {
     ("restore", "post"): "tests/agents/admin/test_workspace_restore.py",

@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from agents.models import AuditEntry, Budget, Hook, Run, Schedule
+from agents.models import AuditEntry, Budget, InboundWebhook, Run, Schedule
 from agents.services.request_rates import forget_shares
-from tests.agents.api.hook_rows import BODY, make_hook, send, signed
+from tests.agents.api.inbound_webhook_rows import BODY, make_inbound_webhook, send, signed
 from tests.agents.api.rows import client_for, make_agent, make_run, make_user
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +70,7 @@ def test_strangers_find_nothing():
     schedule = Schedule.objects.get(
         pk=client_for(ada).post("/api/v1/schedules", TIMES, format="json").json()["id"]
     )
-    hook, _ = make_hook(ada, agent=agent)
+    hook, _ = make_inbound_webhook(ada, agent=agent)
     client = session(eve)
     for url in (f"/api/v1/schedules/{schedule.pk}", f"/api/v1/hooks/{hook.pk}"):
         assert client.get(url).status_code == 404
@@ -176,7 +176,7 @@ def test_a_token_that_starts_no_runs_has_none_start_by_themselves():
 def test_no_token_makes_a_hook_or_reads_a_secret():
     """What a token makes would outlive it."""
     ada = make_user("ada")
-    hook, secret = make_hook(ada)
+    hook, secret = make_inbound_webhook(ada)
     client = client_for(ada)  # of all scopes
     url = f"/api/v1/hooks/{hook.pk}"
     assert client.post("/api/v1/hooks", HOOK, format="json").status_code == 403
@@ -211,7 +211,7 @@ def test_a_hook_from_its_making_to_its_end():
     client.patch(url, {"max_cost_a_day": None}, format="json")
     assert not Budget.objects.exists()
     assert client.delete(url).status_code == 204
-    assert not Hook.objects.exists()
+    assert not InboundWebhook.objects.exists()
     assert Run.objects.get().pk == run
     for entry in AuditEntry.objects.all():
         assert secret not in str(entry.__dict__)
@@ -224,7 +224,7 @@ def test_lists_of_runs_by_what_began_them():
     ada = make_user("ada")
     agent = make_agent()
     client = client_for(ada)
-    hook, secret = make_hook(ada, agent=agent)
+    hook, secret = make_inbound_webhook(ada, agent=agent)
     schedule = client.post("/api/v1/schedules", TIMES, format="json").json()["id"]
     by_schedule = client.post(f"/api/v1/schedules/{schedule}/run").json()["run"]
     by_hook = send(hook.pk, signed(secret)).json()["run"]

@@ -20,7 +20,7 @@ from tests.agents.engine import by_hand
 from tests.agents.services.waiting import asked, hooked, make_due, private, webhook
 from tests.support.cluster import Cluster
 from tests.support.hang import HANG
-from tests.support.receivers import NO_ANSWER, Hook, receiver
+from tests.support.receivers import NO_ANSWER, InboundWebhook, receiver
 from tests.support.runs import (
     host,
     make_agent,
@@ -162,6 +162,6 @@ def test_many_messages_to_two_targets_arrive_once_each() -> None:
     assert _ids(one) == _ids(two) == 100
 
 
-def _ids(hook: Hook) -> int:
+def _ids(hook: InboundWebhook) -> int:
     assert len(hook.received) == 100
     return len({got.headers["webhook-id"] for got in hook.received})

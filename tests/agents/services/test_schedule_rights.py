@@ -9,14 +9,14 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from agents.models import Allowance, AuditEntry, Budget, Hook, Schedule, Thread
+from agents.models import Allowance, AuditEntry, Budget, InboundWebhook, Schedule, Thread
 from agents.services.budget_scope import window_name
 from agents.services.budgets import save_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
-from agents.services.hooks import delete_hook, enable_hook
+from agents.services.inbound_webhooks import delete_inbound_webhook, enable_inbound_webhook
 from agents.services.schedule_firing import fire_now
 from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
-from tests.agents.api.hook_rows import make_hook
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import (
     end_runs,
@@ -154,14 +154,14 @@ def test_the_day_is_the_one_of_its_thread():
 
 def test_who_may_stop_schedules_stops_no_webhooks():
     ada, operator = make_user("ada"), make_operator()
-    hook, _ = make_hook(ada)
+    hook, _ = make_inbound_webhook(ada)
     for stop in (
-        lambda: enable_hook(hook.pk, False, by=operator),
-        lambda: delete_hook(hook.pk, by=operator),
+        lambda: enable_inbound_webhook(hook.pk, False, by=operator),
+        lambda: delete_inbound_webhook(hook.pk, by=operator),
     ):
-        with pytest.raises(NotAllowed, match="change_hook"):
+        with pytest.raises(NotAllowed, match="change_inboundwebhook"):
             stop()
-    assert Hook.objects.get().is_enabled
+    assert InboundWebhook.objects.get().is_enabled
 
 
 def test_a_superuser_mends_anothers_schedule():

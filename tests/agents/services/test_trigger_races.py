@@ -13,12 +13,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents.models import HookDelivery, Run, Schedule, ScheduleFiring
-from agents.services.hook_deliveries import Delivered, deliver
+from agents.models import InboundWebhookDelivery, Run, Schedule, ScheduleFiring
+from agents.services.inbound_webhook_deliveries import Delivered, deliver
 from agents.services.request_rates import forget_shares
 from agents.services.schedule_firing import fire_due
 from agents.states import RunStatus
-from tests.agents.api.hook_rows import BODY, make_hook
+from tests.agents.api.inbound_webhook_rows import BODY, make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.engine.by_hand import at_once
 from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
@@ -56,7 +56,7 @@ def test_of_two_processes_one_starts_it():
 
 def test_of_two_requests_with_one_id_one_starts_a_run():
     forget_shares()
-    hook, _ = make_hook(make_user("ada"), per_minute=600)
+    hook, _ = make_inbound_webhook(make_user("ada"), per_minute=600)
     for number in range(ROUNDS):
         found = at_once(*[lambda: deliver(hook, f"m{number}", BODY, {})] * 3)  # noqa: B023
 
@@ -64,7 +64,7 @@ def test_of_two_requests_with_one_id_one_starts_a_run():
         assert len({each.run for each in found}) == 1
         assert sorted(each.repeated for each in found) == [False, True, True]
         assert Run.objects.count() == number + 1
-    assert HookDelivery.objects.count() == ROUNDS
+    assert InboundWebhookDelivery.objects.count() == ROUNDS
 
 
 def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
@@ -99,6 +99,6 @@ def test_what_one_process_holds_does_not_keep_others_from_other_runs():
     with transaction.atomic():
         assert fire_due()
         begun = time.monotonic()
-        hook_run = at_once(lambda: make_hook(ada, agent=agent))
+        hook_run = at_once(lambda: make_inbound_webhook(ada, agent=agent))
         assert time.monotonic() - begun < 2
     assert not isinstance(hook_run[0], Exception)

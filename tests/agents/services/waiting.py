@@ -13,7 +13,7 @@ from django.test import override_settings
 from agents.models import ApprovalRequest, Notification, NotificationTarget
 from agents.services.notification_targets import save_target
 from tests.agents.engine import by_hand
-from tests.support.receivers import Hook
+from tests.support.receivers import InboundWebhook
 
 
 def asked(count: int = 1, **run: Any) -> list[ApprovalRequest]:
@@ -42,7 +42,7 @@ def private(*hosts: str, **more: Any) -> Iterator[None]:
 
 
 @contextmanager
-def hooked(hook: Hook, **fields: Any) -> Iterator[NotificationTarget]:
+def hooked(hook: InboundWebhook, **fields: Any) -> Iterator[NotificationTarget]:
     """A target that leads to `hook`, which is listed as private."""
     with private(hook.host):
         yield webhook(hook.url, **fields)

@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.models import Hook, Schedule
-from tests.agents.api.hook_rows import make_hook
+from agents.models import InboundWebhook, Schedule
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import make_schedule
 from tests.agents.web.test_triggers import HOOK, SCHEDULE
@@ -31,7 +31,7 @@ def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
     agent = make_agent()
     make_agent("secretive", owner=ada, everyone=False)
     schedule = make_schedule(ada, agent=agent, name="Ada's report")
-    hook, _ = make_hook(ada, agent=agent, name="Ada's issues")
+    hook, _ = make_inbound_webhook(ada, agent=agent, name="Ada's issues")
     client = signed_in(eve)
     for path, row in (("/schedules/", schedule), ("/webhooks/", hook)):
         own = client.post(path, (SCHEDULE if row is schedule else HOOK) | {"name": "Mine"})
@@ -41,14 +41,14 @@ def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
         assert row.pk not in page
         assert "secretive" not in page
         assert client.get(f"{path}{row.pk}/").status_code == 404
-    before = (Schedule.objects.count(), Hook.objects.count())
+    before = (Schedule.objects.count(), InboundWebhook.objects.count())
     for path, fields in (("/schedules/", SCHEDULE), ("/webhooks/", HOOK)):
         hidden = client.post(path, {**fields, "agent": "secretive"})
         none = client.post(path, {**fields, "agent": "nonsense1"})
         assert (hidden.status_code, none.status_code) == (404, 404)
         problem = hidden.context["problem"]
         assert problem.replace("secretive", "nonsense1") == none.context["problem"]
-    assert (Schedule.objects.count(), Hook.objects.count()) == before
+    assert (Schedule.objects.count(), InboundWebhook.objects.count()) == before
 
 
 def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
@@ -56,7 +56,7 @@ def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
     client = signed_in(ada)
     agent = make_agent()
     schedule = make_schedule(ada, agent=agent, name="Stored name")
-    hook, _ = make_hook(ada, agent=agent, name="Stored name")
+    hook, _ = make_inbound_webhook(ada, agent=agent, name="Stored name")
     for path, fields, bad in (
         (f"/schedules/{schedule.pk}/", SCHEDULE, {"cron": "0 0 30 2 *"}),
         (f"/webhooks/{hook.pk}/", HOOK, {"per_minute": "0"}),
@@ -73,7 +73,7 @@ def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
             assert other.context.get("typed") is None
             assert 'value="Stored name"' in other.content.decode()
     assert set(Schedule.objects.values_list("name")) == {("Stored name",)}
-    assert set(Hook.objects.values_list("name")) == {("Stored name",)}
+    assert set(InboundWebhook.objects.values_list("name")) == {("Stored name",)}
 
 
 def test_what_a_form_is_filled_with_is_what_it_saves():
@@ -103,12 +103,12 @@ def test_numbers_that_are_none(number: str):
     if number != " ":
         assert client.post("/webhooks/", {**HOOK, "max_tokens_a_day": number}).status_code == 400
     assert not Schedule.objects.exists()
-    assert not Hook.objects.exists()
+    assert not InboundWebhook.objects.exists()
 
 
 def test_a_hook_is_paused_and_goes_on():
     ada = make_user("ada")
-    hook, _ = make_hook(ada)
+    hook, _ = make_inbound_webhook(ada)
     client = signed_in(ada)
     for action, expected in (("pause", False), ("go_on", True)):
         client.post(f"/webhooks/{hook.pk}/", {"action": action})
@@ -121,7 +121,7 @@ def test_a_secret_that_somebody_typed_is_not_shown():
     make_agent()
     client = signed_in(make_user("ada"))
     made = client.post("/webhooks/", {**HOOK, "signing": "github", "secret": GIVEN})
-    hook = Hook.objects.get()
+    hook = InboundWebhook.objects.get()
     assert (made.status_code, hook.secret.reveal()) == (200, GIVEN)
     assert GIVEN not in made.content.decode()
     again = client.post(f"/webhooks/{hook.pk}/", {"action": "rotate", "secret": f"{GIVEN} 2"})
@@ -134,7 +134,7 @@ def test_deleting_takes_two_steps():
     """A webhook's address and secret cannot be had again."""
     ada = make_user("ada")
     agent = make_agent()
-    hook, _ = make_hook(ada, agent=agent)
+    hook, _ = make_inbound_webhook(ada, agent=agent)
     schedule = make_schedule(ada, agent=agent)
     client = signed_in(ada)
     for path in (f"/webhooks/{hook.pk}/", f"/schedules/{schedule.pk}/"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from agents.models import Hook, Run, Schedule
+from agents.models import InboundWebhook, Run, Schedule
 from agents.services.request_rates import forget_shares
-from tests.agents.api.hook_rows import make_hook, send, signed
+from tests.agents.api.inbound_webhook_rows import make_inbound_webhook, send, signed
 from tests.agents.api.rows import make_agent, make_run, make_user
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_a_hook():
     make_agent()
     client = signed_in("ada")
     made = client.post("/webhooks/", HOOK)
-    hook = Hook.objects.get()
+    hook = InboundWebhook.objects.get()
     secret = hook.secret.reveal()
     url = f"/webhooks/{hook.pk}/"
     assert secret in made.content.decode()
@@ -104,7 +104,7 @@ def test_a_hook():
     for action in ("rotate", "delete", "pause"):
         assert stranger.post(url, {"action": action}).status_code == 404
     client.post(url, {"action": "delete"})
-    assert not Hook.objects.exists()
+    assert not InboundWebhook.objects.exists()
 
 
 def test_the_history_by_what_began_a_run():
@@ -113,7 +113,7 @@ def test_the_history_by_what_began_a_run():
     from django.contrib.auth.models import User
 
     ada = User.objects.get()
-    hook, secret = make_hook(ada)
+    hook, secret = make_inbound_webhook(ada)
     by_hook = send(hook.pk, signed(secret)).json()["run"]
     by_person = make_run(ada).pk
 

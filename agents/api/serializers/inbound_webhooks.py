@@ -13,8 +13,19 @@ from agents.api.serializers.triggers import (
     stamp,
     thread_policy_field,
 )
-from agents.models import DeliveryOutcome, Hook, HookDelivery, HookSigning, ThreadPolicy
-from agents.services.hooks import LONGEST_OVERLAP, MOST_PER_MINUTE, USUAL_OVERLAP, budget_of
+from agents.models import (
+    DeliveryOutcome,
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookSigning,
+    ThreadPolicy,
+)
+from agents.services.inbound_webhooks import (
+    LONGEST_OVERLAP,
+    MOST_PER_MINUTE,
+    USUAL_OVERLAP,
+    budget_of,
+)
 from agents.triggers.signatures import LONGEST_SECRET
 
 MOST_TOKENS = 10**15
@@ -27,7 +38,9 @@ class NewHookBody(StrictSerializer):
     name = name_field()
     agent = Text(max_length=100)
     message = message_field()
-    signing = serializers.ChoiceField(choices=HookSigning.values, default=HookSigning.STANDARD)
+    signing = serializers.ChoiceField(
+        choices=InboundWebhookSigning.values, default=InboundWebhookSigning.STANDARD
+    )
     secret = Text(max_length=LONGEST_SECRET, required=False)
     thread_policy = thread_policy_field(default=ThreadPolicy.NEW)
     per_minute = serializers.IntegerField(min_value=1, max_value=MOST_PER_MINUTE, default=30)
@@ -62,14 +75,14 @@ class RotateBody(StrictSerializer):
     )
 
 
-class HookShape(serializers.Serializer[Hook]):
+class HookShape(serializers.Serializer[InboundWebhook]):
     """`url` is the path that senders post to."""
 
     id = serializers.CharField()
     name = serializers.CharField()
     agent = serializers.CharField(source="agent.slug")
     message = serializers.CharField()
-    signing = serializers.ChoiceField(choices=HookSigning.values)
+    signing = serializers.ChoiceField(choices=InboundWebhookSigning.values)
     url = serializers.SerializerMethodField()
     thread_policy = thread_policy_field()
     thread = serializers.CharField(source="thread_id", allow_null=True)
@@ -80,14 +93,14 @@ class HookShape(serializers.Serializer[Hook]):
     former_until = stamp(allow_null=True)
     created_at = stamp()
 
-    def get_url(self, hook: Hook) -> str:
+    def get_url(self, hook: InboundWebhook) -> str:
         return f"/hooks/{hook.pk}"
 
-    def get_max_tokens_a_day(self, hook: Hook) -> int | None:
+    def get_max_tokens_a_day(self, hook: InboundWebhook) -> int | None:
         budget = budget_of(hook)
         return budget.max_tokens if budget else None
 
-    def get_max_cost_a_day(self, hook: Hook) -> str | None:
+    def get_max_cost_a_day(self, hook: InboundWebhook) -> str | None:
         budget = budget_of(hook)
         return str(budget.max_cost) if budget and budget.max_cost is not None else None
 
@@ -99,7 +112,7 @@ class NewSecretShape(serializers.Serializer[object]):
     secret = serializers.CharField()
 
 
-class DeliveryShape(serializers.Serializer[HookDelivery]):
+class DeliveryShape(serializers.Serializer[InboundWebhookDelivery]):
     """`repeats`: how often the same request came again."""
 
     id = serializers.IntegerField()

@@ -14,16 +14,16 @@ from agents.admin.journal import person, tag
 from agents.admin.trigger_text import rows_table, run_link
 from agents.admin.triggers import TriggerAdmin, TriggerForm
 from agents.hidden_text import visible
-from agents.models import Hook, HookRefusal
+from agents.models import InboundWebhook, InboundWebhookRefusal
 from agents.services.errors import ServiceError
-from agents.services.hooks import (
+from agents.services.inbound_webhooks import (
     DayBudget,
     budget_of,
-    change_hook,
-    check_hook,
-    create_hook,
-    delete_hook,
-    enable_hook,
+    change_inbound_webhook,
+    check_inbound_webhook,
+    create_inbound_webhook,
+    delete_inbound_webhook,
+    enable_inbound_webhook,
     rotate_secret,
 )
 
@@ -32,7 +32,7 @@ SHOWN_REFUSALS = 30
 _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
 
-class HookForm(TriggerForm):
+class InboundWebhookForm(TriggerForm):
     """A webhook without its secret, which is made here and never read or typed."""
 
     kept = ("owner", "signing")
@@ -43,7 +43,7 @@ class HookForm(TriggerForm):
     )
 
     class Meta:
-        model = Hook
+        model = InboundWebhook
         fields = [
             "name",
             "owner",
@@ -62,59 +62,65 @@ class HookForm(TriggerForm):
             self.initial["max_tokens_a_day"] = budget.max_tokens
             self.initial["max_cost_a_day"] = budget.max_cost
 
-    def check_row(self, row: Hook) -> None:
-        check_hook(row)
+    def check_row(self, row: InboundWebhook) -> None:
+        check_inbound_webhook(row)
 
 
-@admin.register(Hook)
-class HookAdmin(TriggerAdmin):
-    form = HookForm
+@admin.register(InboundWebhook)
+class InboundWebhookAdmin(TriggerAdmin):
+    form = InboundWebhookForm
     list_display = ["shown_name", "owner", "agent", "signing", "state", "created_at"]
     list_filter = ["is_enabled", "signing", "agent"]
     actions = ["new_secret", "pause", "go_on"]
 
-    def enable(self, row: Hook, enabled: bool, request: HttpRequest) -> None:
-        enable_hook(row.pk, enabled, by=person(request))
+    def enable(self, row: InboundWebhook, enabled: bool, request: HttpRequest) -> None:
+        enable_inbound_webhook(row.pk, enabled, by=person(request))
 
-    def remove(self, row: Hook, request: HttpRequest) -> None:
-        delete_hook(row.pk, by=person(request))
+    def remove(self, row: InboundWebhook, request: HttpRequest) -> None:
+        delete_inbound_webhook(row.pk, by=person(request))
 
-    def get_fields(self, request: HttpRequest, obj: Hook | None = None) -> list[Any]:
-        fields = [*HookForm.Meta.fields, "max_tokens_a_day", "max_cost_a_day"]
+    def get_fields(self, request: HttpRequest, obj: InboundWebhook | None = None) -> list[Any]:
+        fields = [*InboundWebhookForm.Meta.fields, "max_tokens_a_day", "max_cost_a_day"]
         if obj is None:
             if not request.user.is_superuser:
                 fields.remove("owner")
             return fields
         if not self.has_change_permission(request, obj):
-            fields = list(HookForm.Meta.fields)
+            fields = list(InboundWebhookForm.Meta.fields)
         return [*fields, "address", "former_until", "deliveries_table", "refusals_table"]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Hook | None = None) -> list[Any]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: InboundWebhook | None = None
+    ) -> list[Any]:
         if obj is None:
             return []
         tables = ["address", "former_until", "deliveries_table", "refusals_table"]
         return ["owner", "signing", *tables]
 
-    def save_model(self, request: HttpRequest, obj: Hook, form: Any, change: bool) -> None:
+    def save_model(
+        self, request: HttpRequest, obj: InboundWebhook, form: Any, change: bool
+    ) -> None:
         by = person(request)
         limits = DayBudget(
             form.cleaned_data.get("max_tokens_a_day"), form.cleaned_data.get("max_cost_a_day")
         )
         if change:
-            change_hook(obj, by=by, budget=limits)
+            change_inbound_webhook(obj, by=by, budget=limits)
             return
-        self._show(request, obj, create_hook(self.owned(request, obj), by=by, budget=limits))
+        self._show(
+            request, obj, create_inbound_webhook(self.owned(request, obj), by=by, budget=limits)
+        )
 
     @admin.display(description="status", ordering="is_enabled")
-    def state(self, row: Hook) -> SafeString:
+    def state(self, row: InboundWebhook) -> SafeString:
         return tag("completed", "enabled") if row.is_enabled else tag("cancelled", "paused")
 
     @admin.display(description="path that senders post to")
-    def address(self, row: Hook) -> str:
+    def address(self, row: InboundWebhook) -> str:
         return f"/hooks/{row.pk}"
 
     @admin.display(description="last requests")
-    def deliveries_table(self, row: Hook) -> SafeString | str:
+    def deliveries_table(self, row: InboundWebhook) -> SafeString | str:
         shown = [
             (
                 each.created_at.isoformat(timespec="seconds"),
@@ -130,20 +136,20 @@ class HookAdmin(TriggerAdmin):
         return rows_table(("came", "id", "bytes", "outcome", "why", "again", "run"), shown)
 
     @admin.display(description="turned away")
-    def refusals_table(self, row: Hook) -> SafeString | str:
-        rows = HookRefusal.objects.filter(subject=row.pk)[:SHOWN_REFUSALS]
+    def refusals_table(self, row: InboundWebhook) -> SafeString | str:
+        rows = InboundWebhookRefusal.objects.filter(subject=row.pk)[:SHOWN_REFUSALS]
         shown = [(each.day, each.reason, each.count) for each in rows]
         return rows_table(("day", "why", "times"), shown)
 
     @admin.action(description="Make a new secret", permissions=["change"])
-    def new_secret(self, request: HttpRequest, queryset: QuerySet[Hook]) -> None:
+    def new_secret(self, request: HttpRequest, queryset: QuerySet[InboundWebhook]) -> None:
         for row in self.chosen(request, queryset):
             try:
                 self._show(request, row, rotate_secret(row.pk, by=person(request)))
             except ServiceError as error:
                 self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
 
-    def _show(self, request: HttpRequest, row: Hook, secret: str) -> None:
+    def _show(self, request: HttpRequest, row: InboundWebhook, secret: str) -> None:
         self.message_user(
             request,
             f"The secret of {visible(row.name)} is {secret} Give it to the sender now: it cannot "

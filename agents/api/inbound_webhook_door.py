@@ -23,8 +23,8 @@ from agents.api.wire import check_json
 from agents.events.append import dump
 from agents.services.disk_reserve import disk_full_refused
 from agents.services.errors import Conflict, NoSpace
-from agents.services.hook_admission import TooManyFailures, admit
-from agents.services.hook_deliveries import deliver
+from agents.services.inbound_webhook_admission import TooManyFailures, admit
+from agents.services.inbound_webhook_deliveries import deliver
 from agents.services.request_rates import network_of
 
 MOST_BYTES = 1_000_000

@@ -13,17 +13,17 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods
 
 from agents.hidden_text import visible
-from agents.models import Hook, HookRefusal, HookSigning, ThreadPolicy
-from agents.selectors.visible import agents_for, hooks_for
+from agents.models import InboundWebhook, InboundWebhookRefusal, InboundWebhookSigning, ThreadPolicy
+from agents.selectors.visible import agents_for, inbound_webhooks_for
 from agents.services.errors import InvalidRequest, ServiceError
-from agents.services.hooks import (
+from agents.services.inbound_webhooks import (
     MOST_PER_MINUTE,
     DayBudget,
     budget_of,
-    change_hook,
-    create_hook,
-    delete_hook,
-    enable_hook,
+    change_inbound_webhook,
+    create_inbound_webhook,
+    delete_inbound_webhook,
+    enable_inbound_webhook,
     rotate_secret,
 )
 from agents.services.tokens import NAME_CHARACTERS
@@ -42,17 +42,19 @@ SHOWN_REFUSALS = 20
 def webhooks(request: PersonRequest) -> HttpResponse:
     """GET lists them and has the form of a new one; a POST makes it and shows its secret."""
     if request.method != "POST":
-        return render(request, "web/webhooks.html", _list(request))
+        return render(request, "web/inbound_webhooks.html", _list(request))
     try:
         signing = request.POST.get("signing", "")
-        hook = _typed(request, Hook(owner_id=request.user.pk, signing=signing))
+        hook = _typed(request, InboundWebhook(owner_id=request.user.pk, signing=signing))
         given = request.POST.get("secret", "").strip()
-        secret = create_hook(hook, by=request.user, budget=_budget(request), secret=given)
+        secret = create_inbound_webhook(
+            hook, by=request.user, budget=_budget(request), secret=given
+        )
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
-        return render(request, "web/webhooks.html", context, status=error.http_status)
+        return render(request, "web/inbound_webhooks.html", context, status=error.http_status)
     context = {**_one(request, hook), "secret": "" if given else secret}
-    return render(request, "web/webhook.html", context)
+    return render(request, "web/inbound_webhook.html", context)
 
 
 @sensitive_post_parameters("secret")
@@ -61,30 +63,32 @@ def webhooks(request: PersonRequest) -> HttpResponse:
 @sensitive_variables("secret")
 def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
     """A POST with `action` save (with the form's fields), rotate, pause, go_on or delete."""
-    rows = hooks_for(request.user).select_related("agent", "owner")
+    rows = inbound_webhooks_for(request.user).select_related("agent", "owner")
     found = rows.filter(pk=hook_id).first()
     if found is None:
         raise Http404
     if request.method != "POST":
-        return render(request, "web/webhook.html", _one(request, found))
+        return render(request, "web/inbound_webhook.html", _one(request, found))
     try:
         match request.POST.get("action"):
             case "save":
-                change_hook(_typed(request, found), by=request.user, budget=_budget(request))
+                change_inbound_webhook(
+                    _typed(request, found), by=request.user, budget=_budget(request)
+                )
                 messages.success(request, "Saved.")
             case "rotate":
                 given = request.POST.get("secret", "").strip()
                 secret = rotate_secret(found.pk, by=request.user, secret=given)
                 context = {**_one(request, rows.get(pk=hook_id)), "secret": "" if given else secret}
-                return render(request, "web/webhook.html", context)
+                return render(request, "web/inbound_webhook.html", context)
             case "pause":
-                enable_hook(found.pk, False, by=request.user)
+                enable_inbound_webhook(found.pk, False, by=request.user)
                 messages.success(request, "Paused.")
             case "go_on":
-                enable_hook(found.pk, True, by=request.user)
+                enable_inbound_webhook(found.pk, True, by=request.user)
                 messages.success(request, "It takes requests again.")
             case "delete":
-                delete_hook(found.pk, by=request.user)
+                delete_inbound_webhook(found.pk, by=request.user)
                 messages.success(request, visible(f"{found.name} was deleted; its runs stay."))
                 return redirect("web:webhooks")
             case _:
@@ -93,11 +97,11 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
         context = {**_one(request, rows.get(pk=hook_id)), "problem": error.message}
         if request.POST.get("action") == "save":
             context["typed"] = request.POST
-        return render(request, "web/webhook.html", context, status=error.http_status)
+        return render(request, "web/inbound_webhook.html", context, status=error.http_status)
     return redirect("web:webhook", hook_id=found.pk)
 
 
-def _typed(request: PersonRequest, into: Hook) -> Hook:
+def _typed(request: PersonRequest, into: InboundWebhook) -> InboundWebhook:
     into.name = request.POST.get("name", "").strip()
     into.agent = find_agent(request.POST.get("agent", ""), request.user)
     into.message = request.POST.get("message", "").replace("\r\n", "\n")
@@ -127,17 +131,17 @@ def _whole(text: str) -> int | None:
 
 
 def _list(request: PersonRequest) -> dict[str, Any]:
-    rows = hooks_for(request.user).select_related("agent")
+    rows = inbound_webhooks_for(request.user).select_related("agent")
     return {"hooks": rows, **_form(request), "given": {"per_minute": "30"}}
 
 
-def _one(request: PersonRequest, hook: Hook) -> dict[str, Any]:
+def _one(request: PersonRequest, hook: InboundWebhook) -> dict[str, Any]:
     budget = budget_of(hook)
     return {
         "hook": hook,
         "address": address_of(hook),
         "deliveries": hook.deliveries.select_related("run")[:SHOWN_DELIVERIES],
-        "refusals": HookRefusal.objects.filter(subject=hook.pk)[:SHOWN_REFUSALS],
+        "refusals": InboundWebhookRefusal.objects.filter(subject=hook.pk)[:SHOWN_REFUSALS],
         **_form(request),
         "given": {
             "name": hook.name,
@@ -151,7 +155,7 @@ def _one(request: PersonRequest, hook: Hook) -> dict[str, Any]:
     }
 
 
-def address_of(hook: Hook) -> str:
+def address_of(hook: InboundWebhook) -> str:
     """Where senders post to; empty in a project that takes no such requests."""
     try:
         path = reverse("hooks:receive", args=[hook.pk])
@@ -168,7 +172,7 @@ def _form(request: PersonRequest) -> dict[str, Any]:
     return {
         "agents": agents_for(request.user).order_by("name").values_list("slug", "name"),
         "thread_policies": ThreadPolicy.choices,
-        "signings": HookSigning.choices,
+        "signings": InboundWebhookSigning.choices,
         "name_characters": NAME_CHARACTERS,
         "message_characters": MESSAGE_CHARACTERS,
         "most_per_minute": MOST_PER_MINUTE,

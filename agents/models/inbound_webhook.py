@@ -15,15 +15,17 @@ from agents.models.thread import Thread
 from agents.secret_text import SecretTextField
 
 
-class HookSigning(models.TextChoices):
+class InboundWebhookSigning(models.TextChoices):
     STANDARD = "standard", _("Standard Webhooks")
     GITHUB = "github", _("GitHub (X-Hub-Signature-256)")
     SLACK = "slack", _("Slack (X-Slack-Signature)")
     STRIPE = "stripe", _("Stripe (Stripe-Signature)")
 
 
-class Hook(models.Model):
+class InboundWebhook(models.Model):
     """An address that starts a run of `agent` in the owner's name, for whoever has the secret."""
+
+    audit_kind = "hook"
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     name = models.CharField(max_length=100)
@@ -38,7 +40,7 @@ class Hook(models.Model):
         help_text=_("{{ body.issue.title }} and the like are filled in, marked as data.")
     )
     signing = models.CharField(
-        max_length=10, choices=HookSigning.choices, default=HookSigning.STANDARD
+        max_length=10, choices=InboundWebhookSigning.choices, default=InboundWebhookSigning.STANDARD
     )
     secret = SecretTextField(editable=False)
     former_secret = SecretTextField(blank=True, editable=False)
@@ -72,10 +74,10 @@ class DeliveryOutcome(models.TextChoices):
     REFUSED = "refused", _("not started")
 
 
-class HookDelivery(models.Model):
+class InboundWebhookDelivery(models.Model):
     """One request whose signature was good. `key` is what it cannot be sent again with."""
 
-    hook = models.ForeignKey(Hook, on_delete=models.CASCADE, related_name="deliveries")
+    hook = models.ForeignKey(InboundWebhook, on_delete=models.CASCADE, related_name="deliveries")
     key = models.CharField(max_length=200)
     body_sha256 = models.CharField(max_length=64)
     size = models.PositiveIntegerField()
@@ -88,7 +90,7 @@ class HookDelivery(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        verbose_name_plural = "hook deliveries"
+        verbose_name_plural = "inbound webhook deliveries"
         constraints = [
             models.UniqueConstraint(fields=["hook", "key"], name="delivery_once"),
         ]
@@ -97,7 +99,7 @@ class HookDelivery(models.Model):
         return f"{self.hook_id}: {self.outcome}"
 
 
-class HookRefusal(models.Model):
+class InboundWebhookRefusal(models.Model):
     """How many requests of a day were turned away: one row for each hook, day and reason.
 
     `subject` is the hook's id, empty for all ids that are none: what strangers make up gets no

@@ -12,30 +12,30 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.models import (
-    Hook,
-    HookDelivery,
-    HookRefusal,
-    HookSigning,
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookRefusal,
+    InboundWebhookSigning,
     Message,
     Run,
 )
-from agents.services import hook_admission
-from agents.services.hooks import enable_hook
+from agents.services import inbound_webhook_admission
+from agents.services.inbound_webhooks import enable_inbound_webhook
 from agents.triggers.signatures import new_secret
-from tests.agents.api.hook_rows import BODY, make_hook, send, signed
+from tests.agents.api.inbound_webhook_rows import BODY, make_inbound_webhook, send, signed
 from tests.agents.api.rows import make_agent, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
 
 def refusals() -> dict[tuple[str, str], int]:
-    return {(row.subject, row.reason): row.count for row in HookRefusal.objects.all()}
+    return {(row.subject, row.reason): row.count for row in InboundWebhookRefusal.objects.all()}
 
 
 @pytest.mark.both_databases
 def test_a_signed_request_starts_a_run():
     ada = make_user("ada")
-    hook, secret = make_hook(ada)
+    hook, secret = make_inbound_webhook(ada)
 
     answer = send(hook.pk, signed(secret))
 
@@ -46,8 +46,8 @@ def test_a_signed_request_starts_a_run():
     assert text.startswith("A request to the webhook Issues started this.")
     assert ">Rain</data-" in text
     assert answer["Cache-Control"].startswith("max-age=0")
-    assert secret not in str(Hook.objects.values())
-    assert secret not in repr(Hook.objects.get().__dict__)
+    assert secret not in str(InboundWebhook.objects.values())
+    assert secret not in repr(InboundWebhook.objects.get().__dict__)
 
 
 @pytest.mark.both_databases
@@ -55,10 +55,10 @@ def test_all_that_is_wrong_gets_one_answer():
     """Nobody learns whether there is such a hook, whether it is paused, or what was wrong."""
     ada = make_user("ada")
     agent = make_agent()
-    hook, secret = make_hook(ada, agent=agent)
-    other, others_secret = make_hook(ada, agent=agent)
-    paused, paused_secret = make_hook(ada, agent=agent)
-    enable_hook(paused.pk, False, by=ada)
+    hook, secret = make_inbound_webhook(ada, agent=agent)
+    other, others_secret = make_inbound_webhook(ada, agent=agent)
+    paused, paused_secret = make_inbound_webhook(ada, agent=agent)
+    enable_inbound_webhook(paused.pk, False, by=ada)
     old = int(time.time()) - 301
     good = signed(secret)
     attempts = {
@@ -92,7 +92,7 @@ def test_all_that_is_wrong_gets_one_answer():
     assert len(set(answers.values())) == 1, answers
     assert answers["unknown"][0] == 404
     assert not Run.objects.exists()
-    assert not HookDelivery.objects.exists()
+    assert not InboundWebhookDelivery.objects.exists()
     counts = refusals()
     assert counts[("", "unknown")] == 2
     assert counts[(paused.pk, "paused")] == 1
@@ -101,7 +101,7 @@ def test_all_that_is_wrong_gets_one_answer():
 
 
 def test_an_unknown_id_costs_what_a_bad_signature_costs():
-    hook, _ = make_hook(make_user("ada"))
+    hook, _ = make_inbound_webhook(make_user("ada"))
     bad = signed(new_secret())
     found = {}
     for hook_id in (hook.pk, "0" * 26):
@@ -116,7 +116,7 @@ def test_an_unknown_id_costs_what_a_bad_signature_costs():
     for _ in range(15):
         for hook_id, spent in times.items():
             begun = time.thread_time()
-            hook_admission.admit(hook_id, bad, large, network=f"n{_}{hook_id}")
+            inbound_webhook_admission.admit(hook_id, bad, large, network=f"n{_}{hook_id}")
             spent.append(time.thread_time() - begun)
     known, unknown = (sorted(spent)[4] for spent in times.values())
     assert 0.4 < known / unknown < 2.5
@@ -126,8 +126,8 @@ def test_an_unknown_id_costs_what_a_bad_signature_costs():
 def test_failures_of_one_address_are_limited_and_write_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    hook, secret = make_hook(make_user("ada"))
-    monkeypatch.setattr(hook_admission, "FAILURES_A_MINUTE", 2)
+    hook, secret = make_inbound_webhook(make_user("ada"))
+    monkeypatch.setattr(inbound_webhook_admission, "FAILURES_A_MINUTE", 2)
     codes = [send(hook_id, {}).status_code for hook_id in (hook.pk, "x", hook.pk, "x")]
 
     assert codes == [404, 404, 429, 429]
@@ -138,7 +138,7 @@ def test_failures_of_one_address_are_limited_and_write_nothing_more(
 
 @pytest.mark.both_databases
 def test_the_same_id_is_the_same_run():
-    hook, secret = make_hook(make_user("ada"))
+    hook, secret = make_inbound_webhook(make_user("ada"))
     first = send(hook.pk, signed(secret)).json()
     now = int(time.time())
 
@@ -150,13 +150,13 @@ def test_the_same_id_is_the_same_run():
     assert again == later == {"run": first["run"], "repeated": True}
     assert (mismatch.status_code, mismatch.json()["code"]) == (409, "delivery_mismatch")
     assert Run.objects.count() == 1
-    assert HookDelivery.objects.get().repeats == 2
+    assert InboundWebhookDelivery.objects.get().repeats == 2
     assert send(hook.pk, signed(secret, message_id="msg_2")).json()["run"] != first["run"]
 
 
 def test_github_cannot_be_sent_again_under_another_id():
     """It signs neither a time nor the delivery's id."""
-    hook, secret = make_hook(make_user("ada"), signing=HookSigning.GITHUB)
+    hook, secret = make_inbound_webhook(make_user("ada"), signing=InboundWebhookSigning.GITHUB)
     mac = hmac.new(secret.encode(), BODY, hashlib.sha256).hexdigest()
     answers = [
         send(hook.pk, {"X-Hub-Signature-256": f"sha256={mac}", "X-GitHub-Delivery": str(number)})
@@ -170,7 +170,9 @@ def test_github_cannot_be_sent_again_under_another_id():
 @pytest.mark.both_databases
 def test_slack_asks_whether_somebody_is_there():
     given = "8f742231b10e8888abcd99yyyzzz85a5"
-    hook, shown = make_hook(make_user("ada"), signing=HookSigning.SLACK, given=given)
+    hook, shown = make_inbound_webhook(
+        make_user("ada"), signing=InboundWebhookSigning.SLACK, given=given
+    )
     assert shown == given
     body = json.dumps({"type": "url_verification", "challenge": "abc"}).encode()
     at = str(int(time.time()))
@@ -188,8 +190,10 @@ def test_slack_asks_whether_somebody_is_there():
 def test_nobody_but_slack_is_told_back_what_was_sent(challenge: str):
     """And no more than a challenge has: else it is a request like others."""
     ada, given = make_user("ada"), "8f742231b10e8888abcd99yyyzzz85a5"
-    hook, secret = make_hook(ada)
-    slack, _ = make_hook(ada, agent=hook.agent, signing=HookSigning.SLACK, given=given)
+    hook, secret = make_inbound_webhook(ada)
+    slack, _ = make_inbound_webhook(
+        ada, agent=hook.agent, signing=InboundWebhookSigning.SLACK, given=given
+    )
     body = json.dumps({"type": "url_verification", "challenge": challenge}).encode()
     at = str(int(time.time()))
     mac = hmac.new(given.encode(), f"v0:{at}:".encode() + body, hashlib.sha256).hexdigest()

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from agents.models import Hook
-from agents.services.hooks import DayBudget, create_hook
+from agents.models import InboundWebhook
+from agents.services.inbound_webhooks import DayBudget, create_inbound_webhook
 from agents.triggers.signatures import sign_standard
 from tests.agents.api.rows import make_agent
 
@@ -19,14 +19,14 @@ TEMPLATE = "Look at {{ body.issue.title }}"
 BODY = json.dumps({"issue": {"title": "Rain"}}).encode()
 
 
-def make_hook(
+def make_inbound_webhook(
     owner: User, *, budget: DayBudget | None = None, given: str = "", **fields: Any
-) -> tuple[Hook, str]:
+) -> tuple[InboundWebhook, str]:
     """The hook and its secret."""
     agent = fields.pop("agent", None) or make_agent()
     values = {"name": "Issues", "message": TEMPLATE, **fields}
-    hook = Hook(owner=owner, agent=agent, **values)
-    return hook, create_hook(hook, by=owner, budget=budget, secret=given)
+    hook = InboundWebhook(owner=owner, agent=agent, **values)
+    return hook, create_inbound_webhook(hook, by=owner, budget=budget, secret=given)
 
 
 def signed(

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from agents.models import Budget, Hook, HookSigning, Period, ThreadPolicy
+from agents.models import Budget, InboundWebhook, InboundWebhookSigning, Period, ThreadPolicy
 from agents.secret_text import SecretText
 from agents.services.audit import Change, changes_between, fields_of, record
 from agents.services.budgets import delete_budget, save_budget
@@ -49,8 +49,8 @@ class DayBudget:
 
 @sensitive_variables("secret", "plain")
 @transaction.atomic
-def create_hook(
-    hook: Hook, *, by: AbstractBaseUser, budget: DayBudget | None = None, secret: str = ""
+def create_inbound_webhook(
+    hook: InboundWebhook, *, by: AbstractBaseUser, budget: DayBudget | None = None, secret: str = ""
 ) -> str:
     """Store a new hook; returns its secret, which cannot be read again.
 
@@ -58,9 +58,9 @@ def create_hook(
     `InvalidRequest`, `NotAllowed`, `NotFound` (the agent) and `Conflict` (one too many).
     """
     check_may_define(hook, by)
-    check_hook(hook)
+    check_inbound_webhook(hook)
     get_user_model().objects.select_for_update().get(pk=hook.owner_id)
-    if Hook.objects.filter(owner=hook.owner_id).count() >= MOST_HOOKS:
+    if InboundWebhook.objects.filter(owner=hook.owner_id).count() >= MOST_HOOKS:
         raise Conflict(f"There are {MOST_HOOKS} webhooks: delete one first.")
     plain = _checked_secret(hook.signing, secret)
     hook.secret, hook.former_secret = SecretText.seal(plain), SecretText("")
@@ -73,14 +73,16 @@ def create_hook(
 
 
 @transaction.atomic
-def change_hook(hook: Hook, *, by: AbstractBaseUser, budget: DayBudget | None = None) -> Hook:
+def change_inbound_webhook(
+    hook: InboundWebhook, *, by: AbstractBaseUser, budget: DayBudget | None = None
+) -> InboundWebhook:
     """Store other fields of a hook; its owner, signing and secret stay. `budget` None: as it was.
 
     Raises `InvalidRequest`, `NotAllowed`, `NotFound`.
     """
     check_may_define(hook, by)
-    check_hook(hook)
-    stored = locked_hook(hook.pk)
+    check_inbound_webhook(hook)
+    stored = locked_inbound_webhook(hook.pk)
     if (stored.owner_id, stored.signing) != (hook.owner_id, hook.signing):
         raise InvalidRequest("A webhook keeps its owner and its signing: make another one.")
     if stored.agent_id != hook.agent_id:
@@ -101,11 +103,11 @@ def rotate_secret(
 ) -> str:
     """Give it a new secret, and return that; the one before is taken for `overlap` seconds more.
 
-    0 ends the one before at once. A third one ends with it. Raises as `create_hook` does.
+    0 ends the one before at once. A third one ends with it. Raises as `create_inbound_webhook`.
     """
     if not 0 <= overlap <= LONGEST_OVERLAP:
         raise InvalidRequest(f"overlap: 0 to {LONGEST_OVERLAP:,} seconds.")
-    hook = locked_hook(hook_id)
+    hook = locked_inbound_webhook(hook_id)
     check_may_define(hook, by)
     plain = _checked_secret(hook.signing, secret)
     hook.former_secret = hook.secret if overlap else SecretText("")
@@ -118,9 +120,9 @@ def rotate_secret(
 
 
 @transaction.atomic
-def enable_hook(hook_id: str, enabled: bool, *, by: AbstractBaseUser) -> Hook:
+def enable_inbound_webhook(hook_id: str, enabled: bool, *, by: AbstractBaseUser) -> InboundWebhook:
     """Take requests, or refuse them as if there were no such hook. Raises `NotAllowed`."""
-    hook = locked_hook(hook_id)
+    hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
     if hook.is_enabled != enabled:
         hook.is_enabled = enabled
@@ -131,9 +133,9 @@ def enable_hook(hook_id: str, enabled: bool, *, by: AbstractBaseUser) -> Hook:
 
 
 @transaction.atomic
-def delete_hook(hook_id: str, *, by: AbstractBaseUser) -> None:
+def delete_inbound_webhook(hook_id: str, *, by: AbstractBaseUser) -> None:
     """Remove it, its budget and the record of its deliveries; its runs stay."""
-    hook = locked_hook(hook_id)
+    hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
     for budget in hook.budgets.all():
         delete_budget(budget)
@@ -142,11 +144,14 @@ def delete_hook(hook_id: str, *, by: AbstractBaseUser) -> None:
     hook.delete()
 
 
-def check_hook(hook: Hook) -> None:
+def check_inbound_webhook(hook: InboundWebhook) -> None:
     """Raises `InvalidRequest` that names the field which does not fit, or `NotFound`."""
     check_trigger(hook)
     check_message(hook.message)
-    if hook.signing not in HookSigning.values or hook.thread_policy not in ThreadPolicy.values:
+    if (
+        hook.signing not in InboundWebhookSigning.values
+        or hook.thread_policy not in ThreadPolicy.values
+    ):
         raise InvalidRequest("Choose one of the values that there are.")
     if not 1 <= hook.per_minute <= MOST_PER_MINUTE:
         raise InvalidRequest(f"per_minute: 1 to {MOST_PER_MINUTE}.")
@@ -156,14 +161,14 @@ def check_hook(hook: Hook) -> None:
         raise InvalidRequest(str(error)) from None
 
 
-def budget_of(hook: Hook) -> Budget | None:
+def budget_of(hook: InboundWebhook) -> Budget | None:
     """What its runs may use in a day, if that is limited."""
     return hook.budgets.filter(period=Period.DAY).first()
 
 
-def locked_hook(hook_id: str) -> Hook:
+def locked_inbound_webhook(hook_id: str) -> InboundWebhook:
     """Raises `NotFound`."""
-    rows = Hook.objects.select_for_update(no_key=True, of=("self",))
+    rows = InboundWebhook.objects.select_for_update(no_key=True, of=("self",))
     found = rows.select_related("owner", "agent", "thread").filter(pk=hook_id).first()
     if found is None:
         raise NotFound("There is no such webhook.")
@@ -180,7 +185,7 @@ def _checked_secret(signing: str, secret: str) -> str:
     return plain
 
 
-def _set_budget(hook: Hook, wanted: DayBudget) -> dict[str, Change]:
+def _set_budget(hook: InboundWebhook, wanted: DayBudget) -> dict[str, Change]:
     """The change, for the audit entry of the hook; budgets have entries of their own, too."""
     if (wanted.max_tokens or 0) < 0 or (wanted.max_cost or 0) < 0:
         raise InvalidRequest("A limit is not negative.")

@@ -11,10 +11,17 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents.models import DeliveryOutcome, Hook, HookDelivery, Run, Thread, ThreadPolicy
+from agents.models import (
+    DeliveryOutcome,
+    InboundWebhook,
+    InboundWebhookDelivery,
+    Run,
+    Thread,
+    ThreadPolicy,
+)
 from agents.selectors.visible import threads_for
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
-from agents.services.hooks import locked_hook
+from agents.services.inbound_webhooks import locked_inbound_webhook
 from agents.services.request_rates import wait_for
 from agents.services.runs import RunRequest, create_run
 from agents.services.trigger_rights import check_can_start
@@ -48,14 +55,16 @@ class _Message:
     problem: str = ""
 
 
-def deliver(hook: Hook, key: str, body: bytes, content: Any) -> Delivered:
+def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delivered:
     """Start a run with `content` (JSON, or a text), or find the one that was started before.
 
     `wait` is more than 0 where it is one request too many in this minute: nothing is kept of it.
     Raises `Conflict` for a key that came with another body.
     """
     digest = hashlib.sha256(body).hexdigest()
-    known = HookDelivery.objects.filter(hook=hook, key=key, outcome=DeliveryOutcome.STARTED)
+    known = InboundWebhookDelivery.objects.filter(
+        hook=hook, key=key, outcome=DeliveryOutcome.STARTED
+    )
     if known.exists():
         return _deliver(hook.pk, key, digest, len(body), content, None)
     if wait := wait_for(f"hook:{hook.pk}", hook.per_minute):
@@ -69,15 +78,15 @@ def _deliver(
     hook_id: str, key: str, digest: str, size: int, content: Any, message: _Message | None
 ) -> Delivered:
     # Locked: of two requests with one key the second finds the row of the first.
-    hook = locked_hook(hook_id)
-    row = HookDelivery.objects.filter(hook=hook, key=key).first()
+    hook = locked_inbound_webhook(hook_id)
+    row = InboundWebhookDelivery.objects.filter(hook=hook, key=key).first()
     if row is not None and row.body_sha256 != digest:
         raise Conflict("This id came with another body before.", code="delivery_mismatch")
     if row is not None and row.outcome == DeliveryOutcome.STARTED:
-        HookDelivery.objects.filter(pk=row.pk).update(repeats=F("repeats") + 1)
+        InboundWebhookDelivery.objects.filter(pk=row.pk).update(repeats=F("repeats") + 1)
         return Delivered(row.run_id, repeated=True)
     if row is None:
-        row = HookDelivery(hook=hook, key=key, body_sha256=digest, size=size)
+        row = InboundWebhookDelivery(hook=hook, key=key, body_sha256=digest, size=size)
     else:
         row.repeats += 1
     try:
@@ -94,7 +103,7 @@ def _deliver(
     return Delivered(row.run_id)
 
 
-def _message(hook: Hook, content: Any) -> _Message:
+def _message(hook: InboundWebhook, content: Any) -> _Message:
     values = {**clock_values(timezone.now()), "hook": hook.name}
     try:
         text = filled_from_outside(hook.message, values, content, hook=hook.name)
@@ -103,7 +112,7 @@ def _message(hook: Hook, content: Any) -> _Message:
     return _Message((hook.name, hook.message), text)
 
 
-def _start(hook: Hook, content: Any, message: _Message | None) -> Run:
+def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
     if not hook.is_enabled:
         raise NotFound("It was paused in this moment.", code="paused")
     check_can_start(hook, hook_id=hook.pk)
@@ -126,11 +135,11 @@ def _start(hook: Hook, content: Any, message: _Message | None) -> Run:
     if thread is None:
         Thread.objects.filter(pk=run.thread_id).update(title=hook.name)
     if goes_on and thread is None:
-        Hook.objects.filter(pk=hook.pk).update(thread=run.thread_id)
+        InboundWebhook.objects.filter(pk=hook.pk).update(thread=run.thread_id)
     return run
 
 
-def _prune(hook: Hook) -> None:
+def _prune(hook: InboundWebhook) -> None:
     """Never those that could still be sent again in time."""
     newest_first = hook.deliveries.order_by("-id").values_list("pk", flat=True)
     oldest_kept = newest_first[KEPT_DELIVERIES - 1 : KEPT_DELIVERIES].first()

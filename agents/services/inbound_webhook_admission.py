@@ -12,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from agents.models import Hook, HookRefusal, HookSigning
+from agents.models import InboundWebhook, InboundWebhookRefusal, InboundWebhookSigning
 from agents.secret_text import SecretText, SecretUnreadable
 from agents.services.request_rates import wait_for
 from agents.triggers.signatures import Signed, is_genuine, key_of, new_secret, read_signed
@@ -32,14 +32,14 @@ class TooManyFailures(Exception):
 
 def admit(
     hook_id: str, headers: Mapping[str, str], body: bytes, *, network: str
-) -> tuple[Hook, Signed] | None:
+) -> tuple[InboundWebhook, Signed] | None:
     """The hook and what was signed, or None: no such hook, paused, or not by one of its secrets.
 
     `headers` have lower-case names. Why None was returned is counted, never told. Raises
     `TooManyFailures`, whatever the id is.
     """
-    found = Hook.objects.select_related("owner", "agent").filter(pk=hook_id).first()
-    signing = found.signing if found is not None else HookSigning.STANDARD
+    found = InboundWebhook.objects.select_related("owner", "agent").filter(pk=hook_id).first()
+    signing = found.signing if found is not None else InboundWebhookSigning.STANDARD
     signed = read_signed(signing, headers, body)
     # The same work for an id that is none: two secrets are decrypted, two sums are made.
     genuine = is_genuine(signed, body, _keys(found), time.time())
@@ -57,13 +57,13 @@ def admit(
 def count_refusal(subject: str, reason: str) -> None:
     """One more of today's."""
     now = timezone.now()
-    row = HookRefusal.objects.filter(subject=subject, day=now.date(), reason=reason)
+    row = InboundWebhookRefusal.objects.filter(subject=subject, day=now.date(), reason=reason)
     if row.update(count=F("count") + 1, last_at=now):
         return
-    HookRefusal.objects.filter(day__lt=now.date() - timedelta(days=KEPT_DAYS)).delete()
+    InboundWebhookRefusal.objects.filter(day__lt=now.date() - timedelta(days=KEPT_DAYS)).delete()
     try:
         with transaction.atomic():
-            HookRefusal.objects.create(
+            InboundWebhookRefusal.objects.create(
                 subject=subject, day=now.date(), reason=reason, count=1, last_at=now
             )
     except IntegrityError:  # another process was first
@@ -71,18 +71,20 @@ def count_refusal(subject: str, reason: str) -> None:
 
 
 @sensitive_variables()
-def _keys(hook: Hook | None) -> tuple[bytes, bytes]:
+def _keys(hook: InboundWebhook | None) -> tuple[bytes, bytes]:
     """Two keys always; those of nobody where there are fewer."""
     nobody = _nobodys_secret()
     if hook is None:
-        return _key(HookSigning.STANDARD, nobody), _key(HookSigning.STANDARD, nobody)
+        return _key(InboundWebhookSigning.STANDARD, nobody), _key(
+            InboundWebhookSigning.STANDARD, nobody
+        )
     has_former = (
         hook.former_secret and hook.former_until is not None and hook.former_until > timezone.now()
     )
     present = _key(hook.signing, hook.secret)
     if has_former:
         return present, _key(hook.signing, hook.former_secret)
-    return present, _key(HookSigning.STANDARD, nobody)
+    return present, _key(InboundWebhookSigning.STANDARD, nobody)
 
 
 @sensitive_variables()
@@ -91,7 +93,7 @@ def _key(signing: str, secret: SecretText) -> bytes:
         return key_of(signing, secret.reveal())
     except (SecretUnreadable, ValueError):
         # Nothing fits it: closed, until it is rotated.
-        return key_of(HookSigning.STANDARD, new_secret())
+        return key_of(InboundWebhookSigning.STANDARD, new_secret())
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""A person's own webhooks that start runs. Where requests come in is `agents.api.hook_door`.
+"""A person's own webhooks that start runs. Requests come in at `inbound_webhook_door`.
 
 Only sessions make, change and rotate them: a hook goes on starting runs when the token is revoked
 that made it, so a stolen token must not make one.
@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from agents.api.base import ApiView, person
 from agents.api.operations import LOCATION, Page, operation
 from agents.api.permissions import SESSION_ONLY
-from agents.api.serializers.hooks import (
+from agents.api.serializers.inbound_webhooks import (
     DeliveryShape,
     HookBody,
     HookShape,
@@ -27,29 +27,29 @@ from agents.api.serializers.hooks import (
 from agents.api.serializers.strict import PageQuery, read_body
 from agents.api.serializers.triggers import TriggerListQuery
 from agents.api.triggers import list_page, own, records_page, with_body
-from agents.models import Hook, TokenScope
-from agents.selectors.visible import hooks_for
-from agents.services.hooks import (
+from agents.models import InboundWebhook, TokenScope
+from agents.selectors.visible import inbound_webhooks_for
+from agents.services.inbound_webhooks import (
     DayBudget,
     budget_of,
-    change_hook,
-    create_hook,
-    delete_hook,
-    enable_hook,
+    change_inbound_webhook,
+    create_inbound_webhook,
+    delete_inbound_webhook,
+    enable_inbound_webhook,
     rotate_secret,
 )
 
 _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
 
-class Hooks(ApiView):
+class InboundWebhooks(ApiView):
     """`GET /hooks`: newest first. `POST /hooks`"""
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": SESSION_ONLY}
 
     @operation("list_hooks", "List your webhooks", query=TriggerListQuery, answer=Page(HookShape))
     def get(self, request: Request) -> Response:
-        rows = hooks_for(person(request))
+        rows = inbound_webhooks_for(person(request))
         return list_page(request, rows, HookShape().to_representation)
 
     @method_decorator(sensitive_variables())
@@ -66,13 +66,13 @@ class Hooks(ApiView):
         body = read_body(NewHookBody, request)
         secret = body.pop("secret", "")
         budget = _budget(None, body)
-        hook = with_body(Hook(owner_id=user.pk), body, user)
-        plain = create_hook(hook, by=user, budget=budget, secret=secret)
+        hook = with_body(InboundWebhook(owner_id=user.pk), body, user)
+        plain = create_inbound_webhook(hook, by=user, budget=budget, secret=secret)
         shown = NewSecretShape({"hook": hook, "secret": plain}).data
         return Response(shown, status=201, headers={"Location": f"{request.path}/{hook.pk}"})
 
 
-class OneHook(ApiView):
+class OneInboundWebhook(ApiView):
     """`GET`, `PATCH` and `DELETE /hooks/{id}`"""
 
     scopes: ClassVar = {"GET": TokenScope.READ, "PATCH": SESSION_ONLY, "DELETE": SESSION_ONLY}
@@ -87,19 +87,23 @@ class OneHook(ApiView):
         hook = _own(request, hook_id)
         body = read_body(HookBody, request)
         if set(body) == {"enabled"}:  # also where its agent is not the person's any more
-            return Response(HookShape(enable_hook(hook.pk, body["enabled"], by=user)).data)
+            return Response(
+                HookShape(enable_inbound_webhook(hook.pk, body["enabled"], by=user)).data
+            )
         budget = _budget(hook, body)
         return Response(
-            HookShape(change_hook(with_body(hook, body, user), by=user, budget=budget)).data
+            HookShape(
+                change_inbound_webhook(with_body(hook, body, user), by=user, budget=budget)
+            ).data
         )
 
     @operation("delete_hook", "Delete a webhook", answers={204: None})
     def delete(self, request: Request, hook_id: str) -> Response:
-        delete_hook(_own(request, hook_id).pk, by=person(request))
+        delete_inbound_webhook(_own(request, hook_id).pk, by=person(request))
         return Response(status=204)
 
 
-class RotateHook(ApiView):
+class RotateInboundWebhook(ApiView):
     """`POST /hooks/{id}/rotate`: a new secret, and the one before for some time."""
 
     scopes: ClassVar = {"POST": SESSION_ONLY}
@@ -131,11 +135,11 @@ class Deliveries(ApiView):
         return records_page(request, rows, DeliveryShape().to_representation)
 
 
-def _own(request: Request, hook_id: str) -> Hook:
-    return own(hooks_for(person(request)), hook_id)
+def _own(request: Request, hook_id: str) -> InboundWebhook:
+    return own(inbound_webhooks_for(person(request)), hook_id)
 
 
-def _budget(hook: Hook | None, body: dict[str, Any]) -> DayBudget | None:
+def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | None:
     """Takes the limits out of `body`; a limit that is not named stays. None: neither is named."""
     named = {name: body.pop(name) for name in _LIMITS if name in body}
     if not named:
