@@ -41,9 +41,9 @@ class AgentsConfig(AppConfig):
 
 def _start_host(**kwargs: object) -> None:
     """Begin to look for runs as soon as a worker process exists: q2's only hook for that."""
-    from agents.tasks import process_host  # noqa: PLC0415  # only workers need the engine
+    from agents.tasks import process_worker  # noqa: PLC0415  # only workers need the engine
 
-    process_host()
+    process_worker()
 
 
 def _refuse_development_database(using: str, **kwargs: object) -> None:

@@ -1,4 +1,4 @@
-"""What workers are asked to do. A task hands it to the process's host and returns at once."""
+"""What workers are asked to do. A task hands it to the process's worker and returns at once."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import threading
 from typing import Any
 
 from agents.at_exit import before_threads_end
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 
-_host: Host | None = None
+_worker: Worker | None = None
 _lock = threading.Lock()
 _options: dict[str, Any] = {}
 
 
 def prepare_host(**options: Any) -> None:
-    """Set the options of this process's `Host`. Call this before it is started."""
+    """Set the options of this process's `Worker`. Call this before it is started."""
     _options.update(options)
 
 
-def process_host() -> Host:
-    """This worker process's host, started when it is first asked for."""
-    global _host
+def process_worker() -> Worker:
+    """This worker process's worker, started when it is first asked for."""
+    global _worker
     with _lock:
-        if _host is None:
-            _host = Host(**_options)
-            _host.start()
-            before_threads_end(_host.stop)
-        return _host
+        if _worker is None:
+            _worker = Worker(**_options)
+            _worker.start()
+            before_threads_end(_worker.stop)
+        return _worker
 
 
 def drive_run(run_id: str) -> None:
     """The q2 task behind `agents.services.wake.enqueue_run`."""
-    process_host().submit(run_id)
+    process_worker().submit(run_id)
 
 
 def deliver_notifications(targets: list[str]) -> None:
     """The q2 task behind `agents.services.notifications.enqueue_deliveries`."""
-    process_host().courier.send_to(targets)
+    process_worker().courier.send_to(targets)
 
 
 def finish_erasures() -> None:
     """The q2 task behind `agents.services.erasure.erase_thread`."""
-    process_host().pruner.hurry()
+    process_worker().pruner.hurry()

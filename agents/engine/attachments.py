@@ -73,21 +73,21 @@ class _Begun:
     picture_bytes: int
 
 
-async def look_at_uploads(host: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
+async def look_at_uploads(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
     """Read what came with the run's message, once. Raises `Stopped`, `FenceLost`."""
     if not run.has_uploads or run.attachments:
         return
     spec = AgentSpec.model_validate(run.spec)
-    begun: _Begun = await host.database.run(_begin, writer, run)
+    begun: _Begun = await worker.database.run(_begin, writer, run)
     pictures = any(upload.media_type in PICTURES for upload in begun.uploads)
     shows = False
     if pictures:
         with handle.interruptible():  # a server may be asked
-            shows = await takes_images(provider_of(host.provider, spec), spec.model)
-    desk = _Desk(host, writer, run, spec, begun, shows)
+            shows = await takes_images(provider_of(worker.provider, spec), spec.model)
+    desk = _Desk(worker, writer, run, spec, begun, shows)
     for upload in begun.uploads:
         await desk.look(handle, upload)
-    run.attachments = await host.database.run(_store, writer, run, desk.looks)
+    run.attachments = await worker.database.run(_store, writer, run, desk.looks)
 
 
 def attached_texts(run: Run) -> list[str]:
@@ -100,10 +100,16 @@ class _Desk:
     """The files of one message, one after the other."""
 
     def __init__(
-        self, host: Resources, writer: Writer, run: Run, spec: AgentSpec, begun: _Begun, shows: bool
+        self,
+        worker: Resources,
+        writer: Writer,
+        run: Run,
+        spec: AgentSpec,
+        begun: _Begun,
+        shows: bool,
     ) -> None:
         self.looks: list[Look] = []
-        self._host, self._writer, self._run, self._spec = host, writer, run, spec
+        self._worker, self._writer, self._run, self._spec = worker, writer, run, spec
         self._location = begun.location
         self._shows = shows
         self._pictures, self._picture_bytes = begun.pictures, begun.picture_bytes
@@ -115,7 +121,9 @@ class _Desk:
     async def look(self, handle: RunHandle, upload: Upload) -> None:
         cancel = Cancellation()
         with handle.interruptible():
-            look = await _in_thread(self._host, partial(self._look, upload, cancel), cancel.cancel)
+            look = await _in_thread(
+                self._worker, partial(self._look, upload, cancel), cancel.cancel
+            )
         if look.picture is not None:
             self._pictures += 1
             self._picture_bytes += len(look.picture.data)
@@ -189,15 +197,15 @@ class _Desk:
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """From a tool thread through the loop's one door to the database."""
-        job = self._host.database.run(function, *arguments)
+        job = self._worker.database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
 
 async def _in_thread(
-    host: Resources, function: Callable[[], T], on_cancel: Callable[[], None]
+    worker: Resources, function: Callable[[], T], on_cancel: Callable[[], None]
 ) -> T:
     """Run it in a tool thread; when the driver is stopped, end it and wait for its end."""
-    future = asyncio.ensure_future(host.in_thread(function))
+    future = asyncio.ensure_future(worker.in_thread(function))
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:

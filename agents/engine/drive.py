@@ -46,7 +46,7 @@ ROOM_SECONDS = 1.0
 """How often a driver looks whether there is room again."""
 
 
-async def drive(host: Resources, handle: RunHandle) -> None:
+async def drive(worker: Resources, handle: RunHandle) -> None:
     """Drive a run until it ends, parks, or is this process's no more. Never raises.
 
     Whatever goes wrong that is not the run's own fault leaves the rows as they are: the lease
@@ -55,37 +55,39 @@ async def drive(host: Resources, handle: RunHandle) -> None:
     run_id = handle.run_id
     claim: Claim | None = None
     try:
-        claim = await host.database.run(claim_run, run_id, host.executor, host.name, host.member)
+        claim = await worker.database.run(
+            claim_run, run_id, worker.executor, worker.name, worker.member
+        )
         if claim is None:
             return
         handle.fence = claim.fence
-        host.holds(handle, claim.asked_at)
+        worker.holds(handle, claim.asked_at)
         reached(CrashPoint.CLAIMED)
-        async with watched(host.database, host.name, claim):
+        async with watched(worker.database, worker.name, claim):
             logger.info("claimed", extra={"fence": claim.fence})
-            await _drive_claimed(host, handle, claim)
+            await _drive_claimed(worker, handle, claim)
     except FenceLost:
         logger.warning("the run went to another driver", extra={"run_id": run_id})
     except (DataError, IntegrityError):
-        await _failed(host, handle)
+        await _failed(worker, handle)
     except DatabaseError as error:
         logger.warning("the database failed: %s", error, extra={"run_id": run_id})
-        host.database_failed(error)
+        worker.database_failed(error)
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
-            await host.try_hand_back(handle, _fault(error))
+            await worker.try_hand_back(handle, _fault(error))
     except StorageFailed as error:
         logger.warning("its files cannot be fetched: %s", error, extra={"run_id": run_id})
         if claim is not None:
             await _pause(handle, claim.clock.lost_drivers)
-            await host.try_hand_back(handle, "its files could not be fetched")
+            await worker.try_hand_back(handle, "its files could not be fetched")
     except Exception as error:  # noqa: BLE001  # the driver's last door: the log has the traceback
         if claim is None or not full_disk(error):
-            await _failed(host, handle)
+            await _failed(worker, handle)
             return
         logger.warning("%s", full_disk(error), extra={"run_id": run_id})
         await _pause(handle, claim.clock.lost_drivers)
-        await host.try_hand_back(handle, "the disk was full")
+        await worker.try_hand_back(handle, "the disk was full")
 
 
 def _fault(error: DatabaseError) -> str:
@@ -96,10 +98,10 @@ def _fault(error: DatabaseError) -> str:
     return f"{what} ({type(error).__name__})"
 
 
-async def _failed(host: Resources, handle: RunHandle) -> None:
+async def _failed(worker: Resources, handle: RunHandle) -> None:
     """A fault of this program. Were the run left queued it would come back at once, for ever."""
     logger.exception("driving a run failed", extra={"run_id": handle.run_id})
-    await host.try_fail(handle)
+    await worker.try_fail(handle)
 
 
 async def _pause(handle: RunHandle, earlier: int) -> None:
@@ -116,7 +118,7 @@ async def _pause(handle: RunHandle, earlier: int) -> None:
         return
 
 
-async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> None:
+async def _drive_claimed(worker: Resources, handle: RunHandle, claim: Claim) -> None:
     run = claim.run
     writer = Writer(run.id, run.thread_id, claim.fence, run.parent_id)
     started = time.monotonic()
@@ -128,7 +130,7 @@ async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> No
     try:
         if claim.recovered:
             # Invariant 1: the fence stops rows, not processes.
-            await host.in_thread(kill_marked, [run_marker(run.id)])
+            await worker.in_thread(kill_marked, [run_marker(run.id)])
         if claim.clock.cancel_requested:
             raise Stopped(StopReason.CANCEL)
         if claim.clock.lost_drivers >= MAX_LOST_DRIVERS:
@@ -136,21 +138,21 @@ async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> No
                 f"{MAX_LOST_DRIVERS} times in a row this run lost its worker, or its worker the "
                 "database. It may be what ends them: look at the logs before you resume it."
             )
-            if fault := await host.database.run(last_fault, run):
+            if fault := await worker.database.run(last_fault, run):
                 message += f" The last time: {fault}."
-            await host.database.run(_fail, writer, "workers_lost", message, None, 0, False)
+            await worker.database.run(_fail, writer, "workers_lost", message, None, 0, False)
             return
         if claim.clock.refusal:
             refusal = (claim.clock.refusal_code, claim.clock.refusal)
-            await host.database.run(_fail, writer, *refusal, None, spent(), False)
+            await worker.database.run(_fail, writer, *refusal, None, spent(), False)
             return
-        refused = await check_message(host.database, handle, writer, run, claim.clock.turn)
+        refused = await check_message(worker.database, handle, writer, run, claim.clock.turn)
         if refused is not None:
-            await host.database.run(_fail, writer, *refused, None, spent(), False)
+            await worker.database.run(_fail, writer, *refused, None, spent(), False)
             return
-        await settle_files(host, handle, writer, run)
-        await look_at_uploads(host, handle, writer, run)
-        session = await open_session(host, handle, claim, writer)
+        await settle_files(worker, handle, writer, run)
+        await look_at_uploads(worker, handle, writer, run)
+        session = await open_session(worker, handle, claim, writer)
         if session.hooks is not None and not session.turn:
             await tell(session, "run_started")
         with wall_seconds_left(session):
@@ -159,18 +161,18 @@ async def _drive_claimed(host: Resources, handle: RunHandle, claim: Claim) -> No
         logger.warning("the model failed: %s", error.message, extra={"run_id": run.id})
         if session is not None:
             await report(session)
-        await host.database.run(
+        await worker.database.run(
             _fail, writer, f"model_{error.code}", error.message, session, spent(), error.retryable
         )
     except ToolkitMissing as missing:
-        await host.database.run(
+        await worker.database.run(
             _fail, writer, "toolkit_missing", str(missing), session, spent(), False
         )
     except FilesNotRestored as error:
         told = ("files_not_restored", str(error))
-        await host.database.run(_fail, writer, *told, session, spent(), True)
+        await worker.database.run(_fail, writer, *told, session, spent(), True)
     except Stopped as stop:
-        await _stopped(host, handle, writer, stop.reason, session, spent())
+        await _stopped(worker, handle, writer, stop.reason, session, spent())
     finally:
         if session is not None:
             await session.close()
@@ -188,7 +190,7 @@ def _fail(
 
 
 async def _stopped(
-    host: Resources,
+    worker: Resources,
     handle: RunHandle,
     writer: Writer,
     reason: StopReason,
@@ -201,11 +203,11 @@ async def _stopped(
     if session is not None and reason in (StopReason.CANCEL, StopReason.WALL_TIME):
         await report(session)
     if reason is StopReason.CANCEL:
-        await host.database.run(cancel_driven_run, writer, active)
+        await worker.database.run(cancel_driven_run, writer, active)
     elif reason is StopReason.WALL_TIME:
         assert session is not None
         seconds = session.spec.max_seconds
         message = f"The run reached its limit of {seconds} seconds of work."
-        await host.database.run(_fail, writer, "limit_seconds", message, session, spent, False)
+        await worker.database.run(_fail, writer, "limit_seconds", message, session, spent, False)
     else:
-        await host.database.run(stop_driving, writer, active)
+        await worker.database.run(stop_driving, writer, active)

@@ -112,46 +112,50 @@ def load_run(
 
 
 async def _load(
-    host: Resources, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
+    worker: Resources, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
 ) -> Loaded:
-    sources = await synced_sources(host, run, spec) if run.skill_set_id is None else []
+    sources = await synced_sources(worker, run, spec) if run.skill_set_id is None else []
     output_format = await output_format_of(provider, spec)
-    return await host.database.run(load_run, writer, run, spec, sources, output_format, window)
+    return await worker.database.run(load_run, writer, run, spec, sources, output_format, window)
 
 
-async def open_session(host: Resources, handle: RunHandle, claim: Claim, writer: Writer) -> Session:
+async def open_session(
+    worker: Resources, handle: RunHandle, claim: Claim, writer: Writer
+) -> Session:
     """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
     run, clock = claim.run, claim.clock
     spec = AgentSpec.model_validate(run.spec)
     if spec.fallbacks:
-        spec = await host.database.run(spec_in_force, run, spec)
-    provider = provider_of(host.provider, spec)
+        spec = await worker.database.run(spec_in_force, run, spec)
+    provider = provider_of(worker.provider, spec)
     with handle.interruptible():  # a server may be asked
         window = await window_of(provider, spec)
-    loaded = await _load(host, writer, run, spec, provider, window)
-    conversation = await conversation_of(host.database, provider, run, loaded.head, loaded.history)
+    loaded = await _load(worker, writer, run, spec, provider, window)
+    conversation = await conversation_of(
+        worker.database, provider, run, loaded.head, loaded.history
+    )
     session = Session(
         run=run,
         spec=spec,
         toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
         writer=writer,
         handle=handle,
-        database=host.database,
-        threads=host.threads,
+        database=worker.database,
+        threads=worker.threads,
         provider=provider,
-        provider_named=host.provider,
+        provider_named=worker.provider,
         head=loaded.head,
         conversation=conversation,
         window=window,
         meter=loaded.meter,
-        stream=host.deltas(writer),
+        stream=worker.deltas(writer),
         files=ThreadFiles(
             loaded.location,
             run.agent_version.agent_id,
             spec,
             loaded.skills,
             writer,
-            host.database,
+            worker.database,
             asyncio.get_running_loop(),
         ),
         skills=loaded.skills,

@@ -43,9 +43,9 @@ TOOL_THREADS = 64
 
 
 class Resources:
-    """The database, threads, model clients and runs of a process. `Host` starts and ends them.
+    """The database, threads, model clients and runs of a process. `Worker` starts and ends them.
 
-    The arguments are those of `Host`. Except for `in_thread`, to be used on the loop.
+    The arguments are those of `Worker`. Except for `in_thread`, to be used on the loop.
     """
 
     database: Database

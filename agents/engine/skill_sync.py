@@ -34,11 +34,11 @@ PASSES = 5
 """How often a directory is looked at that others store, or change, at the same moment."""
 
 
-async def synced_sources(host: Resources, run: Run, spec: AgentSpec) -> list[SourceRead]:
+async def synced_sources(worker: Resources, run: Run, spec: AgentSpec) -> list[SourceRead]:
     """What the directories of a run's skills hold, with rows that say the same."""
     directories, refused = usable_directories(run)
-    reads = await host.in_thread(partial(read_sources, directories, built_in=spec.builtin_skills))
-    found = [await _synced(host, read) for read in reads]
+    reads = await worker.in_thread(partial(read_sources, directories, built_in=spec.builtin_skills))
+    found = [await _synced(worker, read) for read in reads]
     found += refused
     for read in found:
         for path, problems in read.problems.items():
@@ -52,16 +52,16 @@ async def synced_sources(host: Resources, run: Run, spec: AgentSpec) -> list[Sou
     return found
 
 
-async def _synced(host: Resources, read: SourceRead) -> SourceRead:
+async def _synced(worker: Resources, read: SourceRead) -> SourceRead:
     for _ in range(PASSES):
-        changes: Changes = await host.database.run(changes_of, read)
+        changes: Changes = await worker.database.run(changes_of, read)
         if not changes:
             if not changes.quarantined:
                 return read
             return replace(read, problems={**read.problems, **quarantine_problems(changes)})
-        if not await _store(host, read.scope, changes):
-            read = await host.in_thread(read_source, read.scope)
-    changes = await host.database.run(changes_of, read)
+        if not await _store(worker, read.scope, changes):
+            read = await worker.in_thread(read_source, read.scope)
+    changes = await worker.database.run(changes_of, read)
     late = {
         found.path or ".": [error("changing", "It changes all the time: the next run reads it.")]
         for found in changes.packages
@@ -71,21 +71,21 @@ async def _synced(host: Resources, read: SourceRead) -> SourceRead:
     return SourceRead(read.scope, kept, problems)
 
 
-async def _store(host: Resources, scope: str, changes: Changes) -> bool:
+async def _store(worker: Resources, scope: str, changes: Changes) -> bool:
     """False when something is not what it was when it was read: read again."""
     as_read = True
     for found in changes.packages:
-        package = await host.in_thread(package_of, scope, found)
+        package = await worker.in_thread(package_of, scope, found)
         if package is None:
             as_read = False
             continue
         try:
-            await host.database.run(store_found, scope, package)
+            await worker.database.run(store_found, scope, package)
         except SkillChanged:
             continue  # another process stored it at this moment: the next look tells
     if changes.gone:
         try:
-            await host.database.run(remove_gone, scope, changes.gone)
+            await worker.database.run(remove_gone, scope, changes.gone)
         except SkillChanged:
             pass  # likewise
     return as_read

@@ -54,22 +54,22 @@ COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
 class Sweeper:
     """Looks every second; after `turn_away`, also as soon as there is room again.
 
-    On the loop of its host. A host of one command finds its own runs and wakes them, and leaves
+    On the loop of its worker. A worker of one command finds its own runs and wakes them, and leaves
     the rest to workers: it ends with its run.
     """
 
-    def __init__(self, host: Resources, take: Callable[[str], None]) -> None:
+    def __init__(self, worker: Resources, take: Callable[[str], None]) -> None:
         """`take` drives a run that was found."""
-        self._host = host
+        self._worker = worker
         self._take = take
-        self._is_of_pool = host.executor == POOL
+        self._is_of_pool = worker.executor == POOL
         self._look_now = asyncio.Event()
         self._turned_away = False
         self._jobs = feature_jobs()
         self._due: dict[str, float] = {}
-        self._ends = EndTeller(host.database)
+        self._ends = EndTeller(worker.database)
         self._heartbeat = WorkerHeartbeat(
-            host.database, host.name, host.capacity, lambda: host.running
+            worker.database, worker.name, worker.capacity, lambda: worker.running
         )
         self._task = asyncio.get_running_loop().create_task(self._sweep())
 
@@ -99,7 +99,7 @@ class Sweeper:
         await self._ends.finish()
 
     async def _sweep(self) -> None:
-        dead = self._host.dead
+        dead = self._worker.dead
         while True:
             if dead and await self._end_leases(dead):
                 dead = ()
@@ -110,7 +110,7 @@ class Sweeper:
             except TimeoutError:
                 pass  # the usual look
             self._look_now.clear()
-            await self._host.look_after_membership()
+            await self._worker.look_after_membership()
             if self._is_of_pool:
                 await self._heartbeat.look()
             await self._do(JOBS)
@@ -118,7 +118,7 @@ class Sweeper:
                 await self._send()
             self._ends.look()
             if self._is_of_pool:
-                self._host.pruner.look()
+                self._worker.pruner.look()
             await self._find_runs()
             await self._do((*self._jobs, COUNT_USE))
 
@@ -126,7 +126,7 @@ class Sweeper:
         """End the leases of dead processes. Return False if it must be tried again."""
         if not FINDS_SANDBOXES:
             return True
-        run, name = self._host.database.run, self._host.name
+        run, name = self._worker.database.run, self._worker.name
         try:
             # One transaction for each run, which locks no other run's clock.
             mine = [
@@ -136,7 +136,9 @@ class Sweeper:
             ]
             if mine:
                 # Invariant 1: no sandbox of a driver outlives its lease.
-                await self._host.in_thread(kill_marked, [run_marker(run_id) for run_id, _ in mine])
+                await self._worker.in_thread(
+                    kill_marked, [run_marker(run_id) for run_id, _ in mine]
+                )
                 for run_id, fence in mine:
                     await run(settle_inherited, run_id, fence, name)
                 logger.warning("ended %d leases of dead workers", len(mine))
@@ -157,7 +159,7 @@ class Sweeper:
                 self._due[job.name] = now + job.every
             try:
                 for _ in range(job.parts):
-                    if not await self._host.database.run(job.run):
+                    if not await self._worker.database.run(job.run):
                         break
             except DatabaseError as error:
                 self._failed(job.name, error)
@@ -166,19 +168,19 @@ class Sweeper:
 
     async def _send(self) -> None:
         try:
-            self._host.courier.send_to(await self._host.database.run(due_targets))
+            self._worker.courier.send_to(await self._worker.database.run(due_targets))
         except DatabaseError as error:
             self._failed("notifications", error)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""
-        host = self._host
-        room = host.capacity - host.running
-        if host.waits_for_room() or room <= 0 or not host.may_claim():
+        worker = self._worker
+        room = worker.capacity - worker.running
+        if worker.waits_for_room() or room <= 0 or not worker.may_claim():
             return
         share = -(-room // SWEEP_SHARE)
         try:
-            found = await host.database.run(orphaned_runs, host.executor, share, host.member)
+            found = await worker.database.run(orphaned_runs, worker.executor, share, worker.member)
         except DatabaseError as error:
             self._failed("runs", error)
             return
@@ -189,7 +191,7 @@ class Sweeper:
 
     def _failed(self, what: str, error: DatabaseError) -> None:
         logger.warning("cannot look for %s, next try in %g s: %s", what, QUEUE_SWEEP_SECONDS, error)
-        self._host.database_failed(error)
+        self._worker.database_failed(error)
 
 
 class WorkerHeartbeat:

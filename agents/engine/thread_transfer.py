@@ -63,29 +63,29 @@ class _Plan:
     lacking: dict[str, str]
 
 
-async def settle_files(host: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
+async def settle_files(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
     """Bring what the run's thread has on other hosts. Costs nothing where there is one machine.
 
     Raises `StorageFailed` (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
     """
     if not MachineSettings.now().pins_threads or not run.spec["sandbox"]:
         return
-    plan: _Plan = await host.database.run(_plan, writer, run)
+    plan: _Plan = await worker.database.run(_plan, writer, run)
     try:
         for move in plan.moves:
-            if await _in_thread(host, handle, partial(_is_here, move)):
+            if await _in_thread(worker, handle, partial(_is_here, move)):
                 continue
             state = move.state.manifest if move.state is not None else None
             receiving = partial(receive_thread, move.location, move.placement, state, move.programs)
-            received = await _in_thread(host, handle, receiving)
-            await host.database.run(_tell, writer, run, move, received)
-        call = partial(_call, host, asyncio.get_running_loop())
+            received = await _in_thread(worker, handle, receiving)
+            await worker.database.run(_tell, writer, run, move, received)
+        call = partial(_call, worker, asyncio.get_running_loop())
         if plan.lacking:
             adding = partial(add_contents, plan.uploads_at, plan.lacking, call)
-            await _in_thread(host, handle, adding)
+            await _in_thread(worker, handle, adding)
         fetch = partial(_fetch, call, plan.uploads)
         bringing = partial(bring_uploads, plan.uploads_at, plan.uploads, fetch)
-        await _in_thread(host, handle, bringing)
+        await _in_thread(worker, handle, bringing)
     except StorageFailed:
         raise
     except (SandboxError, LockTimeout, OSError) as error:
@@ -96,10 +96,10 @@ def _is_here(move: _Move) -> bool:
     return is_current(move.location.thread_id, move.placement)
 
 
-async def _in_thread(host: Resources, handle: RunHandle, function: Callable[[], Any]) -> Any:
+async def _in_thread(worker: Resources, handle: RunHandle, function: Callable[[], Any]) -> Any:
     """Even if the driver is stopped: what is half written is told by its missing mark."""
     with handle.interruptible():
-        future = asyncio.ensure_future(host.in_thread(function))
+        future = asyncio.ensure_future(worker.in_thread(function))
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
@@ -138,10 +138,13 @@ def _own_thread(run: Run) -> Thread:
 
 
 def _call(
-    host: Resources, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any
+    worker: Resources,
+    loop: asyncio.AbstractEventLoop,
+    function: Callable[..., Any],
+    *arguments: Any,
 ) -> Any:
     """From a tool thread through the loop's one door to the database."""
-    job = host.database.run(function, *arguments)
+    job = worker.database.run(function, *arguments)
     return asyncio.run_coroutine_threadsafe(job, loop).result()
 
 
@@ -170,7 +173,7 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
     missing = _shown(received.missing)
     mcp_state = "lost" if received.lost_programs else "kept"
     event = WorkspaceMoved(
-        host=host_name(),
+        worker=host_name(),
         lost_host=move.lost_host,
         run=state.run_id if state else None,
         turn=state.turn if state else None,

@@ -14,7 +14,7 @@ from agents.at_exit import before_threads_end
 from agents.ids import own_executor
 
 if TYPE_CHECKING:
-    from agents.engine.host import Host
+    from agents.engine.worker import Worker
 
 T = TypeVar("T")
 
@@ -23,37 +23,37 @@ GRACE = 2.0
 
 
 class Engine:
-    """One host, in whose threads all work with the database is done."""
+    """One worker, in whose threads all work with the database is done."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._host: Host | None = None
+        self._worker: Worker | None = None
         self._pid = 0
         self._users: set[object] = set()
         self._watches_exit = False
 
     def join(self, user: object) -> None:
         """From now on `user` needs the engine. Blocks for a moment the first time."""
-        from agents.engine.host import Host  # noqa: PLC0415  # needs Django's apps
+        from agents.engine.worker import Worker  # noqa: PLC0415  # needs Django's apps
 
         with self._lock:
             if self._pid != os.getpid():  # no thread survives a fork
-                self._host, self._users = None, set()
+                self._worker, self._users = None, set()
             self._users.add(user)
-            if self._host is None:
-                host = Host(executor=own_executor())
-                host.start()
-                self._host, self._pid = host, os.getpid()
+            if self._worker is None:
+                worker = Worker(executor=own_executor())
+                worker.start()
+                self._worker, self._pid = worker, os.getpid()
                 self._stop_with_process()
 
     def leave(self, user: object) -> None:
         """Stop the engine if nobody else needs it. Blocks until its threads are gone."""
         with self._lock:
             self._users.discard(user)
-            if self._users or self._host is None or self._pid != os.getpid():
+            if self._users or self._worker is None or self._pid != os.getpid():
                 return
-            host, self._host = self._host, None
-        host.stop(grace=GRACE)
+            worker, self._worker = self._worker, None
+        worker.stop(grace=GRACE)
 
     def discard(self, user: object) -> None:
         """`leave` without stopping: for an agent that was collected, on whatever thread."""
@@ -61,17 +61,17 @@ class Engine:
 
     @property
     def is_running(self) -> bool:
-        return self._host is not None
+        return self._worker is not None
 
     @property
-    def host(self) -> Host:
-        if self._host is None:
+    def worker(self) -> Worker:
+        if self._worker is None:
             raise RuntimeError("The engine is not running: call join first.")
-        return self._host
+        return self._worker
 
     def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
         """Call a function of rows in a transaction on the engine's database thread."""
-        return self.host.ask(function, *arguments)
+        return self.worker.ask(function, *arguments)
 
     async def call(self, function: Callable[..., T], *arguments: object) -> T:
         """`ask`, awaited. Going away does not take it back."""
@@ -84,9 +84,9 @@ class Engine:
 
     def _stop(self) -> None:
         with self._lock:
-            host, self._host = self._host, None
-        if host is not None and self._pid == os.getpid():
-            host.stop(grace=GRACE)
+            worker, self._worker = self._worker, None
+        if worker is not None and self._pid == os.getpid():
+            worker.stop(grace=GRACE)
 
 
 engine = Engine()

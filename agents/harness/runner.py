@@ -125,7 +125,7 @@ class Runner:
             wait(list(self._unfinished))
         if self._forget is not None:
             if self._toolkit.hooks and engine.is_running:
-                engine.host.tell_ends()  # its hooks are gone afterwards
+                engine.worker.tell_ends()  # its hooks are gone afterwards
             self._forget()
             self._forget, self._owner = None, None
         engine.leave(self._token)
@@ -167,7 +167,7 @@ class Runner:
             "skill_directories": self.config.skill_directories() or None,
         }
         loaded, self.to_load = self.to_load, {}
-        executor = engine.host.executor
+        executor = engine.worker.executor
         begun = engine.ask(sessions.begin, definition, owner, request, executor, loaded)
         try:
             return await asyncio.shield(asyncio.wrap_future(begun))
@@ -209,10 +209,10 @@ class Runner:
         """Let the run be driven here, when a lost process's lease has run out at the latest."""
         from agents.harness import sessions  # noqa: PLC0415
 
-        executor = engine.host.executor
+        executor = engine.worker.executor
         while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
             await asyncio.sleep(POLL_SECONDS)  # a lease says nothing when it ends
-        engine.host.submit(place.run_id)
+        engine.worker.submit(place.run_id)
 
     async def told(
         self,

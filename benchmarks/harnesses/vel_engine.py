@@ -1,4 +1,4 @@
-"""Vel's engine in this process: the real host, on the database of DATABASE_URL."""
+"""Vel's engine in this process: the real worker, on the database of DATABASE_URL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db import connection  # noqa: E402
 from protocol import measured, serve  # noqa: E402
 from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
-from agents.engine.host import Host  # noqa: E402
+from agents.engine.worker import Worker  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import Run, ToolCall  # noqa: E402
 from agents.providers.anthropic import preload  # noqa: E402
@@ -27,26 +27,26 @@ def has_ended(run_id: str) -> bool:
 
 
 class VelEngine:
-    """A host that drives one run after the other."""
+    """A worker that drives one run after the other."""
 
     def __init__(self) -> None:
         call_command("migrate", verbosity=0, skip_checks=True)
         preload()
         self._owner = make_site()
-        self._host = Host(executor=own_executor())
-        self._host.start()
+        self._worker = Worker(executor=own_executor())
+        self._worker.start()
 
     def run(self, message: str) -> dict[str, Any]:
         """One run to its end, from the claim to the last row."""
-        request = RunRequest(agent=AGENT, message=message, executor=self._host.executor)
+        request = RunRequest(agent=AGENT, message=message, executor=self._worker.executor)
         figures: dict[str, Any] = {}
         run = create_run(request, owner=self._owner).run
         write_notes(run.thread_id)
         before = database_bytes()
         with measured(figures):
-            self._host.submit(run.id)
-            # A short run can begin and end between two looks at the host.
-            while self._host.running or not has_ended(run.id):
+            self._worker.submit(run.id)
+            # A short run can begin and end between two looks at the worker.
+            while self._worker.running or not has_ended(run.id):
                 time.sleep(0.02)
         run = Run.objects.select_related("clock").get(pk=run.id)
         if run.status != "completed":
@@ -57,7 +57,7 @@ class VelEngine:
         return {**figures, "calls": run.clock.turn, "db_bytes": database_bytes() - before}
 
     def close(self) -> None:
-        self._host.stop()
+        self._worker.stop()
         connection.close()
 
 

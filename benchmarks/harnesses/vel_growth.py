@@ -21,8 +21,8 @@ from django.test.utils import setup_test_environment  # noqa: E402
 from protocol import serve  # noqa: E402
 from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
-from agents.engine.host import Host  # noqa: E402
 from agents.engine.lease import orphaned_runs  # noqa: E402
+from agents.engine.worker import Worker  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import (  # noqa: E402
     POOL,
@@ -96,8 +96,8 @@ class Growth:
         call_command("migrate", verbosity=0, skip_checks=True)
         preload()
         self._owner = make_site()
-        self._host = Host(executor=own_executor())
-        self._host.start()
+        self._worker = Worker(executor=own_executor())
+        self._worker.start()
         self._rows = 0
 
     def fill(self, runs: int, message: str) -> dict[str, float]:
@@ -158,7 +158,7 @@ class Growth:
         return found
 
     def _drive(self, message: str) -> Run:
-        request = RunRequest(agent=AGENT, message=message, executor=self._host.executor)
+        request = RunRequest(agent=AGENT, message=message, executor=self._worker.executor)
         run = create_run(request, owner=self._owner).run
         write_notes(run.thread_id)
         deadline = time.monotonic() + 60
@@ -168,12 +168,12 @@ class Growth:
             time.sleep(0.02)
         if ended.status != "completed":
             raise RuntimeError(f"the run is {ended.status}: {ended.error_message}")
-        while self._host.running:
+        while self._worker.running:
             time.sleep(0.005)
         return run
 
     def close(self) -> None:
-        self._host.stop()
+        self._worker.stop()
         connection.close()
 
 

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 from agents import disk_space
 from agents.admin.runs import run_tag
 from agents.disk_space import forget_room, full_disk, is_short, is_used_up, room
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 from agents.mcp_server.answers import answer_of
 from agents.models import Run
 from agents.services.tokens import authenticate_token, create_token
@@ -180,14 +180,14 @@ def test_a_data_directory_that_is_not_made_yet(settings: Settings, tmp_path: Pat
 def test_a_worker_leaves_runs_while_the_disk_is_full_and_tells_once(settings: Settings) -> None:
     told: list[str] = []
     reserve(settings, 10**18)
-    host = Host(executor="tests", on_disk_full=told.append)
-    assert [host.waits_for_room() for _ in range(3)] == [True] * 3
+    worker = Worker(executor="tests", on_disk_full=told.append)
+    assert [worker.waits_for_room() for _ in range(3)] == [True] * 3
     assert len(told) == 1
     assert "waits for disk space" in told[0]
     reserve(settings, 0)
-    assert not host.waits_for_room()
+    assert not worker.waits_for_room()
     reserve(settings, 10**18)
-    assert host.waits_for_room()
+    assert worker.waits_for_room()
     assert len(told) == 2
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 from agents.models import Agent, ApprovalRequest, Run, RunEvent
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest, create_run
@@ -81,9 +81,9 @@ def fail_if_asked_again(run: Run) -> None:
 
 
 @contextmanager
-def host(**options: Any) -> Iterator[Host]:
+def running_worker(**options: Any) -> Iterator[Worker]:
     """A host in this process, as a worker has one."""
-    running = Host(**options)
+    running = Worker(**options)
     running.start()
     try:
         yield running
@@ -93,7 +93,7 @@ def host(**options: Any) -> Iterator[Host]:
 
 def drive_to_end(run: Run, *, until: tuple[str, ...] = ("completed", "failed", "cancelled")) -> Run:
     """Drive one run in this process until it has ended, or has one of the statuses `until`."""
-    with host(executor=run.executor) as running:
+    with running_worker(executor=run.executor) as running:
         running.submit(run.id)
         return wait_for_status(run, *until)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agents.engine import host, sweeper
+from agents.engine import sweeper, worker
 from tests.support.hang import HANG
 from tests.support.site import ROOT, Site
 
@@ -18,11 +18,11 @@ LOOK_SECONDS = 0.05
 
 def main() -> None:
     sweeper.QUEUE_SWEEP_SECONDS = LOOK_SECONDS
-    worker = host.Host()
-    worker.start()
+    driving = worker.Worker()
+    driving.start()
     print("ready", flush=True)
     sys.stdin.read()
-    worker.stop(grace=0)
+    driving.stop(grace=0)
 
 
 @contextmanager

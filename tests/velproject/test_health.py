@@ -20,7 +20,14 @@ from django.utils import timezone
 from agents.models import ProcessKind, Run, RunClock, ServerProcess, WorkerHost
 from agents.services.processes import Reporter
 from sandbox.probe import check_host
-from tests.support.runs import drive_to_end, host, make_agent, make_user, start_run, wait_until
+from tests.support.runs import (
+    drive_to_end,
+    make_agent,
+    make_user,
+    running_worker,
+    start_run,
+    wait_until,
+)
 from velproject import health, readiness, status_page
 from velproject.health import HealthFirst
 from velproject.readiness import Check, Readiness, look
@@ -240,7 +247,7 @@ def test_balancers_are_answered_before_django_and_by_any_name(
 
 
 def test_a_worker_says_that_it_lives_and_that_it_ends() -> None:
-    with host() as running:
+    with running_worker() as running:
         row = wait_until(ServerProcess.objects.first)
         assert (row.name, row.kind, row.capacity) == (running.name, "worker", running.capacity)
         assert row.pid

@@ -69,7 +69,7 @@ def test_workers_import_no_pages_no_server_and_no_library_that_is_not_configured
 ) -> None:
     _, workers, _ = imported
     assert workers >= {
-        *("agents.engine.host", "agents.features.slack.middleware", "velproject.cluster")
+        *("agents.engine.worker", "agents.features.slack.middleware", "velproject.cluster")
     }
     assert not workers & (LIBRARIES | PAGES | SERVER)
 

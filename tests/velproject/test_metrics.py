@@ -25,9 +25,9 @@ from agents.telemetry.exposition import text_of
 from agents.telemetry.process import counters, forget_instruments
 from tests.support.runs import (
     drive_to_end,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -117,7 +117,7 @@ def test_what_a_worker_did_is_counted(scraped: None, tmp_path: Path) -> None:
     ]  # fmt: skip
     make_agent(user, model=script_file(tmp_path, turns))
     make_agent(user, slug="broken", name="Broken", model="no-such-script")
-    with host() as running:
+    with running_worker() as running:
         for slug in ("tester", "broken"):
             run = start_run(user, "My secret words", agent=slug)
             running.submit(run.id)
@@ -322,7 +322,7 @@ def test_nothing_is_counted_where_nobody_may_read_it(tmp_path: Path) -> None:
     assert counters() is None
     user = make_user()
     make_agent(user)
-    with host() as running:
+    with running_worker() as running:
         run = start_run(user)
         running.submit(run.id)
         wait_for_status(run, "completed")

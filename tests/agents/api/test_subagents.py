@@ -21,7 +21,7 @@ from tests.agents.api.rows import (
     post,
     problem_of,
 )
-from tests.support.runs import host, script_file, wait_for_status, wait_until
+from tests.support.runs import running_worker, script_file, wait_for_status, wait_until
 from tests.support.subagents import delegate
 
 pytestmark = pytest.mark.django_db
@@ -132,7 +132,7 @@ def test_a_subagent_that_its_owner_cancels_is_a_result_for_its_parent(tmp_path: 
     agent = make_agent(model=model, sandbox=False, builtin_skills=False)
     save_agent(agent, subagents=[Subagent(name="slow", description="Waits.", model=slow)])
     run = make_run(ann)
-    with host() as running:
+    with running_worker() as running:
         running.submit(run.id)
         child = wait_until(lambda: Run.objects.filter(parent=run).first(), "a subagent")
         response = post(client_for(ann), f"{RUNS}/{child.id}/cancel", {"reason": "Enough."})

@@ -10,7 +10,7 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django.fixtures import Settings
 
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 from agents.ids import own_executor
 from agents.services.settings_places import provider_problem
 
@@ -106,11 +106,11 @@ def test_a_process_that_drives_its_own_runs_refuses_to_start(
     else:
         settings.VEL_SKILLS = {"DIRECTORIES": (str(tmp_path / "gone"),)}
     with pytest.raises(ImproperlyConfigured, match=r"opnai|gone"):
-        Host(executor=own_executor())
+        Worker(executor=own_executor())
 
 
 def test_a_worker_that_replaces_another_starts_while_a_directory_is_away(
     settings: Settings, tmp_path: Path
 ) -> None:
     settings.VEL_SKILLS = {"DIRECTORIES": (str(tmp_path / "gone"),)}
-    assert Host().executor == "pool"
+    assert Worker().executor == "pool"

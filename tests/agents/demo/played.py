@@ -9,7 +9,7 @@ from agents.models import ApprovalRequest, Run
 from agents.providers.scripts import demo
 from agents.services.approvals import DecisionRequest
 from agents.services.demo import read_demo_outputs, start_demo_run
-from tests.support.runs import host, make_user, wait_for_status, wait_until
+from tests.support.runs import make_user, running_worker, wait_for_status, wait_until
 
 
 def play_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ def play_demo(monkeypatch: pytest.MonkeyPatch) -> Run:
     play_at_once(monkeypatch)
     user = make_user()
     run = start_demo_run(user)
-    with host(executor=run.executor) as running:
+    with running_worker(executor=run.executor) as running:
         running.submit(run.id)
         wait_until(lambda: has_ended(run) or asked(run), "the report to be asked about")
         for request in asked(run):

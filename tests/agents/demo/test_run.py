@@ -27,9 +27,9 @@ from tests.agents.demo.played import asked, has_ended, play_at_once, play_demo
 from tests.support.runs import (
     drive_to_end,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     start_run,
     wait_for_status,
     wait_until,
@@ -207,7 +207,7 @@ def test_the_report_is_published_only_when_a_person_agrees(monkeypatch: pytest.M
     play_at_once(monkeypatch)
     user = make_user()
     run = start_demo_run(user)
-    with host(executor=run.executor) as running:
+    with running_worker(executor=run.executor) as running:
         running.submit(run.id)
         wait_until(lambda: has_ended(run) or asked(run), "the report to be asked about")
         request = asked(run)[0]

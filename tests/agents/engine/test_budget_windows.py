@@ -26,9 +26,9 @@ from tests.support.messages_script import Fault, Turn
 from tests.support.runs import (
     drive_to_end,
     event_types,
-    host,
     make_agent,
     make_user,
+    running_worker,
     start_run,
     wait_for_status,
     wait_until,
@@ -111,7 +111,7 @@ def test_a_new_window_lets_the_waiting_go_on_by_themselves() -> None:
         # The day is over: yesterday's window has yesterday's name.
         Allowance.objects.filter(budget=budget).update(window="2026-01-01")
         Run.objects.filter(pk=run.pk).update(wake_at=1.0)
-        with host():
+        with running_worker():
             wait_for_status(run, "completed")
     asked.refresh_from_db()
     assert asked.status == "cancelled"
@@ -125,7 +125,7 @@ def test_a_limit_that_is_lowered_holds_for_the_next_call_of_a_run_under_way() ->
     with served([LOOK_100] * 2 + [Turn(text="Slow", fault=Fault("hang_mid_stream"))]):
         user, _, budget = scene(max_tokens=10_000_000)
         run = start_run(user)
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.pk)
             wait_until(lambda: Allowance.objects.filter(used_tokens=200).exists())
             budget.max_tokens = 150
@@ -150,7 +150,7 @@ def test_a_budget_that_is_made_while_a_run_goes_on_counts_what_it_used_and_uses(
         user = make_user()
         agent = make_agent(user, **SONNET)
         run = start_run(user)
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.pk)
             wait_until(lambda: RunClock.objects.filter(run=run, turn__gte=3).exists())
             budget = save_budget(Budget(agent=agent, period=Period.MONTH, max_tokens=10_000))

@@ -31,9 +31,9 @@ from tests.support.messages_script import Fault, Request, ToolUse, Turn
 from tests.support.runs import (
     drive_to_end,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     start_run,
     wait_until,
 )
@@ -414,7 +414,7 @@ def test_a_driver_that_lost_the_run_compacts_nothing() -> None:
         run = a_run()
         crash_points.crash_at(take_over)
         try:
-            with host() as running:
+            with running_worker() as running:
                 running.submit(run.id)
                 wait_until(lambda: lost and not running.running, "the driver to stop")
                 rows, epochs = Compaction.objects.count(), Epoch.objects.count()

@@ -22,9 +22,9 @@ from tests.support.cluster import Cluster
 from tests.support.hang import HANG
 from tests.support.receivers import NO_ANSWER, InboundWebhook, receiver
 from tests.support.runs import (
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -81,10 +81,12 @@ def test_rows_of_a_command_s_run_are_sent_by_whichever_worker_looks_next() -> No
         assert _hints() == []
         other = start_run(request.run.owner)
         Run.objects.filter(pk=other.pk).update(executor="here:2:abc")
-        with host(executor="here:2:abc"):  # the host of another command looks, and leaves it alone
+        with running_worker(
+            executor="here:2:abc"
+        ):  # the host of another command looks, and leaves it alone
             wait_for_status(other, "completed")
         assert hook.received == []
-        with host():
+        with running_worker():
             hook.arrived.get(timeout=HANG)
             wait_until(lambda: delivered() == 1)
 

@@ -19,7 +19,7 @@ from django.urls import reverse
 from agents.databases import write
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 from agents.middleware import database_writes
 from agents.models import ApprovalRequest, DatabaseConnection, Run, RunClock, ToolCall
 from agents.review import as_text
@@ -259,7 +259,7 @@ def test_a_driver_that_dies_makes_it_never_twice(
 
     crash_points.crash_at(hook)
     try:
-        running = Host()
+        running = Worker()
         running.start()
         running.submit(run.id)
         wait_until(crashed, f"crash at {point}")

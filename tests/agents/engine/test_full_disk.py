@@ -18,9 +18,9 @@ from agents.models import Run, ToolCall
 from agents.states import RunStatus
 from tests.support.runs import (
     drive_to_end,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -56,7 +56,7 @@ def test_a_run_waits_without_a_driver_and_continues(settings: Settings, tmp_path
     usual = settings.VEL
     reserve(settings, 1000)
     told: list[str] = []
-    with host(on_disk_full=told.append) as running:
+    with running_worker(on_disk_full=told.append) as running:
         running.submit(run.id)
         wait_until(lambda: told, "the wait")
         assert "waits for disk space" in told[0]

@@ -24,9 +24,9 @@ from tests.support.runs import (
     drive_to_end,
     event_types,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -353,7 +353,7 @@ def test_a_run_can_be_cancelled_while_a_guardrail_decides(tmp_path: Path) -> Non
     with registered(("HangsAsync",)), pytest.MonkeyPatch.context() as patch:
         patch.setattr(HangsAsync, "seconds", 50.0)
         run = play(tmp_path, [DONE], "hangs-async")
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.id)
             wait_until(lambda: "step.started" in event_types(run), "the model call")
             cancel_run(run.id, by="ada")

@@ -15,7 +15,14 @@ from agents.models.database_clock import now_sql
 from tests.agents.engine.test_model_faults import served
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, Turn
-from tests.support.runs import event_types, host, make_agent, make_user, start_run, wait_until
+from tests.support.runs import (
+    event_types,
+    make_agent,
+    make_user,
+    running_worker,
+    start_run,
+    wait_until,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
@@ -30,7 +37,7 @@ def a_driven_run(lease: float) -> Iterator[tuple[Run, MessagesServer]]:
     with served([ENDLESS] * 5, **times) as server:
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5")
         run = start_run(user)
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.id)
             assert server.wait_for(requests=1)
             # Nothing is left to be written but the lease.

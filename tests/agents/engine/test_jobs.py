@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from tests.support.runs import host, wait_until
+from tests.support.runs import running_worker, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,7 +60,7 @@ def test_a_job_works_until_nothing_is_left_although_another_fails(
     for number in range(3):
         User.objects.create_user(f"old{number}")
     User.objects.create_user("ann")
-    with host():
+    with running_worker():
         wait_until(lambda: User.objects.count() == 1, "the old users are gone")
         wait_until(
             lambda: caplog.text.count("periodic job for failures failed") > 1, "a repetition"

@@ -23,9 +23,9 @@ from tests.support.runs import (
     drive_to_end,
     event_types,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -132,7 +132,7 @@ def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path)
             patch.setattr("agents.engine.lifecycle.EndTeller.look", lambda self: None)
             drive_to_end(run)
         assert seen == []
-        with host():
+        with running_worker():
             wait_until(lambda: not EndedRun.objects.exists(), "the end told by another process")
     assert seen == [("run_ended", run.id, "completed", "")]
 
@@ -142,7 +142,7 @@ def test_the_end_of_a_run_that_nobody_drove_is_told_too(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
         run = play(tmp_path, [DONE])
         cancel_run(run.id, by="ada")
-        with host():
+        with running_worker():
             wait_until(lambda: seen, "the end")
     assert seen == [("run_ended", run.id, "cancelled", "")]
 
@@ -153,7 +153,7 @@ def test_a_run_that_was_resumed_ends_once_more(tmp_path: Path) -> None:
         run = drive_to_end(play(tmp_path, [LOOK] * 9, max_turns=1))
         resume_run(run.id)
         drive_to_end(run, until=("failed",))
-        with host():
+        with running_worker():
             wait_until(lambda: len(seen) == 2, "both ends")
     assert seen == [("run_ended", run.id, "failed", "limit_turns")] * 2
 
@@ -165,7 +165,7 @@ def test_an_end_is_told_again_when_the_process_that_told_it_died(tmp_path: Path)
         assert committed(take_ended_run) is not None
         assert committed(take_ended_run) is None, "somebody is telling it"
         EndedRun.objects.update(due_at=timezone.now())  # as time does
-        with host():
+        with running_worker():
             wait_until(lambda: not EndedRun.objects.exists(), "the end told")
     assert seen == [("run_ended", run.id, "cancelled", "")]
 

@@ -25,9 +25,9 @@ from tests.support.openai_responses_server import ResponsesServer, items_of
 from tests.support.runs import (
     drive_to_end,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     start_run,
     wait_for_status,
 )
@@ -130,7 +130,7 @@ def test_a_call_that_waits_is_ended_by_the_model_that_made_it() -> None:
     """The run pins its agent: a switch while a person is asked is for the next run."""
     asks = Turn("I write.", [ToolUse("write_file", {"path": "/a", "content": "x"})], "CLAUDE-1")
     user = make_user()
-    with both([asks, Turn("Written.")], [Turn("Two.")]) as (anthropic, openai), host():
+    with both([asks, Turn("Written.")], [Turn("Two.")]) as (anthropic, openai), running_worker():
         agent = make_agent(
             user, provider=ANTHROPIC[0], model=ANTHROPIC[1], interrupt_on={"write_file": True}
         )

@@ -16,17 +16,17 @@ from agents.engine import crash_points
 from agents.engine import drive as drive_module
 from agents.engine import turns as turns_module
 from agents.engine.crash_points import CrashPoint
-from agents.engine.host import Host
 from agents.engine.lease import MAX_LOST_DRIVERS
+from agents.engine.worker import Worker
 from agents.middleware import planning as planning_module
 from agents.models import Message, Run, RunClock, StateFile, ToolCall
 from tests.support.runs import (
     drive_to_end,
     event_types,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -57,7 +57,7 @@ def crash_once(run: Run, point: CrashPoint, *, after: int = 0) -> None:
                 raise Crashed
 
     crash_points.crash_at(hook)
-    running = Host()
+    running = Worker()
     running.start()
     running.submit(run.id)
     wait_until(lambda: len(seen) > after and not running.running, f"crash at {point}")
@@ -173,7 +173,7 @@ def test_a_driver_that_lost_its_lease_writes_nothing_more(tmp_path: Path) -> Non
 
     takeover = Takeover()
     crash_points.crash_at(steal)
-    with host() as running:
+    with running_worker() as running:
         running.submit(run.id)
         wait_until(lambda: stolen and not running.running, "the driver to stop")
         assert not Message.objects.filter(run=run, role="assistant").exists()
@@ -222,7 +222,7 @@ def test_a_run_whose_replies_cannot_be_stored_is_paid_for_a_few_times_only(
     monkeypatch.setattr(drive_module, "MAX_LOST_DRIVERS", 4)
     monkeypatch.setattr(drive_module, "MAX_FAULT_PAUSE", 3.0)
     run = a_run(tmp_path)
-    with host(on_database_error=lambda error: faults.append(str(error))) as running:
+    with running_worker(on_database_error=lambda error: faults.append(str(error))) as running:
         running.submit(run.id)
         wait_for_status(run, "failed")
     run.refresh_from_db()

@@ -16,9 +16,9 @@ from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import Request, ToolUse, Turn
 from tests.support.runs import (
     drive_to_end,
-    host,
     make_agent,
     make_user,
+    running_worker,
     start_run,
     wait_for_status,
     wait_until,
@@ -113,12 +113,12 @@ def test_a_drained_and_a_cancelled_run_leave_a_thread_that_goes_on(skills: str) 
     with served([loads, slow, slow, Turn(text="Done.")]) as server:
         user = agent()
         run = start_run(user, skill_directories=(skills,))
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.pk)
             server.wait_for(requests=2)
             running.stop(grace=0.1)
         run = wait_for_status(run, "queued")
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.pk)
             server.wait_for(requests=3)
             cancel_run(run.pk, by=user)

@@ -134,7 +134,7 @@ from django.conf import settings
 from django.db import connection
 settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = sys.argv[1]
 from agents.engine import crash_points
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 left = int(sys.argv[4]) + 1
 def die(point):
     global left
@@ -142,9 +142,9 @@ def die(point):
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 crash_points.crash_at(die)
-host = Host()
-host.start()
-host.submit(sys.argv[2])
+worker = Worker()
+worker.start()
+worker.submit(sys.argv[2])
 time.sleep(60)
 """
 

@@ -13,9 +13,9 @@ from tests.support.messages_script import Fault, Turn
 from tests.support.runs import (
     drive_to_end,
     event_types,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -38,7 +38,7 @@ def test_cancelling_in_the_middle_of_a_stream_closes_the_connection() -> None:
     with served([Turn(text="Never ending", fault=Fault("hang_mid_stream"))]) as server:
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5")
         run = start_run(user)
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.id)
             assert server.wait_for(requests=1)
             cancel_run(run.id, by="ada", reason="enough")
@@ -57,7 +57,7 @@ def test_cancelling_in_the_middle_of_a_command_kills_it(tmp_path: Path) -> None:
     )
     make_agent(user, model=model, sandbox=True)
     run = start_run(user)
-    with host() as running:
+    with running_worker() as running:
         running.submit(run.id)
         wait_until(lambda: "tool.progress" in event_types(run), "output of the command")
         cancel_run(run.id, by="ada")
@@ -117,7 +117,7 @@ def test_a_message_to_a_busy_thread_waits_for_its_turn(tmp_path: Path) -> None:
     first = start_run(user, "One", key="s")
     second = start_run(user, "Two", key="s", queue=True)
     assert second.status == "pending"
-    with host() as running:
+    with running_worker() as running:
         running.submit(first.id)
         wait_for_status(first, "completed")
         wait_for_status(second, "completed")
@@ -128,7 +128,7 @@ def test_a_drained_host_hands_its_runs_back() -> None:
     with served([Turn(text="Slow", fault=Fault("hang_mid_stream")), ANSWER]) as server:
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5")
         run = start_run(user)
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.id)
             assert server.wait_for(requests=1)
             running.stop(grace=0)

@@ -16,9 +16,9 @@ from agents.services.approvals import DecisionRequest
 from agents.services.run_control import cancel_run
 from agents.services.workspaces import open_workspace, workspace_location
 from tests.support.runs import (
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -78,7 +78,7 @@ def output(child: Run) -> str:
 def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_path: Path) -> None:
     # What they share stays as it is: else who asks first would be asked anew.
     user, run = family_that_asks(tmp_path, "/sandbox/workspace")
-    with host():
+    with running_worker():
         one, two = waiting_children(run)
         assert {item.run_id for item in approvals_for(user)} == {one.id, two.id}
         approve(pending(one), user)
@@ -97,7 +97,7 @@ def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_pa
 
 def test_what_another_changes_in_shared_files_makes_an_approval_stale(tmp_path: Path) -> None:
     user, run = family_that_asks(tmp_path)
-    with host():
+    with running_worker():
         one, two = waiting_children(run)
         first = pending(one)
         # As a sibling would: with the same account, below the same directory.

@@ -25,9 +25,9 @@ from tests.support.messages_script import Request, ToolUse, Turn, http_error
 from tests.support.runs import (
     drive_to_end,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     start_run,
     wait_for_status,
     wait_until,
@@ -131,11 +131,11 @@ def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() 
     story = Story([spawns(1), waits(1), ANSWER], False)
     with served(story):
         run = a_parent()
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.pk)
             # Not its status: on a busy machine the second may be over before anybody looks.
             wait_until(lambda: events(run, "run.suspended"), "the wait of the parent")
-        with host():
+        with running_worker():
             wait_for_status(run, "completed", "failed")
             wait_until(all_ended, "the end of its child")
     assert run.status == "completed", run.error_message
@@ -158,7 +158,7 @@ def test_a_subagent_is_cancelled_by_its_parent() -> None:
 def test_a_parent_that_fails_leaves_no_subagent_behind() -> None:
     """Six of them: two at work, and four that wait for their turn."""
     story = Story([spawns(6), ANSWER], False)
-    with served(story), host() as running:
+    with served(story), running_worker() as running:
         run = a_parent(max_turns=1)
         running.submit(run.pk)
         wait_for_status(run, "failed")
@@ -175,7 +175,7 @@ def test_a_parent_that_is_cancelled_takes_its_subagents_with_it(turns: list[Turn
     """While it waits for them, and while it is driven beside them."""
     busy = Turn(tool_uses=[ToolUse("write_todos", {"todos": []})])
     story = Story(turns if len(turns) == 3 else [spawns(3), *[busy] * 1000], False)
-    with served(story), host() as running:
+    with served(story), running_worker() as running:
         run = a_parent(max_turns=2000)
         running.submit(run.pk)
         wait_until(lambda: Run.objects.filter(parent=run, status="running").count() == 2)
@@ -191,7 +191,7 @@ def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> Non
     story = Story([spawns(3), waits(60), ANSWER], False)
     with served(story):
         run = a_parent()
-        with host() as running:
+        with running_worker() as running:
             running.submit(run.pk)
             wait_for_status(run, "waiting")
             wait_until(lambda: Run.objects.filter(parent=run, status="running").count() == 2)
@@ -263,7 +263,7 @@ def test_a_killed_commands_family_is_cancelled_for_good() -> None:
     assert child.status == "running"
     for row in family.children[:2]:
         let_lease_expire(row)
-    with host():
+    with running_worker():
         wait_until(all_ended, "the end of the family")
     check_everything()
 
@@ -274,7 +274,7 @@ def test_a_killed_commands_family_is_cancelled_for_good() -> None:
 def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
     broken = Turn(fault=http_error(400, "not today"))
     story = Story([spawns(2), broken, ANSWER], False)
-    with served(story), host() as running:
+    with served(story), running_worker() as running:
         run = a_parent()
         running.submit(run.pk)
         wait_for_status(run, "failed")

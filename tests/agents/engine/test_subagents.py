@@ -18,9 +18,9 @@ from tests.support.runs import (
     drive_to_end,
     event_types,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -182,7 +182,7 @@ def test_an_answer_is_not_lost_when_a_skill_goes_into_quarantine_meanwhile(tmp_p
     run.delete()
     save_agent(agent, subagents=[worker])
     run = start_run(owner, skill_directories=(str(directory),))
-    with host():
+    with running_worker():
         request = wait_until(ApprovalRequest.objects.first, "the subagent's question")
         wait_for_status(run, "waiting")
         SkillVersion.objects.filter(skill__name="beans").update(trust=Trust.QUARANTINED)

@@ -19,9 +19,9 @@ from tests.agents.engine.test_recovery import crash_once
 from tests.support.runs import (
     drive_to_end,
     events,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -133,7 +133,7 @@ def test_a_run_can_be_stopped_while_it_waits(
 ) -> None:
     made = failing(9, GONE)
     run = play(tmp_path, LOOK, policy=[{"tool": "read_todos", "attempts": 3, "backoff": 60}])
-    with host() as running:
+    with running_worker() as running:
         running.submit(run.id)
         wait_until(lambda: events(run, "tool.retried"), "the first attempt")
         cancel_run(run.id, by="ada")

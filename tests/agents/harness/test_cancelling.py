@@ -91,8 +91,8 @@ class Cancelling:
             self._task = self._loop.create_task(steps.run(work))
         else:
             steps = Steps(self.case.at, self._cancel_in_engine)
-            self._host = engine.host
-            self._host._loop.call_soon_threadsafe(steps.watch, self._host._loop)
+            self._worker = engine.worker
+            self._worker._loop.call_soon_threadsafe(steps.watch, self._worker._loop)
             self._steps = steps
             self._task = self._loop.create_task(work)
         with suppress(asyncio.CancelledError, RunCancelled):
@@ -103,7 +103,7 @@ class Cancelling:
 
     def _cancel_in_engine(self) -> None:
         """On the engine's loop: what the heartbeat does when it sees that a run was cancelled."""
-        for run_id, handle in list(self._host._handles.items()):
+        for run_id, handle in list(self._worker._handles.items()):
             begin_in_thread(_store_cancel, run_id).result(HANG)
             handle.stop(StopReason.CANCEL)
         self._loop.call_soon_threadsafe(self._task.cancel)

@@ -14,7 +14,7 @@ from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.hosts import declare_dead, forget_host, set_draining
 from tests.agents.snapshots.driven import play
 from tests.support.hosts import Hosts, make_silent
-from tests.support.runs import host, make_user, wait_until
+from tests.support.runs import make_user, running_worker, wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -32,7 +32,7 @@ def ada(hosts: Hosts) -> User:
 
 def ran_on_a(hosts: Hosts, tmp_path: Path) -> Run:
     for name in ("b", "a"):
-        with hosts.on(name), host():
+        with hosts.on(name), running_worker():
             wait_until(lambda name=name: WorkerHost.objects.filter(name=name).exists())
     with hosts.on("a"):
         return play(tmp_path, WRITES)
@@ -56,13 +56,13 @@ def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
     make_silent("b", -60)  # it lives: somebody must take what a gives up
     with hosts.on("a"):
         set_draining("a", True)
-        with host():
+        with running_worker():
             wait_until(lambda: Thread.objects.get(pk=run.thread_id).host == "")
     erase_from_b(hosts, ada, run.thread_id)
     assert lying(hosts, "a", run.thread_id)
 
     monkeypatch.setattr("agents.engine.pruner.LOOK_SECONDS", 0.1)
-    with hosts.on("a"), host():
+    with hosts.on("a"), running_worker():
         wait_until(lambda: not ErasedFiles.objects.filter(host="a").exists())
     assert not lying(hosts, "a", run.thread_id)
     with hosts.on("b"):
@@ -79,7 +79,7 @@ def test_a_dead_host_does_it_when_it_is_back(ada: User, hosts: Hosts, tmp_path: 
     with hosts.on("a"):
         assert remove_erased_here() == 0  # it may still be driving, and does not know
         assert lying(hosts, "a", run.thread_id)
-        with host():
+        with running_worker():
             wait_until(lambda: WorkerHost.objects.filter(name="a", dead_at=None).exists())
         assert remove_erased_here() == 1
     assert not lying(hosts, "a", run.thread_id)

@@ -36,7 +36,14 @@ from tests.agents.snapshots.driven import play
 from tests.support.hang import HANG
 from tests.support.hosts import Hosts, keep_alive, make_silent, stored
 from tests.support.mcp_servers import accept_all, define
-from tests.support.runs import events, host, make_user, start_run, wait_for_status, wait_until
+from tests.support.runs import (
+    events,
+    make_user,
+    running_worker,
+    start_run,
+    wait_for_status,
+    wait_until,
+)
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -88,12 +95,12 @@ def test_it_goes_on_where_the_thread_goes_on(ada: User, hosts: Hosts, tmp_path: 
 
     with hosts.on("a"), pytest.raises(SandboxError, match="another host's"):
         record_own_state(run.thread_id, "0" * 64)
-    with hosts.on("c"), host():
+    with hosts.on("c"), running_worker():
         wait_until(lambda: WorkerHost.objects.filter(name="c").exists())
     keep_alive("c")
     with hosts.on("b"):
         set_draining("b", True)
-        with host():
+        with running_worker():
             wait_until(lambda: _is_free(run))
     with hosts.on("c"):
         last = play(tmp_path, told(COUNT), thread=run.thread)
@@ -163,7 +170,7 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
     with hosts.on("a") as data:
         thread = play(tmp_path, told(COUNT), **SERVERS).thread
         monkeypatch.setattr(mcp_servers, "store_state", erased_meanwhile)
-        with host() as running:
+        with running_worker() as running:
             run = start_run(ada, thread=thread.pk)
             running.submit(run.pk)
             wait_for_status(run, "completed")

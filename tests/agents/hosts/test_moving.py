@@ -14,7 +14,7 @@ from agents.services.hosts import declare_dead, host_states, set_draining
 from tests.agents.snapshots.driven import command, play, write
 from tests.agents.snapshots.test_closed_trees import CLOSE, SHOW, assert_shown
 from tests.support.hosts import Hosts, keep_alive, make_silent, stored
-from tests.support.runs import drive_to_end, events, host, start_run, wait_until
+from tests.support.runs import drive_to_end, events, running_worker, start_run, wait_until
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -42,7 +42,7 @@ def test_a_thread_stays_on_the_host_that_drove_it_first(hosts: Hosts, tmp_path: 
     with hosts.on("b"):
         later = start_run(User.objects.get(), thread=thread.pk)
         other = start_run(User.objects.get())
-        with host():
+        with running_worker():
             wait_until(lambda: Run.objects.get(pk=other.pk).status == "completed")
             later.refresh_from_db()
             assert later.status == "queued"
@@ -153,14 +153,14 @@ def test_a_drained_host_gives_up_what_it_has_with_all_files(hosts: Hosts, tmp_pa
         (hosts.workspace("a", thread) / "large").write_bytes(b"x" * 17 * 1024**2)
         (hosts.workspace("a", thread) / "node_modules").mkdir()
     with hosts.on("b"):
-        with host():
+        with running_worker():
             wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
         keep_alive("b")
         set_draining("a", True)
     assert next(row for row in host_states() if row.name == "a").threads == 1
     with hosts.on("a"):
         waiting = start_run(User.objects.get(), thread=thread.pk)
-        with host():
+        with running_worker():
             wait_until(lambda: fresh(run).host == "")
             assert Run.objects.get(pk=waiting.pk).status == "queued"
         wait_until(lambda: not hosts.workspace("a", thread).exists())
@@ -180,11 +180,11 @@ def test_closed_files_move(hosts: Hosts, tmp_path: Path, how: str) -> None:
         run = play(tmp_path, CLOSE)
     if how == "drained":
         with hosts.on("b"):
-            with host():
+            with running_worker():
                 wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
             keep_alive("b")
             set_draining("a", True)
-        with hosts.on("a"), host():
+        with hosts.on("a"), running_worker():
             wait_until(lambda: fresh(run).host == "")
             wait_until(lambda: not hosts.workspace("a", run.thread).exists())
     with hosts.on("b"):

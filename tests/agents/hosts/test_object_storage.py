@@ -23,7 +23,7 @@ from agents.services.stored_snapshots import (
 from sandbox.snapshots import SnapshotLost
 from tests.agents.snapshots.driven import command, play, write
 from tests.support.hosts import Hosts, make_silent
-from tests.support.runs import host, start_run, wait_until
+from tests.support.runs import running_worker, start_run, wait_until
 from tests.support.s3 import BUCKET, S3Server
 from velproject import env
 
@@ -131,7 +131,7 @@ def test_a_storage_that_is_away_is_waited_for(shared: Hosts, s3: S3Server, tmp_p
         with pytest.raises(StorageFailed):
             store_of(shared, "b", run.thread_id).load("0" * 64)
         later = start_run(User.objects.get(), thread=run.thread_id)
-        with host():
+        with running_worker():
             wait_until(lambda: Run.objects.get(pk=later.pk).clock.lost_drivers > 0)
             s3.start()
             wait_until(lambda: Run.objects.get(pk=later.pk).status == "completed")

@@ -23,9 +23,9 @@ from agents.services.run_control import cancel_run
 from agents.spec import AgentSpec
 from tests.support.runs import (
     drive_to_end,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -166,7 +166,7 @@ def test_commands_find_the_file_in_their_workspace(tmp_path: Path) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_cancelling_a_run_ends_its_statement(tmp_path: Path) -> None:
     run = begin(tmp_path, ("execute_sql", {"query": ENDLESS}))
-    with host() as worker:
+    with running_worker() as worker:
         worker.submit(run.pk)
         wait_until(lambda: ToolCall.objects.filter(run=run, status="started").exists())
         begun = time.monotonic()

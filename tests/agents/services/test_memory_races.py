@@ -301,7 +301,7 @@ _BEGIN = "import os, signal, sys; import django; django.setup()\n"
 
 DOOMED_WORKER = f"""{_BEGIN}
 from agents.engine.crash_points import CrashPoint, crash_at
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 
 claims = []
 
@@ -312,11 +312,11 @@ def die_at_the_second(point):
             os.kill(os.getpid(), signal.SIGKILL)
 
 crash_at(die_at_the_second)
-host = Host()
-host.start()
-host.submit(sys.argv[1])
+worker = Worker()
+worker.start()
+worker.submit(sys.argv[1])
 for line in sys.stdin:
-    host.submit(sys.argv[1])
+    worker.submit(sys.argv[1])
 """
 
 _DECIDE = """

@@ -26,9 +26,9 @@ from tests.support.otlp import Collector, Got, collector
 from tests.support.runs import (
     drive_to_end,
     event_types,
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -85,9 +85,9 @@ def write(path: str, content: str = "x") -> dict[str, Any]:
 
 _WORKER = """
 import django; django.setup()
-from agents.engine import host, sweeper
+from agents.engine import sweeper, worker
 sweeper.QUEUE_SWEEP_SECONDS = 0.05
-host.Host().start()
+worker.Worker().start()
 """
 
 
@@ -140,7 +140,7 @@ def test_one_trace_holds_a_run_with_its_subagent_its_approval_and_a_killed_worke
         worker.send_signal(signal.SIGKILL)
         worker.wait()
     RunClock.objects.filter(run=run).update(lease_until=1.0)
-    with host(executor=run.executor) as second:
+    with running_worker(executor=run.executor) as second:
         second.submit(run.id)
         wait_for_status(run, "completed")
         spans = received.wait(ended(run))
@@ -220,7 +220,7 @@ def test_a_call_that_fails_and_a_run_that_is_cancelled_while_it_waits(
     run = drive_to_end(start_run(user), until=("waiting",))
     cancel_run(run.pk, by="ada")
     assert EndedRun.objects.filter(run=run).exists()
-    with host():
+    with running_worker():
         spans = received.wait(ended(run))
     assert one(spans, "execute_tool read_file").failed
     assert one(spans, "execute_tool read_file").attributes["error.type"] == "file_error"
@@ -240,7 +240,7 @@ def test_rows_of_which_no_span_can_be_made_hold_up_no_end(
     run = drive_to_end(start_run(user), until=("waiting",))
     Message.objects.filter(run=run, turn=0).update(content='[{"type": "text"}]')
     cancel_run(run.pk, by="ada")
-    with registered(hooks=("Watch",)), host():
+    with registered(hooks=("Watch",)), running_worker():
         wait_until(lambda: not EndedRun.objects.exists())
         assert ("run_ended", run.pk, "cancelled", "") in seen
 

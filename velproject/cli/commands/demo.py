@@ -50,7 +50,7 @@ def demo(output: Path, no_toolbox: bool) -> int:
     try:
         if not no_toolbox and check_host().usable:
             ensure_toolbox(driver.display)
-        run = start_demo_run(owner, executor=driver.host.executor, source="cli")
+        run = start_demo_run(owner, executor=driver.worker.executor, source="cli")
         code = driver.drive(run)
     finally:
         driver.close()

@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from agents.engine.host import Host
+from agents.engine.worker import Worker
 from agents.ids import own_executor
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
@@ -47,7 +47,7 @@ StandIn = Callable[[ApprovalRequest], DecisionRequest]
 
 
 class Driver:
-    """One host for all runs of a session, and what shows them. Close it, or the process stays.
+    """One worker for all runs of a session, and what shows them. Close it, or the process stays.
 
     With `as_json` each event is a line of JSON and nobody is asked anything. `stand_in` answers
     where nobody sits at a terminal; that is told each time.
@@ -61,7 +61,7 @@ class Driver:
         self.as_json = as_json
         self.display = Display(live=not as_json)
         self.interactive = sys.stdin.isatty() and not as_json
-        self.host = Host(
+        self.worker = Worker(
             executor=own_executor(),
             on_database_error=self._database_failed,
             on_disk_full=lambda text: self.display.note(text, "yellow"),
@@ -79,7 +79,7 @@ class Driver:
         With `adopt` the run is another process's until now, and what was is not shown again.
         """
         if not self._started:
-            self.host.start()
+            self.worker.start()
             self._started = True
         self.display.only_value = bool(run.output_schema or run.spec.get("output_schema"))
         family = Family(run.id)
@@ -111,11 +111,11 @@ class Driver:
                 return self._leave_waiting(family)
             if adopt:
                 try:
-                    resume_orphaned_run(run, self.host.executor)
+                    resume_orphaned_run(run, self.worker.executor)
                 except KeyboardInterrupt:  # the run is not this process's yet
                     return INTERRUPTED
                 adopt = False
-            self.host.submit(run.id)
+            self.worker.submit(run.id)
             try:
                 stopped = self._runner.run(watch.until_pause())
             except DatabaseError as error:
@@ -163,9 +163,9 @@ class Driver:
             self._runner.close()
 
     def close(self) -> None:
-        """Stop the host and hand back what it may still drive."""
+        """Stop the worker and hand back what it may still drive."""
         if self._started:
-            self.host.stop(grace=PATIENCE)
+            self.worker.stop(grace=PATIENCE)
         self._runner.close()
 
     def _database_failed(self, error: DatabaseError) -> None:

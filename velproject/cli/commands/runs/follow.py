@@ -23,7 +23,7 @@ from velproject.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
 from velproject.signals import handling
 
 PATIENCE = 2.0
-"""Seconds that a run gets to end after Ctrl-C, and the host to stop."""
+"""Seconds that a run gets to end after Ctrl-C, and the worker to stop."""
 DATABASE_PATIENCE = 8.0
 """Seconds that a database may fail before the command ends; a restart takes less."""
 STOPPED = "stopped at the terminal"
@@ -58,7 +58,7 @@ class Watch:
         self._failing_since: float | None = None
 
     def database_failed(self, error: DatabaseError) -> None:
-        """From the host's thread: the run did not go on because of `error`."""
+        """From the worker's thread: the run did not go on because of `error`."""
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
@@ -163,7 +163,7 @@ def _give_up(wish: asyncio.Future[int], error: DatabaseError) -> None:
 
 
 def leave_at_once(code: int) -> NoReturn:
-    """End without waiting for the host's thread. Sandboxes die with this process."""
+    """End without waiting for the worker's thread. Sandboxes die with this process."""
     sys.stdout.flush()
     os._exit(code)
 

@@ -290,7 +290,7 @@ def run(
             agent=agent or agent_slug(owner),
             message="",
             key=session,
-            executor=driver.host.executor,
+            executor=driver.worker.executor,
             source="cli",
             workspace_path=workspace_path,
             workspace_rules=rules,

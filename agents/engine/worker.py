@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Host(Resources):
+class Worker(Resources):
     """Drives runs in this process.
 
     `executor` says which runs it may claim: those of the pool, or its own. `capacity` is how many
@@ -47,7 +47,7 @@ class Host(Resources):
     `on_database_error` is called on the loop each time the database fails a driver or a look, and
     `on_disk_full` when runs begin to wait for room on the disk, with what to tell people.
     `suffix` is the end of the name of this process, `CLUSTER-NUMBER` for a worker. `dead` contains
-    the suffixes of dead workers and the names of dead clusters: this host ends their leases.
+    the suffixes of dead workers and the names of dead clusters: this worker ends their leases.
     `on_claim` is called once, when this process has claimed a run.
 
     Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used. Also

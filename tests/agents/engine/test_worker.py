@@ -13,9 +13,9 @@ from agents.events.catalogue.messages import TextDelta
 from agents.models import POOL, RunClock
 from tests.support.hang import HANG
 from tests.support.runs import (
-    host,
     make_agent,
     make_user,
+    running_worker,
     script_file,
     start_run,
     wait_for_status,
@@ -33,7 +33,7 @@ def test_a_full_process_takes_the_next_run_as_soon_as_it_has_room(
     user = make_user()
     make_agent(user)
     runs = [start_run(user) for _ in range(4)]
-    with host(executor=POOL, capacity=1) as running:
+    with running_worker(executor=POOL, capacity=1) as running:
         for run in runs:
             running.submit(run.id)
         for run in runs:
@@ -48,7 +48,7 @@ def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
     make_agent(user, model=script_file(tmp_path, [{"text": "Done.", "delay": 0.5}]))
     run = start_run(user)
     earlier = Writer(run.id, run.thread_id, 0)
-    with host() as running:
+    with running_worker() as running:
         running.submit(run.id)
         wait_for_status(run, "running")
         late = TextDelta(part_id="1.0", text="late")
@@ -60,7 +60,7 @@ def test_late_text_of_an_earlier_driver_does_not_stop_the_one_that_drives_now(
 def test_a_tool_that_was_given_up_can_use_the_database_while_the_host_stops() -> None:
     """A thread of a tool can end after its call and its run, when the host is already closing."""
     begun, answers = threading.Event(), []
-    with host() as running:
+    with running_worker() as running:
 
         def tool() -> None:
             begun.set()
