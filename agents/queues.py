@@ -67,7 +67,7 @@ class TaskQueue(ORM):
         return (task.pk, task.payload) if mine.update(lock=until) else None
 
 
-class HostQueue(TaskQueue):
+class MachineQueue(TaskQueue):
     """The queue of one of several hosts.
 
     It reads two queues, because a second cluster would double the number of processes.

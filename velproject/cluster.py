@@ -22,7 +22,7 @@ from django_q.signing import SignedPackage
 from django_q.worker import worker
 
 from agents.models import DatabaseConnection
-from agents.services.host_membership import join_host, refuse_nameless
+from agents.services.machine_membership import join_machine, refuse_nameless
 from agents.settings import MachineSettings
 from agents.tasks import prepare_host
 from velproject.lives import Life
@@ -183,13 +183,13 @@ def agents_have_databases() -> bool:
 
 
 def join_before_forks() -> None:
-    """Refuse to start workers that no host may have; `HostRefused` says why.
+    """Refuse to start workers that no host may have; `MachineRefused` says why.
 
     A database that is away is the workers' own affair: they wait for it.
     """
     try:
         if MachineSettings.now().HOST:
-            join_host()
+            join_machine()
         elif connection.vendor == "postgresql":
             refuse_nameless()
     except DatabaseError:

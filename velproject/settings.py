@@ -160,7 +160,7 @@ VEL_SKILLS = _READ["VEL_SKILLS"]
 
 # Several machines on one database: docs/scaling.md.
 if VEL.get("HOST"):
-    Q_CLUSTER["broker_class"] = "agents.queues.HostQueue"
+    Q_CLUSTER["broker_class"] = "agents.queues.MachineQueue"
 STORAGES = env.storages(_SERVER.STORAGE_URL)
 
 _MAIL = env.mail_server(_SERVER.EMAIL_URL)

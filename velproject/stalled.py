@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.disk_space import is_used_up
-from agents.models import POOL, Run, RunClock, WorkerHost
+from agents.models import POOL, Machine, Run, RunClock
 from agents.models.database_clock import now_sql
 from agents.services.placement import queue_of
 from agents.settings import MachineSettings, WorkerSettings
@@ -39,7 +39,7 @@ def due_work() -> Due:
     if is_used_up():
         return frozenset()
     name = MachineSettings.now().HOST
-    if name and not WorkerHost.objects.filter(pk=name, dead_at=None, is_draining=False).exists():
+    if name and not Machine.objects.filter(pk=name, dead_at=None, is_draining=False).exists():
         return frozenset()
     keys = [settings.Q_CLUSTER["name"], *([queue_of(name)] if name else [])]
     tasks = OrmQ.objects.filter(

@@ -28,7 +28,7 @@ from agents.selectors.metrics import (
     seen_processes,
 )
 from agents.selectors.status import model_errors, notification_trouble
-from agents.services.hosts import host_states
+from agents.services.machines import machine_states
 from sandbox.probe import check_host
 from velproject.readiness import readiness
 
@@ -68,7 +68,7 @@ def status_page(request: HttpRequest) -> HttpResponse:
                 "threads": each.threads,
                 "seen": span(timedelta(seconds=each.silent_for)),
             }
-            for each in host_states()[:MOST_SHOWN]
+            for each in machine_states()[:MOST_SHOWN]
         ],
         "unknown": _unknown_holders(seen, held.held),
         "lost": held.lost,

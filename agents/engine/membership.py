@@ -16,8 +16,8 @@ from typing import Any
 from django.db import DatabaseError
 
 from agents.engine.database import Database
-from agents.services.host_membership import HostRefused, heartbeat_host, join_host
-from agents.services.hosts import declare_silent_hosts
+from agents.services.machine_membership import MachineRefused, join_machine, machine_heartbeat
+from agents.services.machines import declare_silent_machines
 from agents.services.placement import Member
 from agents.services.thread_transfer.receiving import discard
 from agents.services.thread_transfer.sending import ThreadToSend, next_thread_to_send, send_thread
@@ -51,19 +51,19 @@ class Membership:
         except DatabaseError as error:
             self._lives_since = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
             logger.warning("the host could not say that it lives: %s", error)
-        except HostRefused as refusal:
+        except MachineRefused as refusal:
             logger.error("%s", refusal)
 
     async def _heartbeat(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
         sign = None
         if self.member is not None:
-            sign = await self._database.run(heartbeat_host, self.member)
+            sign = await self._database.run(machine_heartbeat, self.member)
         if sign is None:
             if self.member is not None:
                 logger.error("this host was declared dead: its runs are others' now")
                 self.member = None
             await stop_all()
-            self.member = await self._database.run(join_host)
+            self.member = await self._database.run(join_machine)
             self._lives_since = time.monotonic()
             logger.info("this process drives runs of the host %s", self.member.name)
             return
@@ -75,7 +75,7 @@ class Membership:
         seconds = MachineSettings.now().HOST_DEAD_AFTER
         if not seconds or time.monotonic() - self._lives_since < seconds:
             return
-        for name in await self._database.run(declare_silent_hosts, seconds):
+        for name in await self._database.run(declare_silent_machines, seconds):
             logger.error("the host %s was silent for %g s and counts as dead now", name, seconds)
 
     def give_away(self) -> None:

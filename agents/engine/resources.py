@@ -29,7 +29,7 @@ from agents.ids import own_executor
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
-from agents.services.host_membership import HostRefused
+from agents.services.machine_membership import MachineRefused
 from agents.services.model_servers import settings_of
 from agents.services.placement import Member
 from agents.settings import ScriptSettings, WorkerSettings
@@ -78,7 +78,7 @@ class Resources:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._providers: dict[str, Provider] = {}
         self.membership: Membership | None = None
-        self._refusal: HostRefused | None = None
+        self._refusal: MachineRefused | None = None
 
     @property
     def running(self) -> int:

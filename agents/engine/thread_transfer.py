@@ -19,7 +19,7 @@ from agents.events.event import OMITTED
 from agents.models import Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.file_changes import shown_path
 from agents.services.mcp_state_rows import forget_state, last_state
-from agents.services.placement import host_name, is_current
+from agents.services.placement import is_current, machine_name
 from agents.services.snapshots import last_stored, latest_manifest
 from agents.services.stored_snapshots import StorageFailed
 from agents.services.thread_transfer.receiving import (
@@ -173,7 +173,7 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
     missing = _shown(received.missing)
     mcp_state = "lost" if received.lost_programs else "kept"
     event = WorkspaceMoved(
-        worker=host_name(),
+        worker=machine_name(),
         lost_host=move.lost_host,
         run=state.run_id if state else None,
         turn=state.turn if state else None,

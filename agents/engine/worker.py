@@ -29,7 +29,7 @@ from agents.engine.watching import flush_spans
 from agents.guards.registry import guardrails, hook_calls
 from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL
-from agents.services.host_membership import HostRefused, refuse_nameless
+from agents.services.machine_membership import MachineRefused, refuse_nameless
 from agents.services.settings_places import check_own_process
 from agents.services.wake import drive_here
 from agents.settings import MachineSettings
@@ -92,7 +92,7 @@ class Worker(Resources):
     def start(self) -> None:
         """Start the loop and wait until it takes runs.
 
-        Raises `HostRefused` for a process that does not say which of several hosts it is on.
+        Raises `MachineRefused` for a process that does not say which of several hosts it is on.
         """
         self._thread.start()
         self._ready.wait()
@@ -138,7 +138,7 @@ class Worker(Resources):
         self.heartbeat = Heartbeat(self._loop)
         self.heartbeat.start()
         self._sweeper = Sweeper(self, self.take)
-        await self._find_its_host()
+        await self._find_its_machine()
         self._ready.set()
         try:
             await self._wait_for_end()
@@ -172,13 +172,13 @@ class Worker(Resources):
         while any(thread.is_alive() for thread in self.threads._threads):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
-    async def _find_its_host(self) -> None:
+    async def _find_its_machine(self) -> None:
         if self.executor == POOL and MachineSettings.now().HOST:
             self.membership = Membership(self.database, self.in_thread)
         elif not MachineSettings.now().HOST and connection.vendor == "postgresql":
             try:
                 await self.database.run(refuse_nameless)
-            except HostRefused as refusal:
+            except MachineRefused as refusal:
                 self._refusal = refusal
             except DatabaseError as error:
                 logger.warning("looking for other hosts failed: %s", error)

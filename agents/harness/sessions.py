@@ -159,8 +159,8 @@ def go_on(run_id: str, executor: str) -> bool:
 
 def _is_orphan(run: Run) -> bool:
     """Whether its process, of this machine, is gone."""
-    host, _, rest = run.executor.partition(":")
-    if host != socket.gethostname()[:40]:
+    machine, _, rest = run.executor.partition(":")
+    if machine != socket.gethostname()[:40]:
         return False
     try:
         os.kill(int(rest.partition(":")[0]), 0)

@@ -23,6 +23,7 @@ from agents.models.inbound_webhook import (
     InboundWebhookRefusal,
     InboundWebhookSigning,
 )
+from agents.models.machine import Machine
 from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
@@ -54,7 +55,6 @@ from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
 from agents.models.upload import MessageImage, Upload, UploadContent
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
-from agents.models.worker_host import WorkerHost
 
 __all__ = [
     "MICRO",
@@ -85,6 +85,7 @@ __all__ = [
     "InboundWebhookDelivery",
     "InboundWebhookRefusal",
     "InboundWebhookSigning",
+    "Machine",
     "McpServer",
     "McpState",
     "McpTransport",
@@ -122,6 +123,5 @@ __all__ = [
     "Upload",
     "UploadContent",
     "UsageTotal",
-    "WorkerHost",
     "WorkspaceSnapshot",
 ]

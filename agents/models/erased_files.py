@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH
-from agents.models.worker_host import NAME_LENGTH
+from agents.models.machine import NAME_LENGTH
 
 
 class ErasedFiles(models.Model):

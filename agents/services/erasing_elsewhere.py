@@ -10,19 +10,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from agents.models import ErasedFiles, WorkerHost
+from agents.models import ErasedFiles, Machine
 from agents.services.erasing_files import erase_files_here
 from agents.settings import MachineSettings
 
 logger = logging.getLogger(__name__)
 
 
-def tell_hosts(threads: Iterable[str]) -> None:
+def tell_machines(threads: Iterable[str]) -> None:
     """In the transaction that erases: every host that there is, also a dead one, has to look.
 
     Whoever erases, also a program that is on none of them.
     """
-    apart = WorkerHost.objects.filter(shares_workspaces=False)
+    apart = Machine.objects.filter(shares_workspaces=False)
     hosts = list(apart.order_by("name").values_list("name", flat=True))
     rows = [ErasedFiles(host=host, thread=thread) for thread in threads for host in hosts]
     ErasedFiles.objects.bulk_create(rows, ignore_conflicts=True)
@@ -37,7 +37,7 @@ def remove_erased_here(stop: Callable[[], bool] = lambda: False) -> int:
     settings = MachineSettings.now()
     if not settings.pins_threads:
         return 0
-    if not WorkerHost.objects.filter(name=settings.HOST, dead_at=None).exists():
+    if not Machine.objects.filter(name=settings.HOST, dead_at=None).exists():
         return 0
     done = 0
     for row in ErasedFiles.objects.filter(host=settings.HOST):

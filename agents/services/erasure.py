@@ -18,11 +18,11 @@ from django_q.tasks import async_task
 
 from agents.models import IdempotencyKey, Run, Thread
 from agents.services.audit import record
-from agents.services.erasing_elsewhere import tell_hosts
+from agents.services.erasing_elsewhere import tell_machines
 from agents.services.erasing_files import erase_files
 from agents.services.erasing_rows import Removed, erase_rows
 from agents.services.errors import Conflict, NotFound
-from agents.services.placement import host_name
+from agents.services.placement import machine_name
 from agents.settings import MachineSettings
 from agents.states import ENDED_RUNS
 from memory.models import MemoryRevision
@@ -72,7 +72,7 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
     Thread.objects.filter(pk__in=[row.pk for row in found]).update(
         erased_at=timezone.now(), key=None, title=""
     )
-    tell_hosts(row.pk for row in found)
+    tell_machines(row.pk for row in found)
     record("thread.erased", root, name=root.pk, by=by, changes={"runs": (total, 0)}, note=why)
     async_task(FINISH_TASK)
 
@@ -116,7 +116,7 @@ def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
     marked = Thread.every.filter(erased_at__isnull=False, root=None).order_by("pk")
     if MachineSettings.now().pins_threads:
         late = timezone.now() - timedelta(hours=OTHER_HOST_HOURS)
-        marked = marked.filter(Q(host__in=("", host_name())) | Q(erased_at__lt=late))
+        marked = marked.filter(Q(host__in=("", machine_name())) | Q(erased_at__lt=late))
     removed, after = Removed(), ""
     while not stop():
         batch = list(marked.filter(pk__gt=after).values_list("pk", flat=True)[:TOGETHER])

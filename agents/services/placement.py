@@ -14,11 +14,11 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from agents.models import POOL, Run, Thread, WorkerHost
+from agents.models import POOL, Machine, Run, Thread
 from agents.services.errors import Conflict
 from agents.settings import DataSettings, MachineSettings
 
-_HOSTS = WorkerHost._meta.db_table
+_HOSTS = Machine._meta.db_table
 
 MARK = "placement"
 """In the root of a workspace, which no command sees: only its areas are mounted."""
@@ -32,7 +32,7 @@ class Member:
     incarnation: int
 
 
-def host_name() -> str:
+def machine_name() -> str:
     """This machine's name, as new threads of a program's own have it."""
     return MachineSettings.now().HOST or socket.gethostname()
 
@@ -41,7 +41,7 @@ def home_of_new(executor: str, workspace_path: str) -> str:
     """What `Thread.host` of a new thread is. A program's own threads never leave its machine."""
     if MachineSettings.now().HOST and executor == POOL and not workspace_path:
         return ""
-    return host_name()
+    return machine_name()
 
 
 def holder_of(thread: Thread) -> str:
@@ -54,7 +54,7 @@ def holder_of(thread: Thread) -> str:
 
 def is_elsewhere(thread: Thread) -> bool:
     """Whether this machine has no right to the thread's directories."""
-    return MachineSettings.now().pins_threads and holder_of(thread) != host_name()
+    return MachineSettings.now().pins_threads and holder_of(thread) != machine_name()
 
 
 def must_be_here(thread: Thread, there: str, nowhere: str = "") -> None:
@@ -77,8 +77,8 @@ def take_home(thread: Thread) -> None:
     if not MachineSettings.now().pins_threads:
         return
     first = thread.root_id or thread.pk
-    if Thread.every.filter(pk=first, host="").update(host=host_name()):
-        Thread.every.filter(root=first).update(host=host_name())
+    if Thread.every.filter(pk=first, host="").update(host=machine_name()):
+        Thread.every.filter(root=first).update(host=machine_name())
     must_be_here(thread, "go on there, or write to it through the pages or the API.")
 
 

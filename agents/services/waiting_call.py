@@ -13,7 +13,7 @@ from agents.review import Review, Unreadable, call_review
 from agents.review.call import NOTHING_IMPORTED, PATH
 from agents.review.parts import NOT_LOOKED_UP
 from agents.services.errors import Conflict
-from agents.services.placement import host_name
+from agents.services.placement import machine_name
 from agents.services.seen_files import DatabaseSeenFiles
 from agents.services.thread_files import in_transaction, readable_files
 from agents.settings import MachineSettings
@@ -108,7 +108,7 @@ def _path(request: ApprovalRequest) -> str | None:
 def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
     thread = request.run.thread
     in_workspace = _in_workspace(request)
-    if in_workspace and not MachineSettings.now().HOST and thread.host != host_name():
+    if in_workspace and not MachineSettings.now().HOST and thread.host != machine_name():
         return Unreadable(f"The workspace is on another machine, {thread.host}.")
     try:
         return readable_files(thread, in_workspace=in_workspace)

@@ -23,7 +23,10 @@ def before(transactional_db: None) -> Iterator[None]:
     call_command("migrate", "agents", verbosity=0)
 
 
-@pytest.mark.parametrize(("old", "new"), [("chore", "backgroundjob"), ("hook", "inboundwebhook")])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("chore", "backgroundjob"), ("hook", "inboundwebhook"), ("workerhost", "machine")],
+)
 def test_rights_to_a_renamed_model_stay(before: None, old: str, new: str) -> None:
     group, ann = Group.objects.create(name="operators"), User.objects.create(username="ann")
     kept = {}

@@ -17,7 +17,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from agents.models import ProcessKind, Run, RunClock, ServerProcess, WorkerHost
+from agents.models import Machine, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.processes import Reporter
 from sandbox.probe import check_host
 from tests.support.runs import (
@@ -277,7 +277,7 @@ def test_the_status_page_is_for_those_with_the_permission_and_shows_no_key() -> 
         ("h-three", 99, 0),
     ):
         seen = timezone.now().timestamp() - seen_ago
-        WorkerHost.objects.create(name=name, joined_at=seen, seen_at=seen, is_draining=is_draining)
+        Machine.objects.create(name=name, joined_at=seen, seen_at=seen, is_draining=is_draining)
     page = staff().get("/admin/status/")
     assert page.status_code == 200
     hosts = {each["name"]: (each["state"], each["threads"]) for each in page.context["hosts"]}

@@ -19,8 +19,8 @@ POLL_SECONDS = 0.5
 
 def is_orphan(run: Run) -> bool:
     """Whether the run belongs to a process of this machine that is gone."""
-    host, _, rest = run.executor.partition(":")
-    if run.executor == POOL or host != socket.gethostname()[:40]:
+    machine, _, rest = run.executor.partition(":")
+    if run.executor == POOL or machine != socket.gethostname()[:40]:
         return False
     try:
         os.kill(int(rest.partition(":")[0]), 0)

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from agents.models import Run, RunClock, SnapshotCause, Thread
 from agents.models.database_clock import DatabaseNow
-from agents.services.hosts import release
+from agents.services.machines import release
 from agents.services.mcp_state_moves import store_state
 from agents.services.mcp_state_rows import record_state
 from agents.services.placement import Member, is_current, lock_membership

@@ -13,11 +13,11 @@ from agents.models import (
     Budget,
     DatabaseConnection,
     InboundWebhook,
+    Machine,
     McpServer,
     NotificationTarget,
     Schedule,
     Thread,
-    WorkerHost,
 )
 from agents.models.database_clock import database_now
 from agents.secret_text import SecretText
@@ -108,21 +108,21 @@ def _database() -> DatabaseConnection:
     return DatabaseConnection.objects.create(name="shop", url=SecretText.seal(SECRET))
 
 
-def _host(name: str = "one", **more: Any) -> WorkerHost:
+def _host(name: str = "one", **more: Any) -> Machine:
     now = database_now()
     values = {"identity": name, "joined_at": now, "seen_at": now, **more}
-    return WorkerHost.objects.create(name=name, **values)
+    return Machine.objects.create(name=name, **values)
 
 
-def _draining() -> WorkerHost:
+def _draining() -> Machine:
     return _host(is_draining=True)
 
 
-def _silent() -> WorkerHost:
+def _silent() -> Machine:
     return _host(seen_at=database_now() - 1_000)
 
 
-def _drainable() -> WorkerHost:
+def _drainable() -> Machine:
     _host("other")
     return _host()
 
@@ -206,10 +206,10 @@ DONE: dict[str, tuple[Any, str]] = {
     ),
     "agents.DatabaseConnection change": (_change(_database, **DATABASE), "database.changed"),
     "agents.DatabaseConnection delete": (_delete(_database), "database.removed"),
-    "agents.WorkerHost drain": (_act("drain", _drainable), "host.drained"),
-    "agents.WorkerHost undrain": (_act("undrain", _draining), "host.undrained"),
-    "agents.WorkerHost declare_dead": (_act("declare_dead", _silent), "host.declared_dead"),
-    "agents.WorkerHost forget": (_act("forget", _silent), "host.forgotten"),
+    "agents.Machine drain": (_act("drain", _drainable), "host.drained"),
+    "agents.Machine undrain": (_act("undrain", _draining), "host.undrained"),
+    "agents.Machine declare_dead": (_act("declare_dead", _silent), "host.declared_dead"),
+    "agents.Machine forget": (_act("forget", _silent), "host.forgotten"),
     "agents.NotificationTarget add": (
         _add("agents_notificationtarget", **TARGET),
         "notification_target.created",

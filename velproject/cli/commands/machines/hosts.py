@@ -14,14 +14,14 @@ from velproject.cli.late_imports import late_imports
 from velproject.cli.options import json_option
 
 with late_imports:
-    from agents.services.hosts import (
-        HostState,
+    from agents.services.machines import (
+        MachineState,
         adopt_threads,
-        forget_host,
-        host_states,
+        forget_machine,
+        machine_states,
         set_draining,
     )
-    from agents.services.hosts import declare_dead as declare_host_dead
+    from agents.services.machines import declare_dead as declare_host_dead
     from velproject.cli.console import print_table
 
 LOOK_SECONDS = 1.0
@@ -37,7 +37,7 @@ def hosts() -> None:
 @json_option
 def list_hosts(as_json: bool) -> None:
     """Show each host with its state, its last sign of life and the threads it holds."""
-    rows = host_states()
+    rows = machine_states()
     if as_json:
         for row in rows:
             print(json.dumps(as_data(row)))
@@ -63,7 +63,7 @@ def drain(name: str, wait: bool) -> None:
     set_draining(name, True)
     told = -1
     while wait:
-        row = next((row for row in host_states() if row.name == name), None)
+        row = next((row for row in machine_states() if row.name == name), None)
         if row is None or row.state == "dead":
             raise CliError(f"The host {name} has gone meanwhile.")
         if row.threads != told:
@@ -115,11 +115,11 @@ def adopt(name: str) -> None:
 @with_database
 def forget(name: str) -> None:
     """Take a host that is gone, and has no threads, off the list."""
-    forget_host(name)
+    forget_machine(name)
     print(f"{name} is forgotten")
 
 
-def as_data(row: HostState) -> dict[str, object]:
+def as_data(row: MachineState) -> dict[str, object]:
     return {
         "name": row.name,
         "state": row.state,

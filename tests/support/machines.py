@@ -11,13 +11,13 @@ from django.conf import settings
 from django.core.files.storage import storages
 from django.test import override_settings
 
-from agents.models import Thread, WorkerHost
+from agents.models import Machine, Thread
 from agents.models.database_clock import database_now
 
 LEASE = 20.0
 
 
-class Hosts:
+class Machines:
     """Hosts below `directory`, with a storage in common there, or the one of `backend`."""
 
     def __init__(self, directory: Path, backend: dict[str, Any] | None = None) -> None:
@@ -53,7 +53,7 @@ class Hosts:
 
 def make_silent(name: str, seconds: float = 1_000.0) -> None:
     """As if the host had given no sign of life for so long."""
-    WorkerHost.objects.filter(name=name).update(seen_at=database_now() - seconds)
+    Machine.objects.filter(name=name).update(seen_at=database_now() - seconds)
 
 
 def keep_alive(name: str) -> None:

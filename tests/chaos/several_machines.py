@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.db import connection
 
-from agents.models import Run, RunClock, Thread, WorkerHost
+from agents.models import Machine, Run, RunClock, Thread
 from agents.models.database_clock import database_now
-from agents.services.hosts import declare_dead
+from agents.services.machines import declare_dead
 from agents.services.snapshots import last_stored
 from agents.services.thread_transfer.receiving import receive_thread
 from agents.services.workspaces import workspace_location
@@ -22,7 +22,7 @@ from tests.chaos.storm import Storm, approver, canceller, people
 from tests.chaos.story import ASKS, play
 from tests.chaos.watching import Watchers
 from tests.support.cluster import Cluster, database_url
-from tests.support.hosts import Hosts
+from tests.support.machines import Machines
 from tests.support.messages_api import MessagesServer
 from tests.support.network import Network
 from tests.support.runs import make_agent, make_user, wait_until
@@ -31,10 +31,10 @@ NAMES = ("a", "b")
 
 
 @dataclass
-class SeveralHosts:
+class SeveralMachines:
     storm: Storm
     clusters: dict[str, Cluster]
-    hosts: Hosts
+    machines: Machines
     lease: float
     network: Network | None
 
@@ -42,7 +42,7 @@ class SeveralHosts:
         """The host that has now fetched the files of a thread which no host holds: one whose run
         ended before it left, or was cancelled on its way."""
         state = last_stored(thread.pk)
-        with self.hosts.on("web"):
+        with self.machines.on("web"):
             if state is not None:
                 receive_thread(workspace_location(thread), thread.placement + 1, state.manifest)
         return "web"
@@ -61,7 +61,7 @@ class SeveralHosts:
         """Wait until its leases have ended, then say that it is dead; how many threads moved."""
 
         def is_silent() -> bool:
-            seen = WorkerHost.objects.values_list("seen_at", flat=True).get(pk=name)
+            seen = Machine.objects.values_list("seen_at", flat=True).get(pk=name)
             return database_now() - seen > self.lease
 
         wait_until(is_silent, f"the silence of {name}")
@@ -72,7 +72,9 @@ class SeveralHosts:
         base = self.storm.directory / "workspaces"
         base.mkdir(exist_ok=True)
         for thread in Thread.objects.all():
-            place = self.hosts.data(thread.host or self._fetched(thread)) / "workspaces" / thread.pk
+            place = (
+                self.machines.data(thread.host or self._fetched(thread)) / "workspaces" / thread.pk
+            )
             link = base / thread.pk
             link.unlink(missing_ok=True)
             link.symlink_to(place)
@@ -84,17 +86,17 @@ class SeveralHosts:
 
 
 @contextmanager
-def two_hosts(
+def two_machines(
     directory: Path, *, seed: int, lease: float, at_once: int = 4, cut: bool = False
-) -> Iterator[SeveralHosts]:
+) -> Iterator[SeveralMachines]:
     """`at_once`: runs that a host drives. `cut`: the host `a` has a network that is unplugged."""
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL")
     print(f"seed {seed}")
-    hosts = Hosts(directory)
+    machines = Machines(directory)
     user = make_user()
     with ExitStack() as stack:
-        stack.enter_context(hosts.on("web", LEASE_SECONDS=lease, HOST_HEARTBEAT_SECONDS=lease))
+        stack.enter_context(machines.on("web", LEASE_SECONDS=lease, HOST_HEARTBEAT_SECONDS=lease))
         stack.enter_context(guarded_transitions())
         server = stack.enter_context(MessagesServer(play))
         watchers = stack.enter_context(Watchers())
@@ -114,7 +116,7 @@ def two_hosts(
                     "DATABASE_URL": f"postgresql://{url.username}@{network.address}:{port}"
                     f"{url.path}",
                 }
-            data = hosts.data(name)
+            data = machines.data(name)
             data.mkdir(mode=0o711)
             clusters[name] = stack.enter_context(
                 Cluster(
@@ -138,4 +140,4 @@ def two_hosts(
         )
         storm = Storm(directory, clusters["a"], server, watchers, user, seed)
         stack.enter_context(people(storm, approver, canceller))
-        yield SeveralHosts(storm, clusters, hosts, lease, network)
+        yield SeveralMachines(storm, clusters, machines, lease, network)

@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.engine import mcp_servers
-from agents.models import McpState, Message, Run, Thread, ToolCall, WorkerHost
+from agents.models import Machine, McpState, Message, Run, Thread, ToolCall
 from agents.services import mcp_state, mcp_state_moves
 from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.hosts import declare_dead, set_draining
+from agents.services.machines import declare_dead, set_draining
 from agents.services.mcp_state import state_lock
 from agents.services.mcp_state_moves import store_state
 from agents.services.mcp_state_rows import NotOurs, record_own_state
@@ -34,7 +34,7 @@ from tests.agents.engine.test_locking import in_thread, open_transaction, wait_u
 from tests.agents.engine.test_mcp_state import COUNT, LOOK, SERVERS, results, told
 from tests.agents.snapshots.driven import play
 from tests.support.hang import HANG
-from tests.support.hosts import Hosts, keep_alive, make_silent, stored
+from tests.support.machines import Machines, keep_alive, make_silent, stored
 from tests.support.mcp_servers import accept_all, define
 from tests.support.runs import (
     events,
@@ -53,7 +53,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def ada(hosts: Hosts) -> User:
+def ada(machines: Machines) -> User:
     ada = make_user(is_superuser=True)
     accept_all(define(ada, "python"), ada)
     return ada
@@ -77,11 +77,11 @@ def in_storage(run: Run) -> list[str]:
 LINKS = "import os; os.symlink('/etc/passwd', state + '/p'); os.chmod(state, 0o500); out = 1"
 
 
-def test_it_goes_on_where_the_thread_goes_on(ada: User, hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_it_goes_on_where_the_thread_goes_on(ada: User, machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, told(COUNT), told(COUNT), told(LINKS), **SERVERS)
         assert len(in_storage(run)) == 2
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         later = play(tmp_path, told(COUNT), told(LOOK), thread=run.thread)
@@ -89,20 +89,20 @@ def test_it_goes_on_where_the_thread_goes_on(ada: User, hosts: Hosts, tmp_path: 
     (moved,) = events(later, "workspace.moved")
     assert (moved["lost_host"], moved["mcp_state"]) == ("a", "kept")
     assert "as it was at the last end or wait" in note(later)
-    (place,) = (hosts.workspace("b", run.thread, "mcp")).iterdir()
-    assert place.stat().st_uid == hosts.workspace("b", run.thread).stat().st_uid
+    (place,) = (machines.workspace("b", run.thread, "mcp")).iterdir()
+    assert place.stat().st_uid == machines.workspace("b", run.thread).stat().st_uid
     assert (place / "p").is_symlink()
 
-    with hosts.on("a"), pytest.raises(SandboxError, match="another host's"):
+    with machines.on("a"), pytest.raises(SandboxError, match="another host's"):
         record_own_state(run.thread_id, "0" * 64)
-    with hosts.on("c"), running_worker():
-        wait_until(lambda: WorkerHost.objects.filter(name="c").exists())
+    with machines.on("c"), running_worker():
+        wait_until(lambda: Machine.objects.filter(name="c").exists())
     keep_alive("c")
-    with hosts.on("b"):
+    with machines.on("b"):
         set_draining("b", True)
         with running_worker():
             wait_until(lambda: _is_free(run))
-    with hosts.on("c"):
+    with machines.on("c"):
         last = play(tmp_path, told(COUNT), thread=run.thread)
     assert results(last) == ["['/state', 4, 1]"]
     (moved,) = events(last, "workspace.moved")
@@ -116,13 +116,13 @@ def _is_free(run: Run) -> bool:
 
 @pytest.mark.parametrize("how", ["too large", "half of it", "not in the storage", "damaged"])
 def test_what_cannot_be_had_is_told(
-    ada: User, hosts: Hosts, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how in ("too large", "half of it"):
         monkeypatch.setattr(mcp_state_moves, "LIMITS", SnapshotLimits(file_bytes=999))
     if how == "half of it":
         monkeypatch.setattr(Manifest, "over_limits", lambda manifest: [])
-    with hosts.on("a"):
+    with machines.on("a"):
         code = "for size in (1, 1000): open(f'{state}/{size}', 'wb').write(bytes(size))"
         run = play(tmp_path, told(code), **SERVERS)
         (manifest, *objects) = in_storage(run) or [""]
@@ -133,7 +133,7 @@ def test_what_cannot_be_had_is_told(
             Path(stored().path(name)).write_bytes(b"poisoned")
         assert McpState.objects.get().manifest == manifest
         assert bool(manifest) == (how != "too large")
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         later = play(tmp_path, told(LOOK), thread=run.thread)
@@ -142,8 +142,8 @@ def test_what_cannot_be_had_is_told(
         assert results(later) == ["[]"]
 
 
-def test_erasing_takes_it_from_the_storage(ada: User, hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a") as data:
+def test_erasing_takes_it_from_the_storage(ada: User, machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a") as data:
         run = play(tmp_path, told(COUNT), **SERVERS)
         assert in_storage(run)
         erase_thread(run.thread_id, by=ada)
@@ -154,7 +154,7 @@ def test_erasing_takes_it_from_the_storage(ada: User, hosts: Hosts, tmp_path: Pa
 
 
 def test_a_thread_erased_while_it_is_stored_leaves_nothing(
-    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores, has_ended = mcp_servers.store_state, Event()
 
@@ -167,7 +167,7 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
         (place / "count").write_text("1")
         return stores(workspace)
 
-    with hosts.on("a") as data:
+    with machines.on("a") as data:
         thread = play(tmp_path, told(COUNT), **SERVERS).thread
         monkeypatch.setattr(mcp_servers, "store_state", erased_meanwhile)
         with running_worker() as running:
@@ -179,8 +179,10 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
         assert not (data / "snapshots" / thread.pk).exists()
 
 
-def test_a_move_that_is_under_way_is_waited_for(ada: User, hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_move_that_is_under_way_is_waited_for(
+    ada: User, machines: Machines, tmp_path: Path
+) -> None:
+    with machines.on("a"):
         run = play(tmp_path, told(COUNT), **SERVERS)
         stored_here = McpState.objects.get().manifest
 
@@ -205,9 +207,9 @@ def test_a_move_that_is_under_way_is_waited_for(ada: User, hosts: Hosts, tmp_pat
 
 
 def test_nothing_is_stored_while_a_program_writes(
-    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with hosts.on("a"):
+    with machines.on("a"):
         run = play(tmp_path, told(COUNT), **SERVERS)
         before = in_storage(run)
         workspace = open_workspace(workspace_location(run.thread))
@@ -220,18 +222,18 @@ def test_nothing_is_stored_while_a_program_writes(
 
 
 def test_old_states_leave_the_storage(
-    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp_state_moves, "MAX_STATES", 1)
     monkeypatch.setattr("agents.services.stored_snapshots.YOUNG_SECONDS", -5.0)
     monkeypatch.setattr("sandbox.snapshots.store.YOUNG_SECONDS", -5.0)
-    with hosts.on("a") as data:
+    with machines.on("a") as data:
         run = play(tmp_path, told(COUNT), **SERVERS)
         play(tmp_path, told(COUNT), thread=run.thread)
         play(tmp_path, told(COUNT), thread=run.thread)
         assert len(in_storage(run)) == 2
         assert len(list((data / "snapshots" / run.thread_id / "mcp" / "manifests").iterdir())) == 1
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 4, 1]"]
@@ -239,14 +241,14 @@ def test_old_states_leave_the_storage(
 
 
 def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
-    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with hosts.on("a"):
+    with machines.on("a"):
         monkeypatch.setattr(mcp_state_moves, "LIMITS", SnapshotLimits(file_bytes=999))
         code = "open(state + '/x', 'wb').write(bytes(1000)); out = 1"
         run = play(tmp_path, told(code), **SERVERS)
         assert McpState.objects.get().manifest == ""  # what would be lost now
-        member = Member("a", WorkerHost.objects.get(name="a").incarnation)
+        member = Member("a", Machine.objects.get(name="a").incarnation)
         to_send = next_thread_to_send(member, "")
         assert to_send is not None
         with monkeypatch.context() as less:
@@ -257,7 +259,7 @@ def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
         to_send = next_thread_to_send(member, "")
         assert to_send is not None
         assert send_thread(to_send, member, in_transaction)
-    with hosts.on("b"):
+    with machines.on("b"):
         later = play(tmp_path, told(LOOK), thread=run.thread)
         assert results(later) == ["['x']"]
         pruned = next(each for each in kept_workspaces() if each.key == run.thread_id)

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from agents.models import Run
-from agents.services.hosts import declare_dead
+from agents.services.machines import declare_dead
 from agents.services.stored_snapshots import (
     StorageFailed,
     StoredSnapshots,
@@ -22,7 +22,7 @@ from agents.services.stored_snapshots import (
 )
 from sandbox.snapshots import SnapshotLost
 from tests.agents.snapshots.driven import command, play, write
-from tests.support.hosts import Hosts, make_silent
+from tests.support.machines import Machines, make_silent
 from tests.support.runs import running_worker, start_run, wait_until
 from tests.support.s3 import BUCKET, S3Server
 from velproject import env
@@ -37,16 +37,16 @@ def s3() -> Iterator[S3Server]:
 
 
 @pytest.fixture
-def shared(hosts: Hosts, s3: S3Server) -> Hosts:
-    hosts.storage = env.storages(s3.storage_url)["vel"]
-    return hosts
+def shared(machines: Machines, s3: S3Server) -> Machines:
+    machines.storage = env.storages(s3.storage_url)["vel"]
+    return machines
 
 
-def store_of(shared: Hosts, name: str, thread: str) -> StoredSnapshots:
+def store_of(shared: Machines, name: str, thread: str) -> StoredSnapshots:
     return StoredSnapshots(shared.data(name) / "snapshots" / thread, thread)
 
 
-def area(shared: Hosts, **files: bytes) -> dict[str, Path]:
+def area(shared: Machines, **files: bytes) -> dict[str, Path]:
     place = shared.directory / secrets.token_hex(4)
     place.mkdir()
     for name, data in files.items():
@@ -54,7 +54,7 @@ def area(shared: Hosts, **files: bytes) -> dict[str, Path]:
     return {"workspace": place}
 
 
-def test_another_host_reads_what_one_has_published(shared: Hosts, s3: S3Server) -> None:
+def test_another_host_reads_what_one_has_published(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t1")
         taken = mine.take(area(shared, x=b"one", y=b"two", z=b"one"))
@@ -69,7 +69,7 @@ def test_another_host_reads_what_one_has_published(shared: Hosts, s3: S3Server) 
             theirs.load("0" * 64)
 
 
-def test_what_was_changed_in_the_storage_is_refused(shared: Hosts, s3: S3Server) -> None:
+def test_what_was_changed_in_the_storage_is_refused(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t2")
         taken = mine.take(area(shared, x=b"one"))
@@ -85,7 +85,7 @@ def test_what_was_changed_in_the_storage_is_refused(shared: Hosts, s3: S3Server)
             theirs.copy_to(content, stream.fileno())
 
 
-def test_half_an_object_is_written_again(shared: Hosts, s3: S3Server) -> None:
+def test_half_an_object_is_written_again(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t3")
         taken = mine.take(area(shared, x=b"one"))
@@ -96,7 +96,7 @@ def test_half_an_object_is_written_again(shared: Hosts, s3: S3Server) -> None:
         assert s3.client.get_object(Bucket=BUCKET, Key=place)["Body"].read() == b"one"
 
 
-def test_old_states_go_and_young_ones_stay(shared: Hosts, s3: S3Server) -> None:
+def test_old_states_go_and_young_ones_stay(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t4")
         files = area(shared, x=b"one")
@@ -121,7 +121,9 @@ def test_old_states_go_and_young_ones_stay(shared: Hosts, s3: S3Server) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_a_storage_that_is_away_is_waited_for(shared: Hosts, s3: S3Server, tmp_path: Path) -> None:
+def test_a_storage_that_is_away_is_waited_for(
+    shared: Machines, s3: S3Server, tmp_path: Path
+) -> None:
     with shared.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     make_silent("a")
@@ -139,7 +141,7 @@ def test_a_storage_that_is_away_is_waited_for(shared: Hosts, s3: S3Server, tmp_p
 
 
 @pytest.mark.bubblewrap
-def test_calls_succeed_without_the_storage(shared: Hosts, s3: S3Server, tmp_path: Path) -> None:
+def test_calls_succeed_without_the_storage(shared: Machines, s3: S3Server, tmp_path: Path) -> None:
     s3.stop()
     try:
         with shared.on("a"):

@@ -16,7 +16,7 @@ _LOCAL = "django.core.files.storage.FileSystemStorage"
 
 
 @register(Tags.compatibility)
-def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+def check_machines(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A named host has a database that others reach, and a storage for what it must not lose."""
     try:
         vel, lease = MachineSettings.now(), WorkerSettings.now().LEASE_SECONDS
@@ -53,11 +53,11 @@ def check_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="vel.E031",
             )
         )
-    if settings.Q_CLUSTER.get("broker_class") != "agents.queues.HostQueue":
+    if settings.Q_CLUSTER.get("broker_class") != "agents.queues.MachineQueue":
         found.append(
             Error(
                 "Q_CLUSTER has no broker that reads this host's own queue.",
-                hint='Set Q_CLUSTER["broker_class"] = "agents.queues.HostQueue".',
+                hint='Set Q_CLUSTER["broker_class"] = "agents.queues.MachineQueue".',
                 id="vel.E032",
             )
         )

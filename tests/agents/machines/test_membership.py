@@ -13,25 +13,25 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from agents.engine.lease import claim_run, orphaned_runs
-from agents.models import Run, RunClock, Thread, WorkerHost
-from agents.queues import HostQueue
+from agents.models import Machine, Run, RunClock, Thread
+from agents.queues import MachineQueue
 from agents.services.errors import Conflict
-from agents.services.host_membership import (
-    HostRefused,
-    heartbeat_host,
-    join_host,
+from agents.services.machine_membership import (
+    MachineRefused,
+    join_machine,
+    machine_heartbeat,
     refuse_nameless,
 )
-from agents.services.hosts import (
+from agents.services.machines import (
     adopt_threads,
     declare_dead,
-    declare_silent_hosts,
-    forget_host,
+    declare_silent_machines,
+    forget_machine,
     set_draining,
 )
 from agents.services.placement import Member, queue_of
 from agents.services.runs import RunRequest, create_run
-from tests.support.hosts import Hosts, make_silent
+from tests.support.machines import Machines, make_silent
 from tests.support.runs import make_agent, make_user, start_run
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -42,37 +42,37 @@ def claim(run: Run, member: Member) -> bool:
         return claim_run(run.pk, "pool", f"test:{member.name}", member) is not None
 
 
-def join(hosts: Hosts, name: str) -> Member:
-    with hosts.on(name):
-        return join_host()
+def join(machines: Machines, name: str) -> Member:
+    with machines.on(name):
+        return join_machine()
 
 
 @pytest.fixture
-def ada(hosts: Hosts) -> Iterator[User]:
+def ada(machines: Machines) -> Iterator[User]:
     """Somebody with an agent. What is said of no other host happens on one that has pages only."""
     user = make_user()
     make_agent(user, sandbox=True)
-    with hosts.on("web"):
+    with machines.on("web"):
         yield user
 
 
-def new_run(hosts: Hosts, ada: User, **fields: object) -> Run:
-    with hosts.on("web"):
+def new_run(machines: Machines, ada: User, **fields: object) -> Run:
+    with machines.on("web"):
         return start_run(ada, **fields)
 
 
-def test_who_was_declared_dead_claims_and_pins_nothing(hosts: Hosts, ada: User) -> None:
-    old, b = join(hosts, "a"), join(hosts, "b")
-    pinned, free = new_run(hosts, ada), new_run(hosts, ada)
+def test_who_was_declared_dead_claims_and_pins_nothing(machines: Machines, ada: User) -> None:
+    old, b = join(machines, "a"), join(machines, "b")
+    pinned, free = new_run(machines, ada), new_run(machines, ada)
     assert claim(pinned, old)
     RunClock.objects.update(lease_until=0)
     make_silent("a")
-    with hosts.on("b"):
+    with machines.on("b"):
         declare_dead("a")
-    assert heartbeat_host(old) is None
+    assert machine_heartbeat(old) is None
     for run in (pinned, free):
         assert not claim(run, old)
-    back = join(hosts, "a")
+    back = join(machines, "a")
     assert back.incarnation == old.incarnation + 1
     for run in (pinned, free):  # its other processes have not heard of it yet
         assert not claim(run, old)
@@ -81,10 +81,10 @@ def test_who_was_declared_dead_claims_and_pins_nothing(hosts: Hosts, ada: User) 
     assert Thread.objects.get(pk=pinned.thread_id).host == "b"
 
 
-def test_a_thread_has_one_host_whoever_is_faster(hosts: Hosts, ada: User) -> None:
-    members = [join(hosts, "a"), join(hosts, "b")]
+def test_a_thread_has_one_host_whoever_is_faster(machines: Machines, ada: User) -> None:
+    members = [join(machines, "a"), join(machines, "b")]
     for _ in range(10):
-        run, below = new_run(hosts, ada), new_run(hosts, ada)
+        run, below = new_run(machines, ada), new_run(machines, ada)
         Thread.objects.filter(pk=below.thread_id).update(root=run.thread)
         [winner] = race([run, below], members)
         assert Thread.objects.get(pk=run.thread_id).host == winner
@@ -112,15 +112,15 @@ def race(runs: list[Run], members: list[Member]) -> list[str]:
     return won
 
 
-def test_a_death_waits_for_a_claim_under_way(hosts: Hosts, ada: User) -> None:
-    old = join(hosts, "a")
-    run = new_run(hosts, ada)
+def test_a_death_waits_for_a_claim_under_way(machines: Machines, ada: User) -> None:
+    old = join(machines, "a")
+    run = new_run(machines, ada)
     make_silent("a")
     done = threading.Event()
 
     def die() -> None:
         try:
-            with hosts.on("a"):
+            with machines.on("a"):
                 declare_dead("a")
         finally:
             done.set()
@@ -135,24 +135,24 @@ def test_a_death_waits_for_a_claim_under_way(hosts: Hosts, ada: User) -> None:
     assert Thread.objects.get(pk=run.thread_id).host == ""  # released after all
 
 
-def test_a_drained_host_claims_nothing(hosts: Hosts, ada: User) -> None:
-    a = join(hosts, "a")
+def test_a_drained_host_claims_nothing(machines: Machines, ada: User) -> None:
+    a = join(machines, "a")
     with pytest.raises(Conflict, match="No other host"):
         set_draining("a", True)
-    join(hosts, "b")
+    join(machines, "b")
     set_draining("a", True)
-    sign = heartbeat_host(a)
+    sign = machine_heartbeat(a)
     assert sign is not None
     assert sign.is_draining
-    run = new_run(hosts, ada)
+    run = new_run(machines, ada)
     assert not claim(run, a)
     set_draining("a", False)
     assert claim(run, a)
 
 
-def test_each_host_looks_for_its_own_runs(hosts: Hosts, ada: User) -> None:
-    a, b = join(hosts, "a"), join(hosts, "b")
-    of_a, free, of_child = (new_run(hosts, ada) for _ in range(3))
+def test_each_host_looks_for_its_own_runs(machines: Machines, ada: User) -> None:
+    a, b = join(machines, "a"), join(machines, "b")
+    of_a, free, of_child = (new_run(machines, ada) for _ in range(3))
     assert claim(of_a, a)
     RunClock.objects.update(lease_until=0)
     Thread.objects.filter(pk=of_child.thread_id).update(root=of_a.thread)
@@ -164,113 +164,113 @@ def test_each_host_looks_for_its_own_runs(hosts: Hosts, ada: User) -> None:
     assert Thread.objects.get(pk=of_a.thread_id).host == "a"
 
 
-def test_tasks_go_to_the_host_of_the_thread(hosts: Hosts, ada: User) -> None:
-    a = join(hosts, "a")
-    run = new_run(hosts, ada)
+def test_tasks_go_to_the_host_of_the_thread(machines: Machines, ada: User) -> None:
+    a = join(machines, "a")
+    run = new_run(machines, ada)
     assert OrmQ.objects.get().key == Conf.CLUSTER_NAME
     assert claim(run, a)
     Run.objects.update(status="completed")
     OrmQ.objects.all().delete()
-    new_run(hosts, ada, thread=run.thread_id)
+    new_run(machines, ada, thread=run.thread_id)
     assert OrmQ.objects.get().key == queue_of("a")
-    with hosts.on("b"):
-        assert HostQueue(Conf.CLUSTER_NAME).dequeue() is None
+    with machines.on("b"):
+        assert MachineQueue(Conf.CLUSTER_NAME).dequeue() is None
     make_silent("a")
-    with hosts.on("b"):
+    with machines.on("b"):
         declare_dead("a")
-        assert HostQueue(Conf.CLUSTER_NAME).dequeue() is not None
+        assert MachineQueue(Conf.CLUSTER_NAME).dequeue() is not None
 
 
-def test_a_host_reads_its_own_queue_and_the_common_one(hosts: Hosts, ada: User) -> None:
-    a = join(hosts, "a")
-    run = new_run(hosts, ada)
+def test_a_host_reads_its_own_queue_and_the_common_one(machines: Machines, ada: User) -> None:
+    a = join(machines, "a")
+    run = new_run(machines, ada)
     assert claim(run, a)
     Run.objects.update(status="completed")
-    new_run(hosts, ada, thread=run.thread_id)
-    with hosts.on("a"):
-        queue = HostQueue(Conf.CLUSTER_NAME)
+    new_run(machines, ada, thread=run.thread_id)
+    with machines.on("a"):
+        queue = MachineQueue(Conf.CLUSTER_NAME)
         taken = [queue.dequeue(), queue.dequeue()]
         assert all(taken)
         assert queue.dequeue() is None
 
 
-def test_two_machines_do_not_have_one_name(hosts: Hosts) -> None:
-    join(hosts, "a")
-    assert join(hosts, "a").incarnation == 1
-    (hosts.data("a") / "host").unlink()
-    with pytest.raises(HostRefused, match="another data directory"):
-        join(hosts, "a")
+def test_two_machines_do_not_have_one_name(machines: Machines) -> None:
+    join(machines, "a")
+    assert join(machines, "a").incarnation == 1
+    (machines.data("a") / "host").unlink()
+    with pytest.raises(MachineRefused, match="another data directory"):
+        join(machines, "a")
     make_silent("a")
-    with pytest.raises(HostRefused):
-        join(hosts, "a")  # its threads' files are not here: somebody must say that they are lost
-    with hosts.on("b"):
+    with pytest.raises(MachineRefused):
+        join(machines, "a")  # its threads' files are not here: somebody must say that they are lost
+    with machines.on("b"):
         declare_dead("a")
-    assert join(hosts, "a").incarnation == 2
+    assert join(machines, "a").incarnation == 2
 
 
-def test_a_process_without_a_name_is_refused(hosts: Hosts) -> None:
+def test_a_process_without_a_name_is_refused(machines: Machines) -> None:
     refuse_nameless()
-    join(hosts, "a")
-    with pytest.raises(HostRefused, match="VEL_HOST"):
+    join(machines, "a")
+    with pytest.raises(MachineRefused, match="VEL_HOST"):
         refuse_nameless()
     with pytest.raises(Conflict, match="lives"):
-        forget_host("a")
+        forget_machine("a")
     make_silent("a")
-    forget_host("a")
+    forget_machine("a")
     refuse_nameless()
 
 
-def test_a_program_does_not_go_on_with_another_hosts_thread(hosts: Hosts, ada: User) -> None:
-    a = join(hosts, "a")
-    run = new_run(hosts, ada)
+def test_a_program_does_not_go_on_with_another_hosts_thread(machines: Machines, ada: User) -> None:
+    a = join(machines, "a")
+    run = new_run(machines, ada)
     assert claim(run, a)
     Run.objects.update(status="completed")
     request = RunRequest("tester", "Hello", thread=run.thread_id, executor="cli")
-    with hosts.on("b"), pytest.raises(Conflict, match="host a"):
+    with machines.on("b"), pytest.raises(Conflict, match="host a"):
         create_run(request, owner=ada)
-    with hosts.on("a"):
+    with machines.on("a"):
         create_run(request, owner=ada)
 
 
-def test_silent_hosts_are_declared_dead_by_others(hosts: Hosts) -> None:
+def test_silent_hosts_are_declared_dead_by_others(machines: Machines) -> None:
     for name in ("a", "b", "c"):
-        join(hosts, name)
+        join(machines, name)
     make_silent("a", 100)
     make_silent("c", 50)
-    with hosts.on("b"):
-        assert declare_silent_hosts(60) == ["a"]
-        assert declare_silent_hosts(60) == []
-    assert WorkerHost.objects.get(pk="c").dead_at is None
+    with machines.on("b"):
+        assert declare_silent_machines(60) == ["a"]
+        assert declare_silent_machines(60) == []
+    assert Machine.objects.get(pk="c").dead_at is None
 
 
-def test_threads_of_a_former_name_are_adopted(hosts: Hosts, ada: User) -> None:
-    with hosts.on(""):
+def test_threads_of_a_former_name_are_adopted(machines: Machines, ada: User) -> None:
+    with machines.on(""):
         run = start_run(ada)  # before there were hosts
     before = Thread.objects.get(pk=run.thread_id).host
-    a = join(hosts, "a")
+    a = join(machines, "a")
     assert not claim(run, a)
-    with hosts.on("a"):
+    with machines.on("a"):
         assert adopt_threads(before) == 1
         with pytest.raises(Conflict, match="host of its own"):
             adopt_threads("a")
     assert claim(run, a)
 
 
-def test_shared_workspaces_must_be_shared(hosts: Hosts, ada: User, tmp_path: Path) -> None:
+def test_shared_workspaces_must_be_shared(machines: Machines, ada: User, tmp_path: Path) -> None:
     def on(name: str, directory: Path) -> Member:
-        with hosts.on(name, SHARED_WORKSPACES=True, DATA_DIR=directory):
-            return join_host()
+        with machines.on(name, SHARED_WORKSPACES=True, DATA_DIR=directory):
+            return join_machine()
 
     (tmp_path / "1").mkdir()
     a = on("a", tmp_path / "1")
-    with pytest.raises(HostRefused, match="not the same"):
+    with pytest.raises(MachineRefused, match="not the same"):
         on("b", tmp_path / "2")
-    assert not WorkerHost.objects.filter(pk="b").exists()
+    assert not Machine.objects.filter(pk="b").exists()
     b = on("b", tmp_path / "1")
-    with pytest.raises(HostRefused, match="VEL_SHARED_WORKSPACES"):
-        join(hosts, "c")
-    run = new_run(hosts, ada)
-    with hosts.on("a", SHARED_WORKSPACES=True, DATA_DIR=tmp_path / "1"):
+    with pytest.raises(MachineRefused, match="VEL_SHARED_WORKSPACES"):
+        join(machines, "c")
+    run = new_run(machines, ada)
+    with machines.on("a", SHARED_WORKSPACES=True, DATA_DIR=tmp_path / "1"):
         assert claim(run, a)
         RunClock.objects.update(lease_until=0)
         assert claim(run, b)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from agents.models import Message, Run, Thread, WorkerHost, WorkspaceSnapshot
+from agents.models import Machine, Message, Run, Thread, WorkspaceSnapshot
 from agents.services.errors import Conflict, NotFound
-from agents.services.hosts import declare_dead, host_states, set_draining
+from agents.services.machines import declare_dead, machine_states, set_draining
 from tests.agents.snapshots.driven import command, play, write
 from tests.agents.snapshots.test_closed_trees import CLOSE, SHOW, assert_shown
-from tests.support.hosts import Hosts, keep_alive, make_silent, stored
+from tests.support.machines import Machines, keep_alive, make_silent, stored
 from tests.support.runs import drive_to_end, events, running_worker, start_run, wait_until
 
 pytestmark = [
@@ -33,37 +33,39 @@ def told(run: Run) -> str:
     return run.opening_note + "".join(note.text for note in notes)
 
 
-def test_a_thread_stays_on_the_host_that_drove_it_first(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_thread_stays_on_the_host_that_drove_it_first(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     thread = fresh(run)
     assert thread.host == "a"
-    assert (hosts.workspace("a", thread) / "notes.md").read_text() == "one"
-    with hosts.on("b"):
+    assert (machines.workspace("a", thread) / "notes.md").read_text() == "one"
+    with machines.on("b"):
         later = start_run(User.objects.get(), thread=thread.pk)
         other = start_run(User.objects.get())
         with running_worker():
             wait_until(lambda: Run.objects.get(pk=other.pk).status == "completed")
             later.refresh_from_db()
             assert later.status == "queued"
-    with hosts.on("a"):
+    with machines.on("a"):
         assert drive_to_end(later).status == "completed"
-    assert not hosts.workspace("b", thread).exists()
+    assert not machines.workspace("b", thread).exists()
 
 
-def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(
+    machines: Machines, tmp_path: Path
+) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"), command("mkdir -p d/e; echo 2 > d/e/two"))
     thread = fresh(run)
-    (hosts.workspace("a", thread) / "unsaved").write_text("by nobody's call")
-    with hosts.on("b"):
+    (machines.workspace("a", thread) / "unsaved").write_text("by nobody's call")
+    with machines.on("b"):
         make_silent("a")
         assert declare_dead("a") == 1
         thread = fresh(run)
         assert (thread.host, thread.placement, thread.lost_host) == ("", 1, "a")
         later = play(tmp_path, command("cat notes.md d/e/two; ls"), thread=thread)
     assert fresh(run).host == "b"
-    found = hosts.workspace("b", thread)
+    found = machines.workspace("b", thread)
     assert sorted(path.name for path in found.iterdir()) == ["d", "notes.md"]
     (moved,) = events(later, "workspace.moved")
     assert (moved["host"], moved["lost_host"], moved["turn"]) == ("b", "a", 2)
@@ -72,10 +74,10 @@ def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(hosts: Hosts, tmp_p
     assert "after the last change that was saved" in told(later)
 
 
-def test_it_is_told_once(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_it_is_told_once(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         first = play(tmp_path, command("cat notes.md"), thread=run.thread)
@@ -85,30 +87,30 @@ def test_it_is_told_once(hosts: Hosts, tmp_path: Path) -> None:
     assert not events(second, "workspace.moved")
 
 
-def test_who_comes_back_uses_no_old_files(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_who_comes_back_uses_no_old_files(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         play(tmp_path, write("b.md", "of b"), thread=run.thread)
         make_silent("b")
         declare_dead("b")
     thread = fresh(run)
-    (hosts.workspace("a", thread) / "notes.md").write_text("poisoned meanwhile")
-    with hosts.on("a") as data:
+    (machines.workspace("a", thread) / "notes.md").write_text("poisoned meanwhile")
+    with machines.on("a") as data:
         back = play(tmp_path, command("cat notes.md b.md > both"), thread=thread)
-    assert (hosts.workspace("a", thread) / "both").read_text() == "oneof b"
+    assert (machines.workspace("a", thread) / "both").read_text() == "oneof b"
     assert fresh(run).host == "a"
     (aside,) = (data / "set-aside").iterdir()
     assert (aside / "workspace/notes.md").read_text() == "poisoned meanwhile"
     assert events(back, "workspace.moved")[0]["lost_host"] == "b"
 
 
-def test_a_living_host_is_not_declared_dead(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_living_host_is_not_declared_dead(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
-    with hosts.on("b"):
+    with machines.on("b"):
         with pytest.raises(Conflict, match="sign of life"):
             declare_dead("a")
         with pytest.raises(NotFound, match="Known: a"):
@@ -116,10 +118,10 @@ def test_a_living_host_is_not_declared_dead(hosts: Hosts, tmp_path: Path) -> Non
     assert fresh(run).host == "a"
 
 
-def test_nothing_saved_is_said(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_nothing_saved_is_said(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, command("true"))
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         later = play(tmp_path, command("ls"), thread=run.thread)
@@ -127,67 +129,69 @@ def test_nothing_saved_is_said(hosts: Hosts, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["manifests", "objects"])
-def test_a_changed_snapshot_is_refused(hosts: Hosts, tmp_path: Path, what: str) -> None:
-    with hosts.on("a"):
+def test_a_changed_snapshot_is_refused(machines: Machines, tmp_path: Path, what: str) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     (row,) = WorkspaceSnapshot.objects.all()
     assert row.is_stored
-    top = hosts.directory / "storage" / "snapshots" / run.thread_id / what
+    top = machines.directory / "storage" / "snapshots" / run.thread_id / what
     for path in top.iterdir():
         data = path.read_bytes()
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         later = play(tmp_path, command("ls"), thread=run.thread, ends="failed")
     assert later.error_code == "files_not_restored"
     assert "damaged" in later.error_message
-    assert not hosts.workspace("b", run.thread).joinpath("notes.md").exists()
+    assert not machines.workspace("b", run.thread).joinpath("notes.md").exists()
 
 
-def test_a_drained_host_gives_up_what_it_has_with_all_files(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_drained_host_gives_up_what_it_has_with_all_files(
+    machines: Machines, tmp_path: Path
+) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
         thread = fresh(run)
-        (hosts.workspace("a", thread) / "unsaved").write_text("by nobody's call")
-        (hosts.workspace("a", thread) / "large").write_bytes(b"x" * 17 * 1024**2)
-        (hosts.workspace("a", thread) / "node_modules").mkdir()
-    with hosts.on("b"):
+        (machines.workspace("a", thread) / "unsaved").write_text("by nobody's call")
+        (machines.workspace("a", thread) / "large").write_bytes(b"x" * 17 * 1024**2)
+        (machines.workspace("a", thread) / "node_modules").mkdir()
+    with machines.on("b"):
         with running_worker():
-            wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
+            wait_until(lambda: Machine.objects.filter(name="b").exists())
         keep_alive("b")
         set_draining("a", True)
-    assert next(row for row in host_states() if row.name == "a").threads == 1
-    with hosts.on("a"):
+    assert next(row for row in machine_states() if row.name == "a").threads == 1
+    with machines.on("a"):
         waiting = start_run(User.objects.get(), thread=thread.pk)
         with running_worker():
             wait_until(lambda: fresh(run).host == "")
             assert Run.objects.get(pk=waiting.pk).status == "queued"
-        wait_until(lambda: not hosts.workspace("a", thread).exists())
-    with hosts.on("b"):
+        wait_until(lambda: not machines.workspace("a", thread).exists())
+    with machines.on("b"):
         assert drive_to_end(waiting).status == "completed"
-    found = hosts.workspace("b", thread)
+    found = machines.workspace("b", thread)
     assert (found / "unsaved").read_text() == "by nobody's call"
     assert (found / "large").stat().st_size == 17 * 1024**2
     assert "node_modules" in told(waiting)
     assert "failed" not in told(waiting)
-    assert {row.state for row in host_states() if row.name == "a"} <= {"drained", "silent"}
+    assert {row.state for row in machine_states() if row.name == "a"} <= {"drained", "silent"}
 
 
 @pytest.mark.parametrize("how", ["dead", "drained"])
-def test_closed_files_move(hosts: Hosts, tmp_path: Path, how: str) -> None:
-    with hosts.on("a"):
+def test_closed_files_move(machines: Machines, tmp_path: Path, how: str) -> None:
+    with machines.on("a"):
         run = play(tmp_path, CLOSE)
     if how == "drained":
-        with hosts.on("b"):
+        with machines.on("b"):
             with running_worker():
-                wait_until(lambda: WorkerHost.objects.filter(name="b").exists())
+                wait_until(lambda: Machine.objects.filter(name="b").exists())
             keep_alive("b")
             set_draining("a", True)
-        with hosts.on("a"), running_worker():
+        with machines.on("a"), running_worker():
             wait_until(lambda: fresh(run).host == "")
-            wait_until(lambda: not hosts.workspace("a", run.thread).exists())
-    with hosts.on("b"):
+            wait_until(lambda: not machines.workspace("a", run.thread).exists())
+    with machines.on("b"):
         if how == "dead":
             make_silent("a")
             declare_dead("a")
@@ -197,8 +201,8 @@ def test_closed_files_move(hosts: Hosts, tmp_path: Path, how: str) -> None:
     assert (moved["lost_host"], moved["missing"]) == ("a" if how == "dead" else "", [])
 
 
-def test_a_subagents_files_go_with_the_familys(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_subagents_files_go_with_the_familys(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"), write("/sandbox/shared/x", "of all"))
     child = Thread.objects.create(
         agent_id=run.thread.agent_id,
@@ -206,15 +210,15 @@ def test_a_subagents_files_go_with_the_familys(hosts: Hosts, tmp_path: Path) -> 
         root=run.thread,
         host="a",
     )
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         child.refresh_from_db()
         assert (child.host, child.lost_host) == ("", "a")
 
 
-def test_the_storage_gets_what_snapshots_name(hosts: Hosts, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_the_storage_gets_what_snapshots_name(machines: Machines, tmp_path: Path) -> None:
+    with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"), write("notes.md", "two"))
         prefix = f"snapshots/{run.thread_id}"
         manifests = set(stored().listdir(f"{prefix}/manifests")[1])
@@ -223,9 +227,9 @@ def test_the_storage_gets_what_snapshots_name(hosts: Hosts, tmp_path: Path) -> N
         assert len(stored().listdir(f"{prefix}/objects")[1]) == 2
 
 
-def test_one_machine_writes_nothing_of_this(hosts: Hosts, tmp_path: Path) -> None:
+def test_one_machine_writes_nothing_of_this(machines: Machines, tmp_path: Path) -> None:
     run = play(tmp_path, write("notes.md", "one"))
-    assert not WorkerHost.objects.exists()
+    assert not Machine.objects.exists()
     assert not WorkspaceSnapshot.objects.get().is_stored
     assert fresh(run).placement == 0
     assert "workspace.moved" not in json.dumps([event["type"] for event in events(run)])

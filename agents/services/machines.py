@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 from django_q.models import OrmQ
 
-from agents.models import Thread, WorkerHost
+from agents.models import Machine, Thread
 from agents.models.database_clock import DatabaseNow, database_now
 from agents.services.audit import record
 from agents.services.erasing_elsewhere import forget_erased_of
@@ -26,7 +26,7 @@ SILENT_HEARTBEATS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class HostState:
+class MachineState:
     """A host as people see it. `silent_for` is in seconds; `threads` have their files there."""
 
     name: str
@@ -36,7 +36,7 @@ class HostState:
     shares_workspaces: bool
 
 
-def host_states() -> list[HostState]:
+def machine_states() -> list[MachineState]:
     """All hosts by name."""
     now = database_now()
     held = dict(
@@ -47,18 +47,18 @@ def host_states() -> list[HostState]:
         .order_by()
     )
     return [
-        HostState(
+        MachineState(
             row.name,
             state_of(row, now, held.get(row.name, 0)),
             max(0.0, now - row.seen_at),
             held.get(row.name, 0),
             row.shares_workspaces,
         )
-        for row in WorkerHost.objects.all()
+        for row in Machine.objects.all()
     ]
 
 
-def state_of(row: WorkerHost, now: float, threads: int) -> str:
+def state_of(row: Machine, now: float, threads: int) -> str:
     """alive, silent, draining, drained or dead; `now` is the database's."""
     if row.dead_at is not None:
         return "dead"
@@ -88,7 +88,7 @@ def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = Non
 
 def _others_alive(name: str) -> bool:
     silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
-    others = WorkerHost.objects.filter(dead_at=None, is_draining=False).exclude(name=name)
+    others = Machine.objects.filter(dead_at=None, is_draining=False).exclude(name=name)
     return others.filter(seen_at__gt=DatabaseNow() - silent).exists()
 
 
@@ -143,9 +143,9 @@ def release(first: list[str], *, lost_host: str = "") -> None:
         family.update(lost_host=lost_host)
 
 
-def declare_silent_hosts(seconds: float) -> list[str]:
+def declare_silent_machines(seconds: float) -> list[str]:
     """Declare those dead that were silent for so long; returns their names."""
-    late = WorkerHost.objects.filter(dead_at=None, seen_at__lt=DatabaseNow() - seconds)
+    late = Machine.objects.filter(dead_at=None, seen_at__lt=DatabaseNow() - seconds)
     done = []
     for name in late.exclude(name=MachineSettings.now().HOST).values_list("name", flat=True):
         try:
@@ -164,7 +164,7 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
     """
     if not MachineSettings.now().HOST:
         raise Conflict("This machine is no host: set VEL_HOST first.")
-    if WorkerHost.objects.filter(name=name).exists():
+    if Machine.objects.filter(name=name).exists():
         raise Conflict(f"{name} is a host of its own: its threads move when it is drained.")
     row = _locked(MachineSettings.now().HOST)
     threads = Thread.every.filter(host=name)
@@ -175,7 +175,7 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
 
 
 @transaction.atomic
-def forget_host(name: str, *, by: AbstractBaseUser | None = None) -> None:
+def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
     """Delete the row of a host that is gone. Raises `NotFound`; `Conflict` while it is needed."""
     row = _locked(name)
     if Thread.every.filter(host=name).exists():
@@ -188,10 +188,10 @@ def forget_host(name: str, *, by: AbstractBaseUser | None = None) -> None:
     row.delete()
 
 
-def _locked(name: str) -> WorkerHost:
+def _locked(name: str) -> Machine:
     """Waits for every claim that is under way on the host."""
-    row = WorkerHost.objects.select_for_update().filter(name=name).first()
+    row = Machine.objects.select_for_update().filter(name=name).first()
     if row is None:
-        known = ", ".join(WorkerHost.objects.values_list("name", flat=True)) or "none"
+        known = ", ".join(Machine.objects.values_list("name", flat=True)) or "none"
         raise NotFound(f"There is no host {name!r}. Known: {known}.", code="unknown_host")
     return row

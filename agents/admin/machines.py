@@ -14,16 +14,16 @@ from django.utils.safestring import SafeString
 
 from agents.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
-from agents.models import Thread, WorkerHost
+from agents.models import Machine, Thread
 from agents.models.database_clock import DatabaseNow
 from agents.services.errors import ServiceError
-from agents.services.hosts import declare_dead, forget_host, set_draining, state_of
+from agents.services.machines import declare_dead, forget_machine, set_draining, state_of
 
 _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 
 
-@admin.register(WorkerHost)
-class WorkerHostAdmin(SealedAdmin):
+@admin.register(Machine)
+class MachineAdmin(SealedAdmin):
     """Hosts add themselves (docs/scaling.md). What happens to them is what `vel hosts` does."""
 
     list_display = ["shown_name", "state", "threads", "last_seen", "shares_workspaces"]
@@ -34,34 +34,34 @@ class WorkerHostAdmin(SealedAdmin):
     readonly_fields: ClassVar[list[Any]] = fields
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("agents.change_workerhost"))
+        return bool(request.user.has_perm("agents.change_machine"))
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[WorkerHost]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Machine]:
         held = Thread.every.filter(host=OuterRef("pk"), root=None).order_by().values("host")
         count = Subquery(held.annotate(count=Count("pk")).values("count"))
         rows = super().get_queryset(request)
         return rows.annotate(now=DatabaseNow(), held=Coalesce(count, 0))
 
     @admin.display(description="host", ordering="name")
-    def shown_name(self, host: WorkerHost) -> str:
-        return visible(host.name)
+    def shown_name(self, machine: Machine) -> str:
+        return visible(machine.name)
 
     @admin.display(description="state")
-    def state(self, host: Any) -> SafeString:
-        state = state_of(host, host.now, host.held)
+    def state(self, machine: Any) -> SafeString:
+        state = state_of(machine, machine.now, machine.held)
         return tag(_COLOURS.get(state, "waiting"), state)
 
     @admin.display(description="threads", ordering="held")
-    def threads(self, host: Any) -> int:
+    def threads(self, machine: Any) -> int:
         """Conversations that have their files there."""
-        return int(host.held)
+        return int(machine.held)
 
     @admin.display(description="last sign of life", ordering="seen_at")
-    def last_seen(self, host: WorkerHost) -> datetime:
-        return datetime.fromtimestamp(host.seen_at, UTC)
+    def last_seen(self, machine: Machine) -> datetime:
+        return datetime.fromtimestamp(machine.seen_at, UTC)
 
     @admin.action(permissions=["operate"], description="Drain: begin nothing, give threads away")
-    def drain(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
+    def drain(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def drain(name: str) -> str:
             set_draining(name, True, by=person(request))
             return "it drains. Its threads go to other hosts"
@@ -69,7 +69,7 @@ class WorkerHostAdmin(SealedAdmin):
         self._do(request, queryset, drain)
 
     @admin.action(permissions=["operate"], description="Take a draining back")
-    def undrain(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
+    def undrain(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def undrain(name: str) -> str:
             set_draining(name, False, by=person(request))
             return "it takes work again"
@@ -77,7 +77,7 @@ class WorkerHostAdmin(SealedAdmin):
         self._do(request, queryset, undrain)
 
     @admin.action(permissions=["operate"], description="Declare dead: threads go on elsewhere")
-    def declare_dead(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
+    def declare_dead(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def declare(name: str) -> str:
             moved = declare_dead(name, by=person(request))
             threads = "1 thread" if moved == 1 else f"{moved} threads"
@@ -86,15 +86,15 @@ class WorkerHostAdmin(SealedAdmin):
         self._do(request, queryset, declare)
 
     @admin.action(permissions=["operate"], description="Forget: take it off the list")
-    def forget(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
+    def forget(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def forget(name: str) -> str:
-            forget_host(name, by=person(request))
+            forget_machine(name, by=person(request))
             return "forgotten"
 
         self._do(request, queryset, forget)
 
     def _do(
-        self, request: HttpRequest, queryset: QuerySet[WorkerHost], action: Callable[[str], str]
+        self, request: HttpRequest, queryset: QuerySet[Machine], action: Callable[[str], str]
     ) -> None:
         for name in list(self.chosen(request, queryset).values_list("pk", flat=True)):
             try:

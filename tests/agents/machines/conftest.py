@@ -10,14 +10,14 @@ import pytest
 from django.db import connection
 
 from sandbox.removal import remove_tree
-from tests.support.hosts import Hosts
+from tests.support.machines import Machines
 
 
 @pytest.fixture
-def hosts() -> Iterator[Hosts]:
+def machines() -> Iterator[Machines]:
     if connection.vendor != "postgresql":
         pytest.skip("needs PostgreSQL")
     made = Path(tempfile.mkdtemp(prefix="vel-hosts-", dir="/var/tmp"))
     made.chmod(0o711)
-    yield Hosts(made)
+    yield Machines(made)
     remove_tree(made)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.models import Thread, WorkerHost
+from agents.models import Machine, Thread
 from agents.models.database_clock import database_now
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, messages_of, text_of
@@ -22,9 +22,9 @@ def root() -> User:
     return rows.superuser()
 
 
-def host(name: str, silent: float = 0, **more: Any) -> WorkerHost:
+def host(name: str, silent: float = 0, **more: Any) -> Machine:
     now = database_now()
-    return WorkerHost.objects.create(
+    return Machine.objects.create(
         name=name, identity=name, joined_at=now, seen_at=now - silent, **more
     )
 
@@ -40,7 +40,7 @@ def test_the_list_says_what_state_each_is_in(root: User) -> None:
         host(name, **more)
     for name in ("busy", "busy", "leaving"):
         Thread.objects.filter(pk=rows.run(root).thread_id).update(host=name)
-    page = client_of(root).get(list_url(WorkerHost))
+    page = client_of(root).get(list_url(Machine))
     shown = {row.name: (row.now is not None, row.held) for row in page.context["cl"].result_list}
     assert {name: held for name, (_, held) in shown.items()} == {
         "busy": 2,
@@ -59,36 +59,36 @@ def test_the_list_takes_as_many_statements_for_many_as_for_one(
 ) -> None:
     client = client_of(root)
     host("first")
-    client.get(list_url(WorkerHost))
+    client.get(list_url(Machine))
     with CaptureQueriesContext(connection) as one:
-        client.get(list_url(WorkerHost))
+        client.get(list_url(Machine))
     for number in range(5):
         host(f"more{number}")
     with django_assert_num_queries(len(one)):
-        client.get(list_url(WorkerHost))
+        client.get(list_url(Machine))
 
 
 def test_draining_the_only_one_says_why_not(root: User) -> None:
     answer = act(client_of(root), "drain", host("only"))
     assert "No other host lives" in messages_of(answer)[0]
-    assert not WorkerHost.objects.get().is_draining
+    assert not Machine.objects.get().is_draining
 
 
 def test_one_that_lives_is_not_declared_dead(root: User) -> None:
     answer = act(client_of(root), "declare_dead", host("busy"))
     assert "sign of life" in messages_of(answer)[0]
-    assert WorkerHost.objects.get().dead_at is None
+    assert Machine.objects.get().dead_at is None
 
 
 def test_who_may_only_look_gets_no_action() -> None:
-    reader = rows.staff("reader", "view_workerhost")
+    reader = rows.staff("reader", "view_machine")
     host("other")
     one = host("one")
     client = client_of(reader)
-    assert "one" in text_of(client.get(list_url(WorkerHost)))
+    assert "one" in text_of(client.get(list_url(Machine)))
     act(client, "drain", one)
-    assert not WorkerHost.objects.filter(is_draining=True).exists()
-    assert client_of(rows.staff("nobody")).get(list_url(WorkerHost)).status_code == 403
+    assert not Machine.objects.filter(is_draining=True).exists()
+    assert client_of(rows.staff("nobody")).get(list_url(Machine)).status_code == 403
 
 
 def test_what_was_done_names_the_host_as_it_is_written(root: User) -> None:

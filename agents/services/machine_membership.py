@@ -10,13 +10,13 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
-from agents.models import WorkerHost
+from agents.models import Machine
 from agents.models.database_clock import DatabaseNow, database_now
 from agents.services.placement import Member
 from agents.settings import DataSettings, MachineSettings
 
 
-class HostRefused(ImproperlyConfigured):
+class MachineRefused(ImproperlyConfigured):
     """This process may not drive runs under this name. The message says what to do."""
 
 
@@ -28,21 +28,21 @@ class Sign:
 
 
 @transaction.atomic
-def join_host() -> Member:
+def join_machine() -> Member:
     """Enter this machine among the hosts, or come back after it was declared dead.
 
-    Raises `HostRefused` where another machine has the name, and where shared workspaces are
+    Raises `MachineRefused` where another machine has the name, and where shared workspaces are
     declared and not there.
     """
     settings = MachineSettings.now()
     identity = own_identity()
     now = database_now()
-    row, _ = WorkerHost.objects.select_for_update().get_or_create(
+    row, _ = Machine.objects.select_for_update().get_or_create(
         name=settings.HOST,
         defaults={"identity": identity, "joined_at": now, "seen_at": now},
     )
     if row.identity != identity and row.dead_at is None:
-        raise HostRefused(
+        raise MachineRefused(
             f"There is a host {row.name!r} with another data directory. Give this machine a "
             "VEL_HOST of its own; if the other one is gone for good: vel hosts declare-dead "
             f"{row.name}"
@@ -57,9 +57,9 @@ def join_host() -> Member:
 
 
 @transaction.atomic
-def heartbeat_host(member: Member) -> Sign | None:
+def machine_heartbeat(member: Member) -> Sign | None:
     """Say that the host lives. None: it was declared dead, and this process must stop."""
-    rows = WorkerHost.objects.filter(
+    rows = Machine.objects.filter(
         name=member.name, incarnation=member.incarnation, dead_at__isnull=True
     )
     if not rows.update(seen_at=DatabaseNow()):
@@ -68,10 +68,10 @@ def heartbeat_host(member: Member) -> Sign | None:
 
 
 def refuse_nameless() -> None:
-    """Raise `HostRefused` for a process that does not say which of several hosts it is on."""
-    if not MachineSettings.now().HOST and WorkerHost.objects.filter(dead_at=None).exists():
-        names = ", ".join(WorkerHost.objects.filter(dead_at=None).values_list("name", flat=True))
-        raise HostRefused(
+    """Raise `MachineRefused` for a process that does not say which of several hosts it is on."""
+    if not MachineSettings.now().HOST and Machine.objects.filter(dead_at=None).exists():
+        names = ", ".join(Machine.objects.filter(dead_at=None).values_list("name", flat=True))
+        raise MachineRefused(
             f"Several hosts work on this database ({names}), and this process has no name: set "
             "VEL_HOST. If there is one machine only again: vel hosts forget NAME"
         )
@@ -107,12 +107,12 @@ def _make_identity(path: Path) -> None:
         temporary.unlink()
 
 
-def check_shared_workspaces(row: WorkerHost) -> None:
-    """Raise `HostRefused` unless all living hosts share the data directory, or none says so."""
-    others = WorkerHost.objects.filter(dead_at=None).exclude(name=row.name)
+def check_shared_workspaces(row: Machine) -> None:
+    """Raise `MachineRefused` unless all living hosts share the data directory, or none says so."""
+    others = Machine.objects.filter(dead_at=None).exclude(name=row.name)
     for other in others:
         if other.shares_workspaces != row.shares_workspaces:
-            raise HostRefused(
+            raise MachineRefused(
                 f"The host {other.name} was started with another VEL_SHARED_WORKSPACES: it must "
                 "be the same on all hosts."
             )
@@ -124,7 +124,7 @@ def check_shared_workspaces(row: WorkerHost) -> None:
         except OSError as error:
             found = str(error.strerror)
         if found != other.identity:
-            raise HostRefused(
+            raise MachineRefused(
                 f"VEL_SHARED_WORKSPACES is set, but {mark} is not what the host {other.name} "
                 "wrote: the data directories are not the same. Mount one file system on all "
                 "hosts, or unset it. A host that is gone for good: vel hosts declare-dead "

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from agents.models import Run, RunClock, RunEvent, ToolCall, WorkerHost
-from agents.services.hosts import host_states, set_draining
-from tests.chaos.several_hosts import SeveralHosts, two_hosts
+from agents.models import Machine, Run, RunClock, RunEvent, ToolCall
+from agents.services.machines import machine_states, set_draining
+from tests.chaos.several_machines import SeveralMachines, two_machines
 from tests.chaos.storm import leftover_sandboxes
 from tests.chaos.test_worker_death import any_seed
 from tests.support import network
@@ -24,7 +24,7 @@ pytestmark = [
 LEASE = 6.0
 
 
-def die(running: SeveralHosts) -> None:
+def die(running: SeveralMachines) -> None:
     """As when the plug of a machine is pulled; then it comes back with its old files."""
     running.wait_until_both_drive()
     far = RunClock.objects.filter(run__thread__host="a", run__status="running", turn__gte=2)
@@ -36,18 +36,18 @@ def die(running: SeveralHosts) -> None:
 
 
 def test_all_runs_end_right_when_a_host_dies_and_comes_back(directory: Path) -> None:
-    with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
+    with two_machines(directory, seed=any_seed(), lease=LEASE) as running:
         running.storm.start_runs(6)
         die(running)
         running.storm.wait_for_all()
         running.check()
         print(running.storm.summary())
-        assert WorkerHost.objects.get(pk="a").incarnation == 2
+        assert Machine.objects.get(pk="a").incarnation == 2
 
 
 @pytest.mark.storm
 def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> None:
-    with two_hosts(directory, seed=any_seed(), lease=LEASE, at_once=25) as running:
+    with two_machines(directory, seed=any_seed(), lease=LEASE, at_once=25) as running:
         running.storm.start_runs(50)
         die(running)
         running.storm.wait_for_all()
@@ -62,13 +62,13 @@ def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> Non
     "runs", [pytest.param(4, id="test"), pytest.param(12, marks=pytest.mark.storm, id="storm")]
 )
 def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path, runs: int) -> None:
-    with two_hosts(directory, seed=any_seed(), lease=LEASE) as running:
+    with two_machines(directory, seed=any_seed(), lease=LEASE) as running:
         running.storm.start_runs(runs)
         running.wait_until_both_drive()
         running.storm.wait_for_progress()
         set_draining("a", True)
         wait_until(lambda: not running.held_by("a"), "its threads to leave")
-        assert {row.name: row.state for row in host_states()}["a"] == "drained"
+        assert {row.name: row.state for row in machine_states()}["a"] == "drained"
         assert running.clusters["a"].terminate()
         running.storm.wait_for_all()
         running.check()
@@ -81,7 +81,7 @@ def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path, runs: int) -> Non
 def test_a_host_that_is_cut_off_doubles_nothing(directory: Path) -> None:
     if connection.vendor == "postgresql" and (reason := network.missing()):
         pytest.skip(reason)
-    with two_hosts(directory, seed=any_seed(), lease=LEASE, cut=True) as running:
+    with two_machines(directory, seed=any_seed(), lease=LEASE, cut=True) as running:
         running.storm.start_runs(8)
         running.wait_until_both_drive()
         running.storm.wait_for_progress()
@@ -95,12 +95,12 @@ def test_a_host_that_is_cut_off_doubles_nothing(directory: Path) -> None:
         assert sandboxes_of(running, set(runs)) == []
         running.network.plug()
         running.storm.wait_for_all()
-        wait_until(lambda: WorkerHost.objects.get(pk="a").dead_at is None, "the return of the host")
+        wait_until(lambda: Machine.objects.get(pk="a").dead_at is None, "the return of the host")
         running.check()
         print(running.storm.summary())
 
 
-def sandboxes_of(running: SeveralHosts, run_ids: set[str]) -> list[str]:
+def sandboxes_of(running: SeveralMachines, run_ids: set[str]) -> list[str]:
     """Those of the runs that nobody has taken over yet."""
     taken = Run.objects.filter(pk__in=run_ids).exclude(thread__host="")
     return leftover_sandboxes(run_ids - set(taken.values_list("pk", flat=True)))

@@ -12,12 +12,12 @@ from django.test import Client
 from agents.models import ApprovalRequest, Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.artifacts import artifacts_of
 from agents.services.forking import ForkRequest, complete_fork, prepared_fork
-from agents.services.hosts import declare_dead
+from agents.services.machines import declare_dead
 from agents.services.uploads import store_uploads
 from agents.services.waiting_call import review_of
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from tests.agents.snapshots.driven import command, play, write
-from tests.support.hosts import Hosts, make_silent
+from tests.support.machines import Machines, make_silent
 from tests.support.runs import drive_to_end, start_run
 
 pytestmark = [
@@ -28,9 +28,9 @@ pytestmark = [
 
 
 @pytest.fixture
-def run(hosts: Hosts, tmp_path: Path) -> Run:
+def run(machines: Machines, tmp_path: Path) -> Run:
     """Of a thread on the host a."""
-    with hosts.on("a"):
+    with machines.on("a"):
         return play(
             tmp_path, write("notes.md", "one"), write("/sandbox/outputs/report.txt", "for you")
         )
@@ -50,9 +50,9 @@ def paths(web: Client, thread: Thread | Run) -> list[str]:
 
 
 def test_files_are_shown_and_downloaded_on_another_host(
-    hosts: Hosts, run: Run, web: Client
+    machines: Machines, run: Run, web: Client
 ) -> None:
-    with hosts.on("b"):
+    with machines.on("b"):
         assert paths(web, run) == ["/sandbox/outputs/report.txt", "/sandbox/workspace/notes.md"]
         where = f"/api/v1/threads/{run.thread_id}/files/content?path=/sandbox/workspace/notes.md"
         assert b"".join(web.get(where)) == b"one"
@@ -65,11 +65,11 @@ def test_files_are_shown_and_downloaded_on_another_host(
 
 
 def test_what_only_its_host_has_is_not_shown_as_something_older(
-    hosts: Hosts, run: Run, web: Client
+    machines: Machines, run: Run, web: Client
 ) -> None:
     last = WorkspaceSnapshot.objects.last()
     WorkspaceSnapshot.objects.filter(pk=last.pk).update(is_stored=False)
-    with hosts.on("b"):
+    with machines.on("b"):
         answer = web.get(f"/api/v1/threads/{run.thread_id}/files")
         assert answer.status_code == 409
         assert "the host a" in answer.json()["detail"]
@@ -77,86 +77,88 @@ def test_what_only_its_host_has_is_not_shown_as_something_older(
 
 
 def test_an_upload_arrives_whichever_host_gets_it(
-    hosts: Hosts, run: Run, web: Client, tmp_path: Path
+    machines: Machines, run: Run, web: Client, tmp_path: Path
 ) -> None:
-    with hosts.on("b"):
+    with machines.on("b"):
         sent = {"file": SimpleUploadedFile("data.csv", b"a,b\n")}
         answer = web.post(f"/api/v1/threads/{run.thread_id}/files", sent)
         assert answer.status_code == 201, answer.content
         assert "/sandbox/user_uploads/data.csv" in paths(web, run)
-    assert not hosts.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
-    with hosts.on("a"):
+    assert not machines.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
+    with machines.on("a"):
         play(tmp_path, command("cat ../user_uploads/data.csv > seen"), thread=run.thread)
-    assert (hosts.workspace("a", run.thread) / "seen").read_text() == "a,b\n"
-    with hosts.on("b"):
+    assert (machines.workspace("a", run.thread) / "seen").read_text() == "a,b\n"
+    with machines.on("b"):
         (upload,) = Upload.objects.all()
         web.delete(f"/api/v1/threads/{run.thread_id}/files/{upload.pk}")
         upload.delete()
-    with hosts.on("a"):
+    with machines.on("a"):
         drive_to_end(start_run(User.objects.get(), thread=run.thread_id))
-    assert not hosts.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
+    assert not machines.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
 
 
-def test_an_upload_is_there_at_once_on_its_own_host(hosts: Hosts, run: Run, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_an_upload_is_there_at_once_on_its_own_host(
+    machines: Machines, run: Run, tmp_path: Path
+) -> None:
+    with machines.on("a"):
         thread = Thread.objects.get(pk=run.thread_id)
         store_uploads(thread, [SimpleUploadedFile("x.txt", b"x")])
         store_uploads(thread, [SimpleUploadedFile("x.txt", b"y")])
-    there = hosts.workspace("a", run.thread, "user_uploads")
+    there = machines.workspace("a", run.thread, "user_uploads")
     assert sorted(path.name for path in there.iterdir()) == ["x-2.txt", "x.txt"]
     assert UploadContent.objects.count() == 2
 
 
-def test_restoring_names_the_host(hosts: Hosts, run: Run, web: Client) -> None:
+def test_restoring_names_the_host(machines: Machines, run: Run, web: Client) -> None:
     body = {"run": run.pk, "turn": 1, "to": "before"}
-    with hosts.on("b"):
+    with machines.on("b"):
         answer = web.post(
             f"/api/v1/threads/{run.thread_id}/restore", body, content_type="application/json"
         )
     assert answer.status_code == 409
     assert answer.json()["code"] == "files_elsewhere"
     assert "the host a" in answer.json()["detail"]
-    assert (hosts.workspace("a", run.thread) / "notes.md").exists()
+    assert (machines.workspace("a", run.thread) / "notes.md").exists()
 
 
-def test_a_fork_on_another_host_has_the_files(hosts: Hosts, run: Run, tmp_path: Path) -> None:
-    with hosts.on("a"):
+def test_a_fork_on_another_host_has_the_files(machines: Machines, run: Run, tmp_path: Path) -> None:
+    with machines.on("a"):
         store_uploads(
             Thread.objects.get(pk=run.thread_id), [SimpleUploadedFile("x.txt", b"of a person")]
         )
     for files in ("then", "now"):
-        with hosts.on("b"):
+        with machines.on("b"):
             ada = User.objects.get()
             with prepared_fork(run, ForkRequest(files=files), by=ada) as fork:
                 complete_fork(fork)
             thread = Thread.objects.get(pk=fork.thread.pk)
             assert (thread.host, thread.placement) == ("", 1)
-            assert not hosts.workspace("b", thread).exists()
-        with hosts.on("c"):
+            assert not machines.workspace("b", thread).exists()
+        with machines.on("c"):
             play(tmp_path, command("cat notes.md ../user_uploads/x.txt > both"), thread=thread)
-        assert (hosts.workspace("c", thread) / "both").read_text() == "oneof a person"
+        assert (machines.workspace("c", thread) / "both").read_text() == "oneof a person"
 
 
 def test_what_a_host_left_behind_takes_nothing_with_it(
-    hosts: Hosts, run: Run, tmp_path: Path
+    machines: Machines, run: Run, tmp_path: Path
 ) -> None:
     """Retention on a host that was declared dead and is back."""
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         play(tmp_path, command("ls"), thread=run.thread)
     rows = WorkspaceSnapshot.objects.count()
-    with hosts.on("a"):
+    with machines.on("a"):
         (kept,) = kept_workspaces()
         remove_workspace(kept)
-    assert not hosts.workspace("a", run.thread).exists()
+    assert not machines.workspace("a", run.thread).exists()
     assert WorkspaceSnapshot.objects.count() == rows
-    assert (hosts.directory / "storage/snapshots" / run.thread_id / "objects").exists()
+    assert (machines.directory / "storage/snapshots" / run.thread_id / "objects").exists()
 
 
-def test_an_approval_shows_the_file_of_another_host(hosts: Hosts, tmp_path: Path) -> None:
+def test_an_approval_shows_the_file_of_another_host(machines: Machines, tmp_path: Path) -> None:
     asks = {"write_file": True}
-    with hosts.on("a"):
+    with machines.on("a"):
         run = play(tmp_path, command("echo old > notes.md"))
         play(
             tmp_path,
@@ -165,22 +167,22 @@ def test_an_approval_shows_the_file_of_another_host(hosts: Hosts, tmp_path: Path
             ends="waiting",
             interrupt_on=asks,
         )
-    with hosts.on("b"):
+    with machines.on("b"):
         request = ApprovalRequest.objects.get()
         assert "old" in str(review_of(request))
 
 
 def test_uploads_from_before_there_were_hosts_go_along(
-    hosts: Hosts, run: Run, tmp_path: Path
+    machines: Machines, run: Run, tmp_path: Path
 ) -> None:
-    with hosts.on("a"):
+    with machines.on("a"):
         store_uploads(
             Thread.objects.get(pk=run.thread_id), [SimpleUploadedFile("x.txt", b"of a person")]
         )
         UploadContent.objects.all().delete()
         play(tmp_path, command("true"), thread=run.thread)
-    with hosts.on("b"):
+    with machines.on("b"):
         make_silent("a")
         declare_dead("a")
         play(tmp_path, command("cat ../user_uploads/x.txt > seen"), thread=run.thread)
-    assert (hosts.workspace("b", run.thread) / "seen").read_text() == "of a person"
+    assert (machines.workspace("b", run.thread) / "seen").read_text() == "of a person"

@@ -8,12 +8,14 @@ from django.utils.translation import gettext_lazy as _
 NAME_LENGTH = 100
 
 
-class WorkerHost(models.Model):
+class Machine(models.Model):
     """One machine by its name. There are no rows where one machine does everything.
 
     Times are seconds since 1970 on the database's clock. A host that was declared dead comes back
     under another incarnation; what still runs under the old one may pin and claim nothing.
     """
+
+    audit_kind = "workerhost"
 
     name = models.CharField(primary_key=True, max_length=NAME_LENGTH)
     identity = models.CharField(

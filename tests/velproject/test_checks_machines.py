@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from velproject import env
-from velproject.checks.hosts import check_hosts
+from velproject.checks.machines import check_machines
 
 POSTGRES = {"default": {"ENGINE": "django.db.backends.postgresql", "NAME": "x"}}
 S3 = env.storages("s3://bucket")["vel"]
@@ -16,9 +16,9 @@ S3 = env.storages("s3://bucket")["vel"]
 def found(settings: Any, *, storage: Any = S3, broker: bool = True, **vel: Any) -> set:
     settings.VEL = {**settings.VEL, **vel}
     settings.STORAGES = {"vel": storage} if storage else {}
-    broker_class = {"broker_class": "agents.queues.HostQueue"} if broker else {}
+    broker_class = {"broker_class": "agents.queues.MachineQueue"} if broker else {}
     settings.Q_CLUSTER = {**settings.Q_CLUSTER, **broker_class}
-    return {message.id for message in check_hosts(None)}
+    return {message.id for message in check_machines(None)}
 
 
 @pytest.fixture

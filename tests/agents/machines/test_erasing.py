@@ -8,12 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import override_settings
 
-from agents.models import ErasedFiles, Run, Thread, WorkerHost
+from agents.models import ErasedFiles, Machine, Run, Thread
 from agents.services.erasing_elsewhere import remove_erased_here
 from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.hosts import declare_dead, forget_host, set_draining
+from agents.services.machines import declare_dead, forget_machine, set_draining
 from tests.agents.snapshots.driven import play
-from tests.support.hosts import Hosts, make_silent
+from tests.support.machines import Machines, make_silent
 from tests.support.runs import make_user, running_worker, wait_until
 
 pytestmark = [
@@ -26,76 +26,76 @@ WRITES = ("write_file", {"path": "note.txt", "content": "secret"})
 
 
 @pytest.fixture
-def ada(hosts: Hosts) -> User:
+def ada(machines: Machines) -> User:
     return make_user(is_superuser=True)
 
 
-def ran_on_a(hosts: Hosts, tmp_path: Path) -> Run:
+def ran_on_a(machines: Machines, tmp_path: Path) -> Run:
     for name in ("b", "a"):
-        with hosts.on(name), running_worker():
-            wait_until(lambda name=name: WorkerHost.objects.filter(name=name).exists())
-    with hosts.on("a"):
+        with machines.on(name), running_worker():
+            wait_until(lambda name=name: Machine.objects.filter(name=name).exists())
+    with machines.on("a"):
         return play(tmp_path, WRITES)
 
 
-def lying(hosts: Hosts, name: str, thread_id: str) -> list[str]:
-    return [str(path) for path in hosts.data(name).rglob("*") if thread_id in str(path)]
+def lying(machines: Machines, name: str, thread_id: str) -> list[str]:
+    return [str(path) for path in machines.data(name).rglob("*") if thread_id in str(path)]
 
 
-def erase_from_b(hosts: Hosts, ada: User, thread_id: str) -> None:
-    with hosts.on("b"):
+def erase_from_b(machines: Machines, ada: User, thread_id: str) -> None:
+    with machines.on("b"):
         erase_thread(thread_id, by=ada)
         finish_erasures()
     assert not Thread.every.filter(pk=thread_id).exists()
 
 
 def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
-    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = ran_on_a(hosts, tmp_path)
+    run = ran_on_a(machines, tmp_path)
     make_silent("b", -60)  # it lives: somebody must take what a gives up
-    with hosts.on("a"):
+    with machines.on("a"):
         set_draining("a", True)
         with running_worker():
             wait_until(lambda: Thread.objects.get(pk=run.thread_id).host == "")
-    erase_from_b(hosts, ada, run.thread_id)
-    assert lying(hosts, "a", run.thread_id)
+    erase_from_b(machines, ada, run.thread_id)
+    assert lying(machines, "a", run.thread_id)
 
     monkeypatch.setattr("agents.engine.pruner.LOOK_SECONDS", 0.1)
-    with hosts.on("a"), running_worker():
+    with machines.on("a"), running_worker():
         wait_until(lambda: not ErasedFiles.objects.filter(host="a").exists())
-    assert not lying(hosts, "a", run.thread_id)
-    with hosts.on("b"):
+    assert not lying(machines, "a", run.thread_id)
+    with machines.on("b"):
         assert remove_erased_here() == 1
     assert not ErasedFiles.objects.exists()
 
 
-def test_a_dead_host_does_it_when_it_is_back(ada: User, hosts: Hosts, tmp_path: Path) -> None:
-    run = ran_on_a(hosts, tmp_path)
+def test_a_dead_host_does_it_when_it_is_back(ada: User, machines: Machines, tmp_path: Path) -> None:
+    run = ran_on_a(machines, tmp_path)
     make_silent("a")
-    with hosts.on("b"):
+    with machines.on("b"):
         declare_dead("a")
     erase_thread(run.thread_id, by=ada)  # by a program on none of them
-    with hosts.on("a"):
+    with machines.on("a"):
         assert remove_erased_here() == 0  # it may still be driving, and does not know
-        assert lying(hosts, "a", run.thread_id)
+        assert lying(machines, "a", run.thread_id)
         with running_worker():
-            wait_until(lambda: WorkerHost.objects.filter(name="a", dead_at=None).exists())
+            wait_until(lambda: Machine.objects.filter(name="a", dead_at=None).exists())
         assert remove_erased_here() == 1
-    assert not lying(hosts, "a", run.thread_id)
+    assert not lying(machines, "a", run.thread_id)
 
 
 def test_what_cannot_be_removed_is_tried_again(
-    ada: User, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = [ran_on_a(hosts, tmp_path), ran_on_a(hosts, tmp_path)]
+    runs = [ran_on_a(machines, tmp_path), ran_on_a(machines, tmp_path)]
     make_silent("a")
-    with hosts.on("b"):
+    with machines.on("b"):
         declare_dead("a")
     for run in runs:
-        erase_from_b(hosts, ada, run.thread_id)
-    WorkerHost.objects.filter(name="a").update(dead_at=None)
-    with hosts.on("a"), monkeypatch.context() as broken:
+        erase_from_b(machines, ada, run.thread_id)
+    Machine.objects.filter(name="a").update(dead_at=None)
+    with machines.on("a"), monkeypatch.context() as broken:
 
         def fails(thread_id: str) -> None:
             raise OSError("the disk is away")
@@ -103,25 +103,25 @@ def test_what_cannot_be_removed_is_tried_again(
         broken.setattr("agents.services.erasing_elsewhere.erase_files_here", fails)
         assert remove_erased_here() == 0
         assert ErasedFiles.objects.filter(host="a").count() == 2
-    with hosts.on("a"):
+    with machines.on("a"):
         assert remove_erased_here(stop=lambda: True) == 0
         assert remove_erased_here() == 2
-    assert not any(lying(hosts, "a", run.thread_id) for run in runs)
+    assert not any(lying(machines, "a", run.thread_id) for run in runs)
 
 
-def test_what_nobody_has_erased_stays(ada: User, hosts: Hosts, tmp_path: Path) -> None:
+def test_what_nobody_has_erased_stays(ada: User, machines: Machines, tmp_path: Path) -> None:
     """As if the database were another one: none of the directories has a thread in it."""
-    run = ran_on_a(hosts, tmp_path)
+    run = ran_on_a(machines, tmp_path)
     Thread.every.filter(pk=run.thread_id).update(host="")
     run.events.all().delete()
-    before = lying(hosts, "a", run.thread_id)
+    before = lying(machines, "a", run.thread_id)
     ErasedFiles.objects.create(host="b", thread=run.thread_id)  # another host's
-    with hosts.on("a"):
+    with machines.on("a"):
         assert remove_erased_here() == 0
     with override_settings():
         assert remove_erased_here() == 0  # one machine by itself
-    assert lying(hosts, "a", run.thread_id) == before
+    assert lying(machines, "a", run.thread_id) == before
 
     make_silent("b")
-    forget_host("b")
+    forget_machine("b")
     assert not ErasedFiles.objects.exists()

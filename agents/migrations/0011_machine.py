@@ -1,0 +1,16 @@
+from django.db import migrations
+
+from agents.rename_model import RenameModelAndPermissions
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('agents', '0010_inbound_webhook'),
+        ('auth', '0001_initial'),
+        ('contenttypes', '0002_remove_content_type_name'),
+    ]
+
+    operations = [
+        RenameModelAndPermissions('WorkerHost', 'Machine'),
+    ]
