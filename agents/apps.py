@@ -36,10 +36,10 @@ class AgentsConfig(AppConfig):
         from agents import checks  # noqa: F401, PLC0415
 
         pre_migrate.connect(_refuse_development_database, sender=self)
-        post_spawn.connect(_start_host, dispatch_uid="agents.tasks")
+        post_spawn.connect(_start_worker, dispatch_uid="agents.tasks")
 
 
-def _start_host(**kwargs: object) -> None:
+def _start_worker(**kwargs: object) -> None:
     """Begin to look for runs as soon as a worker process exists: q2's only hook for that."""
     from agents.tasks import process_worker  # noqa: PLC0415  # only workers need the engine
 

@@ -13,7 +13,7 @@ _lock = threading.Lock()
 _options: dict[str, Any] = {}
 
 
-def prepare_host(**options: Any) -> None:
+def prepare_worker(**options: Any) -> None:
     """Set the options of this process's `Worker`. Call this before it is started."""
     _options.update(options)
 

@@ -24,7 +24,7 @@ from django_q.worker import worker
 from agents.models import DatabaseConnection
 from agents.services.machine_membership import join_machine, refuse_nameless
 from agents.settings import MachineSettings
-from agents.tasks import prepare_host
+from agents.tasks import prepare_worker
 from velproject.lives import Life
 from velproject.mortal import Event, Queue, TooLarge
 
@@ -117,7 +117,7 @@ class Results(Queue):
 
 def work(life: Life, name: str, *arguments: object) -> None:
     """Run the worker with this name."""
-    prepare_host(suffix=name, dead=tuple(life.dead), on_claim=life.say_that_it_works)
+    prepare_worker(suffix=name, dead=tuple(life.dead), on_claim=life.say_that_it_works)
     worker(*arguments)
 
 
