@@ -43,8 +43,8 @@ def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
         return _page(page, request)
     form = ImportForm(request.POST, request.FILES)
     if not form.is_valid():
-        told = [visible(f"{name}: {said[0]}") for name, said in form.errors.items()]
-        return _page(page, request, 400, problems=told)
+        messages = [visible(f"{name}: {texts[0]}") for name, texts in form.errors.items()]
+        return _page(page, request, 400, problems=messages)
     data = form.cleaned_data
     try:
         text = _text_of(data)
@@ -58,8 +58,8 @@ def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
             )
         agent, plan = carry_out_import(text, by=user, known_tools=tools, base=base)
     except InvalidAgentFile as error:
-        told = [visible(str(problem)) for problem in error.problems]
-        return _page(page, request, 400, problems=told, text=text)
+        messages = [visible(str(problem)) for problem in error.problems]
+        return _page(page, request, 400, problems=messages, text=text)
     except NotAllowed as error:
         return _page(page, request, 403, problems=[visible(error.message)], text=text)
     except Conflict as error:

@@ -79,9 +79,9 @@ def _shown(row: AgentSkillRow) -> dict[str, Any]:
 
 def _switch(page: ModelAdmin[Agent], request: HttpRequest, agent: Agent) -> None:
     """Who may is for the service to say."""
-    asked, word = request.POST.get("skill", ""), request.POST.get("enabled")
+    requested, word = request.POST.get("skill", ""), request.POST.get("enabled")
     known = {row.skill.pk: row.skill for row in agent_skills(agent)}
-    skill = known.get(int(asked)) if asked.isdecimal() and len(asked) < 19 else None
+    skill = known.get(int(requested)) if requested.isdecimal() and len(requested) < 19 else None
     if skill is None or word not in ("yes", "no"):
         raise Http404("This agent has no such skill.")
     name = visible(skill.name)

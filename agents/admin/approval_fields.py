@@ -68,10 +68,10 @@ def at_its_field(message: str) -> tuple[str, str]:
     Rules count from 1, as in the reason that a request shows. The field is empty where the message
     names none.
     """
-    place, _, reason = message.partition(": ")
-    if not reason or " " in place:
+    location, _, reason = message.partition(": ")
+    if not reason or " " in location:
         return "", message
-    field, *parts = place.split(".")
+    field, *parts = location.split(".")
     if field == "approval_rules" and parts and parts[0].isdecimal():
         parts[0] = _place(int(parts[0]))
     where = ", ".join(filter(None, [parts[0] if parts else "", ".".join(parts[1:])]))

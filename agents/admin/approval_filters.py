@@ -51,10 +51,10 @@ class ExpiryFilter(admin.SimpleListFilter):
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
     ) -> QuerySet[ApprovalRequest]:
-        asked = self.value()
-        if asked is None:
+        value = self.value()
+        if value is None:
             return queryset
         waiting = queryset.filter(status=ApprovalStatus.PENDING)
-        if asked in self._WITHIN:
-            return waiting.filter(expires_at__lte=timezone.now() + self._WITHIN[asked])
-        return waiting.filter(expires_at__isnull=asked == "never")
+        if value in self._WITHIN:
+            return waiting.filter(expires_at__lte=timezone.now() + self._WITHIN[value])
+        return waiting.filter(expires_at__isnull=value == "never")

@@ -29,8 +29,8 @@ class DecideSeveral(JournalAdmin):
 
     actions = ["approve_selected", "reject_selected"]
 
-    def may_decide(self, request: HttpRequest, asked: ApprovalRequest) -> bool:
-        """Whether the person decides `asked` in the admin at all."""
+    def may_decide(self, request: HttpRequest, approval: ApprovalRequest) -> bool:
+        """Whether the person decides `approval` in the admin at all."""
         raise NotImplementedError
 
     def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
@@ -75,7 +75,7 @@ class DecideSeveral(JournalAdmin):
             "action": f"{decision}_selected",
             "decision": decision,
             "action_checkbox_name": ACTION_CHECKBOX_NAME,
-            "requests": [approval_page.shown_request(asked) for asked in open_ones],
+            "requests": [approval_page.shown_request(approval) for approval in open_ones],
             "left_out": left_out,
         }
         request.current_app = self.admin_site.name
@@ -88,8 +88,8 @@ class DecideSeveral(JournalAdmin):
         ids = request.POST.getlist(ACTION_CHECKBOX_NAME)[:SEVERAL_AT_ONCE]
         rows = self.get_queryset(request).select_related("run__agent_version").in_bulk(ids)
         for request_id in ids:
-            asked = rows.get(request_id)
-            if asked is None or not self.may_decide(request, asked):
+            approval = rows.get(request_id)
+            if approval is None or not self.may_decide(request, approval):
                 label = f"Request {visible(request_id)}"
                 self.report(request, f"{label}: not decided. It is not for you.", failed=True)
                 continue
@@ -103,22 +103,22 @@ class DecideSeveral(JournalAdmin):
         open_ones: list[ApprovalRequest] = []
         left_out: list[tuple[ApprovalRequest, str]] = []
         left = CHARACTERS
-        for asked in several:
-            if not self.may_decide(request, asked):
-                left_out.append((asked, "It is not for you to decide here."))
+        for approval in several:
+            if not self.may_decide(request, approval):
+                left_out.append((approval, "It is not for you to decide here."))
                 continue
-            answers = pending_responses(asked, person(request))
+            answers = pending_responses(approval, person(request))
             if decision in answers.offered:
-                size = size_of(asked.input, CHARACTERS)
+                size = size_of(approval.input, CHARACTERS)
                 if size > left:
-                    left_out.append((asked, _TOO_LONG))
+                    left_out.append((approval, _TOO_LONG))
                     continue
-                open_ones.append(asked)
+                open_ones.append(approval)
                 left -= size
                 continue
             refused = (reason for reason, which in answers.refused.items() if decision in which)
             reason = answers.closed or next(refused, f"One cannot {decision.label} it.")
-            left_out.append((asked, reason))
+            left_out.append((approval, reason))
         return open_ones, left_out
 
 

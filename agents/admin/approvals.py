@@ -144,19 +144,19 @@ class ApprovalRequestAdmin(DecideSeveral):
     # One request on its page
 
     def page_context(self, request: HttpRequest, row: ApprovalRequest) -> dict[str, Any]:
-        asked = with_rows().get(pk=row.pk)
-        may_decide = self.may_decide(request, asked)
+        approval = with_rows().get(pk=row.pk)
+        may_decide = self.may_decide(request, approval)
         return {
-            **approval_page.shown_request(asked),
-            "title": f"Approval: {visible(asked.tool)}",
-            "state": tag(asked.status, asked.get_status_display()),
-            "trail": approval_page.trail(asked),
-            "edited": approval_page.edited(asked),
-            "answers": pending_responses(asked, person(request)) if may_decide else None,
-            "is_memory": asked.kind == ApprovalKind.MEMORY,
-            "is_pending": asked.status == ApprovalStatus.PENDING,
+            **approval_page.shown_request(approval),
+            "title": f"Approval: {visible(approval.tool)}",
+            "state": tag(approval.status, approval.get_status_display()),
+            "trail": approval_page.trail(approval),
+            "edited": approval_page.edited(approval),
+            "answers": pending_responses(approval, person(request)) if may_decide else None,
+            "is_memory": approval.kind == ApprovalKind.MEMORY,
+            "is_pending": approval.status == ApprovalStatus.PENDING,
             "can_see_run": self.admin_site.get_model_admin(Run).has_view_permission(request),
-            "typed_input": approval_page.text_to_edit(asked),
+            "typed_input": approval_page.text_to_edit(approval),
             "too_long": TOO_LONG_TO_EDIT,
             "typed_reason": "",
             "open_decision": "",
@@ -176,10 +176,10 @@ class ApprovalRequestAdmin(DecideSeveral):
             return _typed(request, row, {})
         return HttpResponseRedirect(request.path)
 
-    def may_decide(self, request: HttpRequest, asked: ApprovalRequest) -> bool:
-        if is_of_window(asked) and may_change_budgets(request.user):
+    def may_decide(self, request: HttpRequest, approval: ApprovalRequest) -> bool:
+        if is_of_window(approval) and may_change_budgets(request.user):
             return True
-        return is_approver(request.user, asked.run.agent_version.agent_id)
+        return is_approver(request.user, approval.run.agent_version.agent_id)
 
     def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
         """Decide one request and say what came of it; a refusal is a message. Whether refused."""
@@ -191,14 +191,14 @@ class ApprovalRequestAdmin(DecideSeveral):
             return True
         outcome = Decision(answer.decision).label
         waits = decided.status == ApprovalStatus.PENDING
-        said = (
+        message = (
             f"approved first ({approval_page.approvals(decided)}); it waits for somebody else, too"
             if waits
             else f"decided: {outcome}"
         )
         logged = "Approved first." if waits else f"Decided: {outcome}."
         self.log_change(request, decided, logged)
-        self.report(request, f"{label} ({visible(decided.tool)}): {said}.")
+        self.report(request, f"{label} ({visible(decided.tool)}): {message}.")
         return False
 
 

@@ -150,7 +150,7 @@ class BudgetAdmin(admin.ModelAdmin):
         # Days without use are days, too: a chart without them would tell of a steady use.
         today = timezone.now().astimezone(zone).date()
         days = [str(today - timedelta(days=ago)) for ago in reversed(range(DAYS))]
-        shown = [
+        displayed = [
             {
                 "row": row,
                 "user": visible(row.user),
@@ -169,7 +169,7 @@ class BudgetAdmin(admin.ModelAdmin):
             "most_tokens": f"{max(tokens.values(), default=0):,}",
             "most_cost": _usd(max(cost.values(), default=0)),
             "days": f"{days[0]} to {days[-1]}",
-            "rows": shown,
+            "rows": displayed,
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/agents/budget/usage.html", context)

@@ -62,11 +62,11 @@ def carry_out(
         except (ServiceError, IllegalTransition) as error:
             refused.append(f"{name(row)}: {visible(str(error))}")
     for outcome, names in outcomes.items():
-        told = f"{len(names)} of {len(chosen)}: {outcome} ({_some(names)})."
-        page.message_user(request, told, messages.SUCCESS)
+        message = f"{len(names)} of {len(chosen)}: {outcome} ({_some(names)})."
+        page.message_user(request, message, messages.SUCCESS)
     if refused:
-        told = _some(refused, "; ")
-        text = f"{len(refused)} of {len(chosen)} could not be {bulk.done}: {told}"
+        message = _some(refused, "; ")
+        text = f"{len(refused)} of {len(chosen)} could not be {bulk.done}: {message}"
         page.message_user(request, text, messages.ERROR)
     return None
 
@@ -97,5 +97,5 @@ def _ask(
 
 def _some(texts: Sequence[str], between: str = ", ") -> str:
     more = len(texts) - NAMED
-    told = between.join(texts[:NAMED])
-    return f"{told} and {more} more" if more > 0 else told
+    message = between.join(texts[:NAMED])
+    return f"{message} and {more} more" if more > 0 else message

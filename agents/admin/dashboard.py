@@ -66,9 +66,9 @@ def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
 
 def _waiting(user: Person) -> dict[str, Any]:
     now = timezone.now()
-    asked = pending_for(user).order_by("created_at")
-    times = [(now - when).total_seconds() for when in asked.values_list("created_at", flat=True)]
-    oldest = asked.select_related("run__agent_version__agent")[:SHOWN]
+    requests = pending_for(user).order_by("created_at")
+    times = [(now - when).total_seconds() for when in requests.values_list("created_at", flat=True)]
+    oldest = requests.select_related("run__agent_version__agent")[:SHOWN]
     return {
         "count": len(times),
         "ages": [

@@ -121,7 +121,7 @@ class InboundWebhookAdmin(TriggerAdmin):
 
     @admin.display(description="last requests")
     def deliveries_table(self, row: InboundWebhook) -> SafeString | str:
-        shown = [
+        displayed = [
             (
                 each.created_at.isoformat(timespec="seconds"),
                 each.key,
@@ -133,13 +133,13 @@ class InboundWebhookAdmin(TriggerAdmin):
             )
             for each in row.deliveries.all()[:SHOWN_DELIVERIES]
         ]
-        return rows_table(("came", "id", "bytes", "outcome", "why", "again", "run"), shown)
+        return rows_table(("came", "id", "bytes", "outcome", "why", "again", "run"), displayed)
 
     @admin.display(description="turned away")
     def refusals_table(self, row: InboundWebhook) -> SafeString | str:
         rows = InboundWebhookRefusal.objects.filter(subject=row.pk)[:SHOWN_REFUSALS]
-        shown = [(each.day, each.reason, each.count) for each in rows]
-        return rows_table(("day", "why", "times"), shown)
+        displayed = [(each.day, each.reason, each.count) for each in rows]
+        return rows_table(("day", "why", "times"), displayed)
 
     @admin.action(description="Make a new secret", permissions=["change"])
     def new_secret(self, request: HttpRequest, queryset: QuerySet[InboundWebhook]) -> None:

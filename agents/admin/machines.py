@@ -98,8 +98,8 @@ class MachineAdmin(SealedAdmin):
     ) -> None:
         for name in list(self.chosen(request, queryset).values_list("pk", flat=True)):
             try:
-                said = action(name)
+                message = action(name)
             except ServiceError as error:
                 self.report(request, f"Host {visible(name)}: not done. {error}", failed=True)
             else:  # Pages write the first letter large, which would be another host's name.
-                self.report(request, f"Host {visible(name)}: {said}.")
+                self.report(request, f"Host {visible(name)}: {message}.")

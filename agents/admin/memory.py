@@ -124,9 +124,9 @@ class MemoryRevisionAdmin(MemoryAdmin):
             return HttpResponseRedirect(request.path)
         self.log_change(request, row, f"Restored as revision {number}.")
         self.report(request, f"{row.path} is as it was, as revision {number}.")
-        made = MemoryRevision.objects.get(agent=row.agent_id, path=row.path, number=number)
+        result = MemoryRevision.objects.get(agent=row.agent_id, path=row.path, number=number)
         return HttpResponseRedirect(
-            reverse(f"{self.admin_site.name}:memory_memoryrevision_change", args=[made.pk])
+            reverse(f"{self.admin_site.name}:memory_memoryrevision_change", args=[result.pk])
         )
 
 
@@ -149,11 +149,11 @@ class MemoryEditRequestAdmin(MemoryAdmin):
 
     @admin.display(description="status", ordering="approval__status")
     def state(self, row: Any) -> SafeString | str:
-        asked = _asked(row)
-        return tag(asked.status, asked.get_status_display()) if asked else "–"
+        approval = _asked(row)
+        return tag(approval.status, approval.get_status_display()) if approval else "–"
 
     def page_context(self, request: HttpRequest, row: MemoryEditRequest) -> dict[str, Any]:
-        asked = _asked(row)
+        approval = _asked(row)
         sources = row.provenance.get("sources", [])
         return {
             "title": f"{row.get_operation_display().capitalize()} {row.path}",
@@ -162,7 +162,7 @@ class MemoryEditRequestAdmin(MemoryAdmin):
             "state": self.state(row),
             "approval": _approval_of(request, row.pk),
             "reason": shown(row.reason),
-            "review": review_of_request(asked) if asked else None,
+            "review": review_of_request(approval) if approval else None,
             "sources": [
                 {name: visible(str(source.get(name, ""))) for name in ("step", "tool", "source")}
                 for source in sources

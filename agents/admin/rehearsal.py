@@ -73,8 +73,8 @@ def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str
 def _found(agent: Agent, form: RehearsalForm, request: HttpRequest) -> tuple[Rehearsal | None, str]:
     """What came of it, or why nothing did."""
     if not form.is_valid():
-        name, said = next(iter(form.errors.items()))
-        return None, f"{name}: {said[0]}"
+        name, messages = next(iter(form.errors.items()))
+        return None, f"{name}: {messages[0]}"
     try:
         spec = with_policy(agent, form.policy())
         days = form.cleaned_data["rehearsal_days"]

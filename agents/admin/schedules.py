@@ -86,11 +86,11 @@ class ScheduleAdmin(TriggerAdmin):
 
     @admin.display(description="its last times")
     def firings_table(self, row: Schedule) -> SafeString | str:
-        shown = [
+        displayed = [
             (f.due_at.isoformat(), f.get_outcome_display(), f.detail, f.missed, run_link(f.run_id))
             for f in row.firings.all()[:SHOWN_FIRINGS]
         ]
-        return rows_table(("due", "outcome", "why", "missed before", "run"), shown)
+        return rows_table(("due", "outcome", "why", "missed before", "run"), displayed)
 
     @admin.action(description="Start a run now", permissions=["change"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:

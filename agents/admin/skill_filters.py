@@ -83,8 +83,8 @@ class PlaceFilter(admin.SimpleListFilter):
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Skill]) -> QuerySet[Skill]:
-        place = _PLACES.get(self.value() or "")
-        return queryset if place is None else queryset.filter(place)
+        location = _PLACES.get(self.value() or "")
+        return queryset if location is None else queryset.filter(location)
 
 
 class TrustFilter(admin.SimpleListFilter):

@@ -98,7 +98,7 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
     form = ImportForm(request.POST, request.FILES, targets=targets)
     form.fields["target"].required = ("", "the library") not in targets
     if not form.is_valid():
-        errors = [visible(f"{name}: {said[0]}") for name, said in form.errors.items()]
+        errors = [visible(f"{name}: {messages[0]}") for name, messages in form.errors.items()]
         return page_response(page, request, "import.html", 400, errors=errors, **context)
     data = form.cleaned_data
     upload = _upload_of(data)

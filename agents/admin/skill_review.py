@@ -51,7 +51,7 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
         form = ReviewForm(request.POST)
         if form.is_valid():
             return _answer(page, request, skill, version, form.cleaned_data)
-        errors = {name: list(map(str, said)) for name, said in form.errors.items()}
+        errors = {name: list(map(str, messages)) for name, messages in form.errors.items()}
     base = _base_of(skill, version)
     return page_response(
         page,
@@ -92,23 +92,23 @@ def _answer(
     request: HttpRequest,
     skill: Skill,
     version: SkillVersion,
-    said: dict[str, str],
+    data: dict[str, str],
 ) -> HttpResponse:
     label = f"Skill {visible(skill.name)} v{version.number}"
     base = _base_of(skill, version)
     try:
-        if (base.content_hash if base else "") != said["base"]:
+        if (base.content_hash if base else "") != data["base"]:
             raise Conflict(
                 "Agents get another version by now than the one that this was compared to.",
                 code="stale",
             )
-        if said["answer"] == "accept":
-            review_version(version.pk, by=person(request), content_hash=said["content_hash"])
+        if data["answer"] == "accept":
+            review_version(version.pk, by=person(request), content_hash=data["content_hash"])
             done = f"{label}: accepted, as reviewed."
         else:
-            if version.content_hash != said["content_hash"]:
+            if version.content_hash != data["content_hash"]:
                 raise Conflict("The version holds other bytes than were shown.", code="stale")
-            quarantine_version(version.pk, by=person(request), reason=said["reason"])
+            quarantine_version(version.pk, by=person(request), reason=data["reason"])
             done = f"{label}: in quarantine."
     except Conflict as error:
         return page_response(
@@ -124,7 +124,7 @@ def _answer(
     except ServiceError as error:
         page.report(request, visible(error.message), failed=True)
         return HttpResponseRedirect(request.path)
-    what = "Accepted" if said["answer"] == "accept" else "Put into quarantine"
+    what = "Accepted" if data["answer"] == "accept" else "Put into quarantine"
     page.log_change(
         request, skill, f"{what}: version {version.number} ({version.content_hash[:12]})."
     )

@@ -106,8 +106,10 @@ class SkillAdmin(JournalAdmin):
         """The list. What lies in directories is read first, as each run does."""
         if self.has_view_permission(request) and request.method == "GET":
             problems = sync_shared_skills()
-            for place, messages in list(problems.items())[:PROBLEMS_TOLD]:
-                self.report(request, visible(f"{place}: {' '.join(messages)}"[:500]), failed=True)
+            for location, messages in list(problems.items())[:PROBLEMS_TOLD]:
+                self.report(
+                    request, visible(f"{location}: {' '.join(messages)}"[:500]), failed=True
+                )
         may = {
             "may_import": may_manage_library(person(request)) or skill_import.own_agents(request),
         }
@@ -164,8 +166,12 @@ class SkillAdmin(JournalAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         user = person(request)
-        asked = request.GET.get("version", "")
-        version = version_of(row, int(asked)) if asked.isdecimal() and len(asked) < 9 else None
+        requested = request.GET.get("version", "")
+        version = (
+            version_of(row, int(requested))
+            if requested.isdecimal() and len(requested) < 9
+            else None
+        )
         version = version or version_of(row)
         head = version.fields if version else None
         return {

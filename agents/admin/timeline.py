@@ -77,9 +77,9 @@ class Turn:
 
 def last_turn(run: Run) -> int:
     """The number of the run's latest turn, whether it was answered or only began to call tools."""
-    said = run.messages.aggregate(last=Max("turn"))["last"] or 0
+    last = run.messages.aggregate(last=Max("turn"))["last"] or 0
     called = run.tool_calls.aggregate(last=Max("turn"))["last"] or 0
-    return max(said, called)
+    return max(last, called)
 
 
 def turns_of(
@@ -114,8 +114,8 @@ def turns_of(
         .order_by("run_id", "turn", "position")
     )
     for call in calls:
-        asked = tuple(decisions.get(call.pk, ()))
-        _turn(turns, call.run_id, call.turn).calls.append(_shown_call(call, asked))
+        requests = tuple(decisions.get(call.pk, ()))
+        _turn(turns, call.run_id, call.turn).calls.append(_shown_call(call, requests))
     return {
         run_id: [by_number[number] for number in sorted(by_number)]
         for run_id, by_number in turns.items()

@@ -32,5 +32,5 @@ def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) ->
 
 
 def _cells(row: tuple[object, ...]) -> SafeString:
-    shown = (cell if isinstance(cell, SafeString) else visible(str(cell)) for cell in row)
-    return format_html_join("", "<td>{}</td>", ((cell,) for cell in shown))
+    displayed = (cell if isinstance(cell, SafeString) else visible(str(cell)) for cell in row)
+    return format_html_join("", "<td>{}</td>", ((cell,) for cell in displayed))

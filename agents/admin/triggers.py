@@ -75,9 +75,9 @@ class TriggerAdmin(SealedAdmin):
         )
 
     def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        made = super().get_form(request, *args, **kwargs)
-        made.owner_default = request.user  # type: ignore[attr-defined]  # the form's own
-        return made
+        form = super().get_form(request, *args, **kwargs)
+        form.owner_default = request.user  # type: ignore[attr-defined]  # the form's own
+        return form
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"owner": request.user.pk}

@@ -25,7 +25,10 @@ class TypedFieldAdmin(admin.ModelAdmin):
         return [
             (
                 title,
-                {**given, "fields": [name for name in given["fields"] if name != self.typed_field]},
+                {
+                    **options,
+                    "fields": [name for name in options["fields"] if name != self.typed_field],
+                },
             )
-            for title, given in found
+            for title, options in found
         ]

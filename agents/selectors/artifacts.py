@@ -32,8 +32,10 @@ def written_paths(run: Run) -> list[str]:
         run=run, tool__in=WRITING_TOOLS, status=ToolCallStatus.SUCCEEDED, is_error=False
     )
     found: dict[str, None] = {}
-    for given, edited in calls.order_by("turn", "position").values_list("input", "edited_input"):
-        fields = json.loads(edited or given)
+    for arguments, edited in calls.order_by("turn", "position").values_list(
+        "input", "edited_input"
+    ):
+        fields = json.loads(edited or arguments)
         path = fields.get("path", fields.get("file_path"))
         if isinstance(path, str):
             found[path] = None

@@ -38,17 +38,17 @@ def turns_after(runs: QuerySet[Run], after: Place | None, limit: int) -> tuple[l
     ordered = messages.order_by("run__number", "turn", "position").iterator(chunk_size=ROWS_AT_ONCE)
     found: list[Turn] = []
     size = 0
-    for (run_id, place), said in _grouped(ordered):
-        size += sum(len(message.content) for message in said)
+    for (run_id, location), rows in _grouped(ordered):
+        size += sum(len(message.content) for message in rows)
         if found and (len(found) == limit or size > PAGE_BYTES):
             return _with_calls(found)[0], True
-        found.append(Turn(run_id, place, said))
+        found.append(Turn(run_id, location, rows))
     return _with_calls(found)
 
 
 def _grouped(messages: Iterator[Message]) -> Iterator[tuple[tuple[str, Place], list[Message]]]:
-    for key, said in groupby(messages, lambda row: (row.run_id, (row.run.number, row.turn))):
-        yield key, list(said)
+    for key, rows in groupby(messages, lambda row: (row.run_id, (row.run.number, row.turn))):
+        yield key, list(rows)
 
 
 def _with_calls(turns: list[Turn]) -> tuple[list[Turn], bool]:

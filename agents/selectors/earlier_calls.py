@@ -20,9 +20,9 @@ def earlier_calls(run_id: str, call_id: str, tool: str) -> Iterator[ToolCall]:
     """
     root = Run.objects.filter(pk=run_id).values_list("thread__root_id", "thread_id").get()
     family = Q(run__thread_id=root[0] or root[1]) | Q(run__thread__root_id=root[0] or root[1])
-    made = Q(
+    finished = Q(
         status__in=[ToolCallStatus.SUCCEEDED, ToolCallStatus.INTERRUPTED, ToolCallStatus.CANCELLED]
     )
     unsure = Q(status=ToolCallStatus.FAILED, code__in=[UNKNOWN, "timeout", "exception"])
-    calls = ToolCall.objects.filter(family, made | unsure, tool=tool, started_at__isnull=False)
+    calls = ToolCall.objects.filter(family, finished | unsure, tool=tool, started_at__isnull=False)
     return calls.exclude(run_id=run_id, call_id=call_id).order_by("-id")[:200].iterator()

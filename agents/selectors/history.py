@@ -85,9 +85,9 @@ def _narrowed(
         # Messages are kept as JSON: what is looked for is spelled as it would be there.
         spelled = dump(wanted.words)[1:-1]
         looked_at = runs.order_by().values("pk")
-        said = Message.objects.filter(run__in=looked_at, content__icontains=spelled)
+        messages = Message.objects.filter(run__in=looked_at, content__icontains=spelled)
         in_title = Q(thread__title__icontains=wanted.words)
-        runs = runs.filter(in_title | Q(pk__in=said.order_by().values("run")))
+        runs = runs.filter(in_title | Q(pk__in=messages.order_by().values("run")))
     return runs
 
 

@@ -27,21 +27,23 @@ class ToolDifference:
 
     def text(self, side: Literal["before", "after"]) -> str:
         """What is said of it, to be read and compared. Not to be shown as it is."""
-        said = self.before if side == "before" else self.after
-        return "" if said is None else tool_text(said)
+        definition = self.before if side == "before" else self.after
+        return "" if definition is None else tool_text(definition)
 
     def findings(self) -> list[Finding]:
         """What a reader should look at in what is new."""
         return scan(self.text("after")[:LONGEST_SCANNED]) if self.change != "gone" else []
 
 
-def tool_text(said: Mapping[str, Any]) -> str:
+def tool_text(definition: Mapping[str, Any]) -> str:
     """All that a server says of a tool, in one form."""
-    parts = [f"title: {said['title']}"] if said["title"] else []
-    parts.append(said["description"])
-    parts.append("input: " + json.dumps(said["input_schema"], ensure_ascii=False, indent=1))
-    if said["annotations"]:
-        parts.append("hints: " + json.dumps(said["annotations"], ensure_ascii=False, indent=1))
+    parts = [f"title: {definition['title']}"] if definition["title"] else []
+    parts.append(definition["description"])
+    parts.append("input: " + json.dumps(definition["input_schema"], ensure_ascii=False, indent=1))
+    if definition["annotations"]:
+        parts.append(
+            "hints: " + json.dumps(definition["annotations"], ensure_ascii=False, indent=1)
+        )
     return "\n".join(parts)
 
 
@@ -91,10 +93,10 @@ def assigned(entries: object) -> Iterator[tuple[str, tuple[str, ...] | None]]:
         tools: tuple[str, ...] | None = None
         slug = entry
         if isinstance(entry, dict) and set(entry) == {"server", "tools"}:
-            slug, given = entry["server"], entry["tools"]
-            if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+            slug, names = entry["server"], entry["tools"]
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 raise ValueError(f"{number}: “tools” must be a list of names.")
-            tools = tuple(given)
+            tools = tuple(names)
         if not isinstance(slug, str):
             raise ValueError(
                 f"{number}: Write the name of a server, or an object with “server” and “tools”."
@@ -132,10 +134,12 @@ def server_of_run(agent_id: str, slug: str, tool: str) -> tuple[McpServer, dict[
     if agent is None or row is None:
         return None
     try:
-        given = dict(assigned(agent.mcp_servers))
+        assignments = dict(assigned(agent.mcp_servers))
     except ValueError:
         return None
-    if slug not in given or (given[slug] is not None and tool not in (given[slug] or ())):
+    if slug not in assignments or (
+        assignments[slug] is not None and tool not in (assignments[slug] or ())
+    ):
         return None
     pinned = next((each for each in row.tools if each["name"] == tool), None)
     return None if pinned is None else (row, pinned)

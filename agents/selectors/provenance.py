@@ -35,8 +35,8 @@ def untrusted_sources(run: Run) -> list[dict[str, Any]]:
         .values_list("turn", "tool", "input")[:MAX_CALLS]
     )
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for turn, tool, given in calls:
-        source = _source(given)
+    for turn, tool, arguments in calls:
+        source = _source(arguments)
         found.setdefault((tool, source), {"step": turn, "tool": tool, "source": source})
     sources = list(found.values())
     if len(sources) > MAX_SOURCES:
@@ -45,8 +45,8 @@ def untrusted_sources(run: Run) -> list[dict[str, Any]]:
     return sources
 
 
-def _source(given: str) -> str:
-    values = json.loads(given)
+def _source(arguments: str) -> str:
+    values = json.loads(arguments)
     if not isinstance(values, dict):
         return ""
     text = next((values[name] for name in _NAMING if isinstance(values.get(name), str)), "")

@@ -146,7 +146,7 @@ def names_in_queue(person: Person) -> dict[str, list[str]]:
         .distinct()
     )
     names = ("agents", "tools", "owners")
-    return {name: sorted({row[place] for row in rows}) for place, name in enumerate(names)}
+    return {name: sorted({row[position] for row in rows}) for position, name in enumerate(names)}
 
 
 def paths_of_runs(runs: Iterable[Run]) -> dict[str, list[str]]:

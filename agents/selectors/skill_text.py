@@ -38,9 +38,9 @@ def skill_texts(
         room -= len(part.encode())
         if not heads_only:
             body = body_of(content).strip().encode()
-            shown = body[: max(room, 0)].decode(errors="ignore")
+            displayed = body[: max(room, 0)].decode(errors="ignore")
             cut = f"\n\n[cut; the whole is in {skill.directory}/{SKILL_FILE}]"
-            part = f"{part}\n\n{shown}{cut if len(shown.encode()) < len(body) else ''}"
+            part = f"{part}\n\n{displayed}{cut if len(displayed.encode()) < len(body) else ''}"
             room -= len(body)
         parts.append(part)
     return parts

@@ -49,7 +49,7 @@ def agent_skills(agent: Agent) -> list[AgentSkillRow]:
     Those of directories that the caller of a thread names are not among them.
     """
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
-    rank = {scope: place for place, scope in enumerate(scopes)}
+    rank = {scope: position for position, scope in enumerate(scopes)}
     choices = dict(AgentSkill.objects.filter(agent=agent).values_list("skill_id", "enabled"))
     skills = with_waiting(Skill.objects.filter(scope__in=scopes, is_deleted=False))
     rows: list[AgentSkillRow] = []

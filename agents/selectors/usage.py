@@ -104,8 +104,8 @@ def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False
     # One statement: a reply that is counted meanwhile is seen in one place.
     for day, agent, user, model, *numbers in there.union(summed, all=True):
         found = sums.setdefault((day, agent, user or REMOVED_USER, model), [0, 0, 0, 0])
-        for place, number in enumerate(numbers):
-            found[place] += number
+        for position, number in enumerate(numbers):
+            found[position] += number
     newest_first = sorted(sums.items(), key=lambda item: (-item[0][0].toordinal(), *item[0][1:]))
     return [
         DayUsage(*key, calls, tokens, None if unpriced else cost)

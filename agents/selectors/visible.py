@@ -133,11 +133,11 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
     if _has(user, VIEW_ALL):
         return runs
     mine = Q(owner=user.pk)
-    asked = ApprovalRequest.objects.values("run")
+    requested = ApprovalRequest.objects.values("run")
     if _has(user, APPROVE):
-        mine |= Q(pk__in=asked)
+        mine |= Q(pk__in=requested)
     else:
-        mine |= Q(agent_version__agent__in=approved_agents(user), pk__in=asked)
+        mine |= Q(agent_version__agent__in=approved_agents(user), pk__in=requested)
     return runs.filter(mine)
 
 
@@ -214,8 +214,8 @@ def databases_for(user: Person) -> QuerySet[DatabaseConnection]:
         return DatabaseConnection.objects.none()
     shared = Q(agent=None)
     if not may_see_all_databases(user):
-        given = Agent.databases.through.objects.filter(agent__in=agents_for(user))
-        shared &= Q(pk__in=given.values("databaseconnection"))
+        assigned = Agent.databases.through.objects.filter(agent__in=agents_for(user))
+        shared &= Q(pk__in=assigned.values("databaseconnection"))
     return DatabaseConnection.objects.filter(shared | Q(owner=user.pk))
 
 
@@ -228,8 +228,8 @@ def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
     """Servers of agents that `user` may use, or all for operators."""
     if may_see_all_mcp_servers(user):
         return McpServer.objects.all()
-    given = agents_for(user).exclude(mcp_servers=[]).values_list("mcp_servers", flat=True)
-    slugs = {slug for entries in given for slug in servers_named_in(entries)}
+    assigned = agents_for(user).exclude(mcp_servers=[]).values_list("mcp_servers", flat=True)
+    slugs = {slug for entries in assigned for slug in servers_named_in(entries)}
     return McpServer.objects.filter(slug__in=slugs, enabled=True)
 
 

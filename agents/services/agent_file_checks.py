@@ -66,8 +66,8 @@ def check_names_in_file(
 
     def require(path: Path, name: str, known: Collection[str], what: str) -> None:
         if name not in known:
-            told = f"{name!r} is no {what}{_near(name, known)}"
-            problems.append(file.problem(path, told))
+            message = f"{name!r} is no {what}{_near(name, known)}"
+            problems.append(file.problem(path, message))
 
     tools = {*known_tools, *_tools_in(present), *offered_names(data.get("mcp_servers", []))}
     for at, name in enumerate(data.get("tools") or ()):
@@ -95,8 +95,8 @@ def check_names_in_file(
 
 def at_its_line(file: ReadFile, message: str) -> FileProblem:
     """A message of a service, as `approval_rules.2.when.command: …`, with its line."""
-    place, _, reason = message.partition(": ")
-    field, *parts = place.split(".")
+    location, _, reason = message.partition(": ")
+    field, *parts = location.split(".")
     if not reason or field not in file_fields():
         return file.problem((), message)
     path: Path = (field, *(int(part) if part.isdecimal() else part for part in parts))
@@ -133,9 +133,9 @@ def _told(error: Any) -> str:
         return f"there is no such field{near or '.'}"
     if kind == "missing":
         return "this must be given."
-    given = error.get("input")
-    shown = f" (it is {given!r})" if isinstance(given, str | int | float | bool | None) else ""
-    return f"{error['msg']}{shown[:200]}."
+    value = error.get("input")
+    displayed = f" (it is {value!r})" if isinstance(value, str | int | float | bool | None) else ""
+    return f"{error['msg']}{displayed[:200]}."
 
 
 def _near(name: str, known: Collection[str]) -> str:

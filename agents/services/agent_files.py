@@ -154,8 +154,8 @@ def _import(
             _check_scripts(data, present, changed)
             _save(agent, data, changed, by)
     except ValidationError as error:
-        said = [f"{name}: {told[0]}" for name, told in error.message_dict.items()]
-        raise InvalidAgentFile([at_its_line(file, each) for each in said]) from None
+        messages = [f"{name}: {texts[0]}" for name, texts in error.message_dict.items()]
+        raise InvalidAgentFile([at_its_line(file, each) for each in messages]) from None
     except InvalidRequest as error:
         raise InvalidAgentFile([at_its_line(file, error.message)]) from None
     after = write_document(file_data(Agent.objects.get(pk=agent.pk)))

@@ -77,8 +77,10 @@ def check_may_set(user: Person, fields: Collection[str]) -> None:
         if needed is not None and not has_permission(user, needed):
             refused.setdefault(needed, []).append(name)
     if refused:
-        told = "; ".join(f"{', '.join(names)} needs {needed}" for needed, names in refused.items())
-        raise NotAllowed(f"You may not change all of this: {told}.")
+        details = "; ".join(
+            f"{', '.join(names)} needs {needed}" for needed, names in refused.items()
+        )
+        raise NotAllowed(f"You may not change all of this: {details}.")
 
 
 def may_read_definition(user: Person, agent: Agent) -> bool:

@@ -116,8 +116,8 @@ def build_spec(
         checked_options(known_options(agent.options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidRequest(f"{place}: {first['msg']}", code="invalid_agent") from None
+        location = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequest(f"{location}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
     check_guardrails(spec)
     check_fallbacks(spec)
@@ -187,13 +187,13 @@ def save_agent(
         AgentVersion.objects.create(agent=locked, number=number, spec=spec, created_by_id=by_id)
         Agent.objects.filter(pk=agent.pk).update(version=number)
         agent.version = locked.version = number
-    given = {
+    arguments = {
         "databases": databases,
         "groups": groups,
         "approver_groups": approver_groups,
         "subagents": subagents,
     }
-    empty = () if stored else [name for name, rows in given.items() if not rows]
+    empty = () if stored else [name for name, rows in arguments.items() if not rows]
     changes = changes_between(before, agent_state(locked, empty=empty))
     if changes:
         action = "agent.created" if before is None else "agent.changed"

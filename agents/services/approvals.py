@@ -220,8 +220,8 @@ def _check_edited_input(
         raise InvalidRequest(problem)
     verdict = judge(spec, request.tool, request.tool_call.effect, answer.input)
     if verdict.action == "deny":
-        said = f": {verdict.reason}" if verdict.reason else "."
-        raise InvalidRequest(f"The policy denies this input ({verdict.source}){said}")
+        reason = f": {verdict.reason}" if verdict.reason else "."
+        raise InvalidRequest(f"The policy denies this input ({verdict.source}){reason}")
 
 
 def _approve_first(request: ApprovalRequest, by: AbstractBaseUser) -> ApprovalRequest:
@@ -249,13 +249,15 @@ def _record(
     request.decided_at = timezone.now()
     request.save()
     # An edited input may hold a secret that a person typed: the request keeps it, not the log.
-    told: dict[str, Change] = {
+    changes: dict[str, Change] = {
         "decision": (None, answer.decision),
         "digest": (None, request.digest),
     }
     if request.kind == ApprovalKind.BUDGET:
-        told["input"] = (request.input, answer.input or request.input)
-    record("approval.decided", request, name=request.tool, by=by, changes=told, note=answer.reason)
+        changes["input"] = (request.input, answer.input or request.input)
+    record(
+        "approval.decided", request, name=request.tool, by=by, changes=changes, note=answer.reason
+    )
     grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
     call, edit = request.tool_call, request.memory_edit
     decided = ApprovalDecided(
@@ -305,8 +307,8 @@ def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
         call.save()
         return []
     if answer.decision == Decision.REJECT:
-        said = f" Reason: {answer.reason}" if answer.reason.strip() else ""
-        text = f"A person rejected this call; it was not made.{said}"
+        reason = f" Reason: {answer.reason}" if answer.reason.strip() else ""
+        text = f"A person rejected this call; it was not made.{reason}"
         return reject_call(call, text, code="rejected", reason=answer.reason)
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.ANSWERED)
     call.status = ToolCallStatus.ANSWERED

@@ -32,17 +32,24 @@ def digest_of(
     """What a decision is bound to: the call, its input, the workspace it would meet, what a trial
     of it has shown, and the files that others write, too (`agents.engine.family_state`).
     """
-    shown = [tool, tool_input, workspace_generation]
-    shown += [preview] if preview is not None else []
-    shown += [family] if family else []
-    return hashlib.sha256(dump(shown).encode()).hexdigest()
+    displayed = [tool, tool_input, workspace_generation]
+    displayed += [preview] if preview is not None else []
+    displayed += [family] if family else []
+    return hashlib.sha256(dump(displayed).encode()).hexdigest()
 
 
 def memory_digest_of(tool: str, tool_input: dict[str, Any], proposal: Proposal) -> str:
     """For an edit of the memory: the call, the file it builds on, and the file it would make."""
     edit = proposal.edit
-    shown = [tool, tool_input, edit.path, edit.operation, proposal.base_revision, proposal.after]
-    return hashlib.sha256(dump(["memory", *shown]).encode()).hexdigest()
+    displayed = [
+        tool,
+        tool_input,
+        edit.path,
+        edit.operation,
+        proposal.base_revision,
+        proposal.after,
+    ]
+    return hashlib.sha256(dump(["memory", *displayed]).encode()).hexdigest()
 
 
 def ask_about_call(
@@ -56,14 +63,14 @@ def ask_about_call(
     family: str = "",
 ) -> ApprovalRequested:
     """Ask whether `call` may run in the workspace as it is now. The run is locked."""
-    shown = call.effective_input
+    displayed = call.effective_input
     request = ApprovalRequest.objects.create(
         run=run,
         tool_call=call,
         tool=call.tool,
-        input=shown,
+        input=displayed,
         prompt=prompt,
-        digest=digest_of(call.tool, shown, generation, preview, family),
+        digest=digest_of(call.tool, displayed, generation, preview, family),
         preview=preview,
         workspace_generation=generation,
         **_terms(terms, list(terms.allowed_decisions)),
@@ -76,7 +83,7 @@ def ask_about_memory(
     run: Run, call: ToolCall, proposal: Proposal, terms: AskTerms, *, prompt: str
 ) -> ApprovalRequested:
     """Ask whether `call` may change the memory. The run is locked."""
-    shown = call.effective_input
+    displayed = call.effective_input
     decisions = list(terms.allowed_decisions)
     if proposal.after is None:
         decisions = [word for word in decisions if word != Decision.EDIT]
@@ -86,9 +93,9 @@ def ask_about_memory(
         kind=ApprovalKind.MEMORY,
         memory_edit=record_proposal(run, call.turn, proposal),
         tool=call.tool,
-        input=shown,
+        input=displayed,
         prompt=prompt,
-        digest=memory_digest_of(call.tool, shown, proposal),
+        digest=memory_digest_of(call.tool, displayed, proposal),
         **_terms(terms, decisions),
     )
     notify_of(request)

@@ -20,7 +20,7 @@ def take_background_job(name: str, every: float) -> bool:
         return True
     if BackgroundJob.objects.filter(name=name).exists():
         return False
-    made = BackgroundJob.objects.bulk_create(
+    created = BackgroundJob.objects.bulk_create(
         [BackgroundJob(name=name, due_at=0)], ignore_conflicts=True
     )
-    return bool(made) and bool(due.update(due_at=DatabaseNow() + every))
+    return bool(created) and bool(due.update(due_at=DatabaseNow() + every))

@@ -76,8 +76,8 @@ def editable_part(request: ApprovalRequest) -> dict[str, Any]:
     return {name: request.input[name] for name in _AMOUNTS if name in request.input}
 
 
-def amount_of(request: ApprovalRequest, given: dict[str, Any] | None) -> tuple[int, int]:
-    """(tokens, millionths of a dollar) that an approval gives. `given`: of an `edit`.
+def amount_of(request: ApprovalRequest, arguments: dict[str, Any] | None) -> tuple[int, int]:
+    """(tokens, millionths of a dollar) that an approval gives. `arguments`: of an `edit`.
 
     Raises `InvalidRequest` for an edit that is no positive amount of what is asked for, or that
     changes anything else.
@@ -86,11 +86,11 @@ def amount_of(request: ApprovalRequest, given: dict[str, Any] | None) -> tuple[i
     if not part:
         return 0, 0
     (name,) = part
-    if given is not None:
-        others = {key: value for key, value in given.items() if key != name}
-        if name not in given or not others.items() <= request.input.items():
+    if arguments is not None:
+        others = {key: value for key, value in arguments.items() if key != name}
+        if name not in arguments or not others.items() <= request.input.items():
             raise InvalidRequest(f'Say how much more, and nothing else: {{"{name}": …}}.')
-        part = given
+        part = arguments
     if name == "more_cost":
         return 0, read_dollars(part[name])
     tokens = part[name]
@@ -152,10 +152,10 @@ def _give(request: ApprovalRequest, allowance: Allowance) -> None:
 
 def _refuse(request: ApprovalRequest, waiting: list[Run]) -> None:
     """Whoever waits in the family of the request's run ends when it is driven next."""
-    shown = request.input
-    kind = next(kind for kind, name in _NAMES.items() if name in shown)
-    said = f" Reason: {request.reason}" if request.reason.strip() else ""
-    message = f"{request.prompt} A person gave no more.{said}"
+    displayed = request.input
+    kind = next(kind for kind, name in _NAMES.items() if name in displayed)
+    reason = f" Reason: {request.reason}" if request.reason.strip() else ""
+    message = f"{request.prompt} A person gave no more.{reason}"
     family = request.run.thread.root_id or request.run.thread_id
     own = [run for run in waiting if family in (run.thread_id, run.thread.root_id)]
     RunClock.objects.filter(run__in=[request.run_id, *(run.pk for run in own)]).update(

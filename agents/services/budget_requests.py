@@ -41,7 +41,7 @@ def ask_for_more(
     ).first()
     if there is not None:
         return there, []
-    shown = _shown(shortage, need, model)
+    displayed = _shown(shortage, need, model)
     is_own = allowance.run_id is not None
     needed = spec.approvals_needed if is_own else 1
     decisions = [Decision.APPROVE, Decision.EDIT, Decision.REJECT]
@@ -52,9 +52,9 @@ def ask_for_more(
         kind=ApprovalKind.BUDGET,
         allowance=allowance,
         tool=TOOL,
-        input=shown,
+        input=displayed,
         prompt=prompt_of(shortage, model),
-        digest=hashlib.sha256(dump([TOOL, allowance.pk, shown]).encode()).hexdigest(),
+        digest=hashlib.sha256(dump([TOOL, allowance.pk, displayed]).encode()).hexdigest(),
         allowed_decisions=[str(decision) for decision in decisions],
         approvals_needed=needed,
         self_approval=spec.self_approval if is_own else True,
@@ -88,20 +88,20 @@ def _whose(allowance: Allowance) -> str:
 def _shown(shortage: Shortage, need: Need, model: str) -> dict[str, Any]:
     """What a request shows: what was used, the limit, and how much more an approval gives."""
     allowance = shortage.allowance
-    shown: dict[str, Any] = {"limit_of": scope_word(allowance)}
+    displayed: dict[str, Any] = {"limit_of": scope_word(allowance)}
     if allowance.budget is not None:
-        shown |= {"window": allowance.window, "budget": str(allowance.budget)}
+        displayed |= {"window": allowance.window, "budget": str(allowance.budget)}
     if shortage.kind == "tokens":
         limit = allowance.token_limit or 0
         more = _more(allowance.max_tokens or need.tokens, allowance.used_tokens - limit)
-        return {**shown, "used_tokens": allowance.used_tokens, "limit_tokens": limit,
+        return {**displayed, "used_tokens": allowance.used_tokens, "limit_tokens": limit,
                 "more_tokens": more}  # fmt: skip
     cost = allowance.microusd_limit or 0
-    shown |= {"used_cost": dollars(allowance.used_microusd), "limit_cost": dollars(cost)}
+    displayed |= {"used_cost": dollars(allowance.used_microusd), "limit_cost": dollars(cost)}
     if shortage.kind == "price":
-        return {**shown, "model": model, "without_price": True}
+        return {**displayed, "model": model, "without_price": True}
     base = allowance.max_microusd or need.microusd or MICRO
-    return {**shown, "more_cost": dollars(_more(base, allowance.used_microusd - cost))}
+    return {**displayed, "more_cost": dollars(_more(base, allowance.used_microusd - cost))}
 
 
 def _more(base: int, over: int) -> int:

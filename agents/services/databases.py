@@ -222,5 +222,5 @@ def _check(connection: DatabaseConnection) -> None:
         connection.full_clean(exclude=["url"])
     except ValidationError as error:
         field, problems = next(iter(error.message_dict.items()))
-        place = "" if field == "__all__" else f"{field}: "
-        raise InvalidRequest(f"{place}{problems[0]}", code="invalid_database") from None
+        location = "" if field == "__all__" else f"{field}: "
+        raise InvalidRequest(f"{location}{problems[0]}", code="invalid_database") from None

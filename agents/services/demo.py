@@ -122,8 +122,8 @@ def _give_database(agent: Agent) -> None:
 
 def demo_task(run: Run) -> DemoTask:
     """Which of the demo's tasks `run` was given."""
-    asked = Message.objects.filter(run=run, role="user").order_by("turn").first()
-    return (asked and task_in(asked.text)) or PLAIN
+    request = Message.objects.filter(run=run, role="user").order_by("turn").first()
+    return (request and task_in(request.text)) or PLAIN
 
 
 def _task_for(agent: Agent) -> DemoTask:

@@ -28,27 +28,31 @@ def edited_review(request: ApprovalRequest) -> Review | None:
     return review_of_edit(request, request.edited_input)
 
 
-def review_of_edit(request: ApprovalRequest, given: dict[str, Any]) -> Review:
-    """The same for an edit that is still to be decided. `given` is `DecisionRequest.input`."""
+def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Review:
+    """The same for an edit that is still to be decided. `arguments` is `DecisionRequest.input`."""
     edit = request.memory_edit
     is_decided = request.status == ApprovalStatus.DECIDED
     if edit is not None:
-        content = str(given.get("content", ""))
+        content = str(arguments.get("content", ""))
         section = diff_section(
             edit.path, edit.proposed_content, content, findings=scan(content), where=_WHOLE
         )
         return Review(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
-    asked = request.input if isinstance(request.input, dict) else {}
+    original = request.input if isinstance(request.input, dict) else {}
     if request.kind == ApprovalKind.BUDGET:
-        given = {**asked, **given}  # of which only the amount may differ
-    names = [name for name in asked if name not in given or not _same(asked[name], given[name])]
-    names += [name for name in given if name not in asked]
-    sections, notes = _sections(names, asked, given)
+        arguments = {**original, **arguments}  # of which only the amount may differ
+    names = [
+        name
+        for name in original
+        if name not in arguments or not _same(original[name], arguments[name])
+    ]
+    names += [name for name in arguments if name not in original]
+    sections, notes = _sections(names, original, arguments)
     return Review(f"What {'ran' if is_decided else 'would run'} instead", sections, notes)
 
 
 def _sections(
-    names: list[str], asked: dict[str, Any], given: dict[str, Any]
+    names: list[str], original: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[tuple[DiffSection, ...], tuple[Note, ...]]:
     """A diff for each name. They share the room of one section, and what comparing may cost."""
     notes: tuple[Note, ...] = ()
@@ -62,8 +66,8 @@ def _sections(
     sections = []
     for number, name in enumerate(names):
         share = room.part(len(names) - number)
-        old, new = _text(asked, name, left), _text(given, name, left)
-        for values in (asked, given):
+        old, new = _text(original, name, left), _text(arguments, name, left)
+        for values in (original, arguments):
             if not isinstance(values.get(name, ""), str):
                 left = max(left - max(len(old or ""), len(new or "")), 0)
         sections.append(diff_section(name, old, new, room=share, where=_WHOLE))
@@ -80,5 +84,5 @@ def _same(old: object, new: object) -> bool:
     return compact(old) == compact(new)
 
 
-def _text(given: dict[str, Any], name: str, limit: int) -> str | None:
-    return text_of(given[name], limit) if name in given else None
+def _text(arguments: dict[str, Any], name: str, limit: int) -> str | None:
+    return text_of(arguments[name], limit) if name in arguments else None

@@ -35,12 +35,12 @@ def erase_files_here(thread_id: str) -> None:
         # Renamed first: nothing finds half a workspace.
         gone = settings.workspaces / f"{REMOVED}{thread_id}-{secrets.token_hex(4)}"
         os.rename(workspace, gone)
-    for place in (
+    for location in (
         settings.snapshots / thread_id,
         settings.synced_copies / thread_id,
         *settings.workspaces.glob(f"{REMOVED}{thread_id}-*"),
         *settings.set_aside.glob(f"{thread_id}-*"),
     ):
-        remove_tree(place)
+        remove_tree(location)
     for archive in settings.archives.glob(f"{thread_id}-*.tar.gz"):
         archive.unlink(missing_ok=True)

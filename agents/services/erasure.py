@@ -81,12 +81,12 @@ def _forget_answers(root: Thread, rows: Iterable[Thread | Run]) -> None:
     """Bodies of answers that are kept under idempotency keys tell of it, too."""
     names = [row.pk for row in rows]
     kept = IdempotencyKey.objects.filter(owner=root.owner_id).exclude(answer="")
-    said = [
+    keys = [
         row.pk
         for row in kept.only("answer", "location").iterator()
         if any(name in row.answer or name in row.location for name in names)
     ]
-    IdempotencyKey.objects.filter(pk__in=said).delete()
+    IdempotencyKey.objects.filter(pk__in=keys).delete()
 
 
 def erase_answers_of(owner: int) -> None:

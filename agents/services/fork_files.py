@@ -111,7 +111,7 @@ def copy_directories(source: Thread, target: Thread, state: str | None) -> Copie
     if state is not None:
         store = snapshot_store(source.pk)
         _put(store, areas, load_state(store, state), owner, copied)
-        there = {area: place for area, place in there.items() if area == "user_uploads"}
+        there = {area: location for area, location in there.items() if area == "user_uploads"}
     aside = SnapshotStore(DataSettings.now().snapshots / target.pk / "fork", LIMITS)
     try:
         _put(aside, areas, aside.load(aside.take(there).manifest), owner, copied)
@@ -152,18 +152,18 @@ def _directories(thread: Thread) -> dict[str, Path]:
     found = {area: base / area for area in _COPIED}
     if thread.workspace_path:
         found["workspace"] = Path(thread.workspace_path)
-    return {area: place for area, place in found.items() if place.is_dir()}
+    return {area: location for area, location in found.items() if location.is_dir()}
 
 
 def copy_rows(source: Thread, target: Thread) -> CopiedFiles:
     """The files of a thread without directories. In the transaction that makes the fork."""
     rows = StateFile.objects.filter(thread=source).order_by("pk")
-    made = [
+    copies = [
         StateFile(thread=target, path=row.path, content=row.content)
         for row in rows.iterator(chunk_size=50)
     ]
-    StateFile.objects.bulk_create(made, batch_size=50)
-    return CopiedFiles(len(made), sum(len(row.content) for row in made))
+    StateFile.objects.bulk_create(copies, batch_size=50)
+    return CopiedFiles(len(copies), sum(len(row.content) for row in copies))
 
 
 def remove_directories(thread_id: str) -> None:

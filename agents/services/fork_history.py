@@ -121,10 +121,10 @@ def _copy_rows(
     model: type[models.Model], run: Run, copy: Run, turn: int | None, changed: Mapping[str, Any]
 ) -> None:
     """One statement: what was said may be long, and need not pass through here."""
-    given = {"run_id": copy.pk, **changed}
+    replaced = {"run_id": copy.pk, **changed}
     names = [field.column for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{name}"' for name in names)
-    values = ", ".join("%s" if name in given else f'"{name}"' for name in names)
+    values = ", ".join("%s" if name in replaced else f'"{name}"' for name in names)
     table = model._meta.db_table
     until = "" if turn is None else " AND turn <= %s"
     with connection.cursor() as cursor:
@@ -132,7 +132,7 @@ def _copy_rows(
             f'INSERT INTO "{table}" ({columns}) SELECT {values} FROM "{table}"'  # noqa: S608
             f" WHERE run_id = %s{until} ORDER BY id",
             [
-                *(given[name] for name in names if name in given),
+                *(replaced[name] for name in names if name in replaced),
                 run.pk,
                 *([] if turn is None else [turn]),
             ],

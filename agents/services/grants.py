@@ -149,10 +149,10 @@ def _condition(request: ApprovalRequest, terms: GrantTerms, spec: AgentSpec) -> 
 
 def _exactly_this(request: ApprovalRequest, match: str) -> str:
     if match == "command":
-        given = request.input.get("command", request.input.get("code"))
-        if not isinstance(given, str) or not given:
+        program = request.input.get("command", request.input.get("code"))
+        if not isinstance(program, str) or not program:
             raise InvalidRequest(f"{request.tool} has no command: allow this input instead.")
-        return commands.exactly(given)
+        return commands.exactly(program)
     named = named_paths(request.tool, request.input)
     if len(set(named)) != 1 or not named[0] or "*" in named[0]:
         raise InvalidRequest(f"This call of {request.tool} names no one path: give `pattern`.")
@@ -169,8 +169,8 @@ def _fits_anything(tool: str, condition: CallCondition) -> bool:
     if condition.command is not None:
         return all(commands.permits(condition.command, text) for text in _UNRELATED_COMMANDS)
     if condition.path is not None:
-        given = ({"path": path} for path in _UNRELATED_PATHS)
-        return all(holds(condition, tool, each, permits=True) for each in given)
+        inputs = ({"path": path} for path in _UNRELATED_PATHS)
+        return all(holds(condition, tool, each, permits=True) for each in inputs)
     return condition == CallCondition()
 
 

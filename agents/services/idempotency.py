@@ -54,15 +54,15 @@ class _Taken(Exception):
     """Another request with this key was faster."""
 
 
-def known_answer(asked: Keyed) -> Answer | None:
+def known_answer(request: Keyed) -> Answer | None:
     """What was answered to this request; None for a new key.
 
     Raises `Conflict` when the key was used for something else.
     """
-    row = IdempotencyKey.objects.filter(owner_id=asked.owner.pk, key=asked.key).first()
+    row = IdempotencyKey.objects.filter(owner_id=request.owner.pk, key=request.key).first()
     if row is None:
         return None
-    if row.body_hash != asked.digest or row.status is None:
+    if row.body_hash != request.digest or row.status is None:
         raise Conflict(
             "This idempotency key was used with another body: use a new key.",
             code="idempotency_mismatch",
@@ -70,36 +70,36 @@ def known_answer(asked: Keyed) -> Answer | None:
     return Answer(row.status, json.loads(row.answer), row.location)
 
 
-def carry_out_once(asked: Keyed, work: Callable[[], Answer]) -> tuple[Answer, bool]:
+def carry_out_once(request: Keyed, work: Callable[[], Answer]) -> tuple[Answer, bool]:
     """The answer of `work`, and whether it is one of before. What `work` refuses uses no key.
 
     `work` runs inside the transaction that writes the key. Raises `Conflict` as `known_answer`.
     """
-    known = known_answer(asked)
+    known = known_answer(request)
     if known is not None:
         return known, True
     try:
         with transaction.atomic():
-            row = _claim(asked)
+            row = _claim(request)
             answer = work()
             row.status, row.location = answer.status, answer.location
             row.answer = dump(answer.body)
             row.save(update_fields=["status", "location", "answer"])
             return answer, False
     except _Taken:
-        known = known_answer(asked)
+        known = known_answer(request)
     if known is None:  # the other one was rolled back, or has gone with its owner's old keys
         raise Conflict("This key is being used at this moment: try again.", code="key_in_use")
     return known, True
 
 
-def _claim(asked: Keyed) -> IdempotencyKey:
-    mine = IdempotencyKey.objects.filter(owner_id=asked.owner.pk)
+def _claim(request: Keyed) -> IdempotencyKey:
+    mine = IdempotencyKey.objects.filter(owner_id=request.owner.pk)
     mine.filter(created_at__lt=timezone.now() - timedelta(days=KEEP_DAYS)).delete()
     try:
         with transaction.atomic():
             return IdempotencyKey.objects.create(
-                owner_id=asked.owner.pk, key=asked.key, body_hash=asked.digest
+                owner_id=request.owner.pk, key=request.key, body_hash=request.digest
             )
     except IntegrityError:
         raise _Taken from None

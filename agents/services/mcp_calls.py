@@ -50,8 +50,8 @@ def start_call(call: McpCall, *, owner: AbstractBaseUser) -> Run:
     """
     if not mcp_tools_for(owner).filter(slug=call.agent).exists():
         raise NotFound("There is no such agent that you may use as a tool.", code="unknown_agent")
-    given = call.idempotency_key
-    if given is not None and not 0 < len(given) <= LONGEST_KEY:
+    client_key = call.idempotency_key
+    if client_key is not None and not 0 < len(client_key) <= LONGEST_KEY:
         raise InvalidRequest(f"The idempotency_key has 1 to {LONGEST_KEY} characters.")
     thread = call.thread
     if thread is not None and not mcp_runs_for(owner).filter(thread=thread, number=1).exists():
@@ -64,12 +64,12 @@ def start_call(call: McpCall, *, owner: AbstractBaseUser) -> Run:
         output_schema=call.output_schema,
         source=MCP_SOURCE,
     )
-    key = _key("given", given) if given is not None else call.request_key or None
+    key = _key("given", client_key) if client_key is not None else call.request_key or None
     with transaction.atomic():
-        made = create_run(request, owner=owner, idempotency_key=key)
+        result = create_run(request, owner=owner, idempotency_key=key)
         if call.request_key and call.request_key != key:
-            _name(call.request_key, made.run)
-    return made.run
+            _name(call.request_key, result.run)
+    return result.run
 
 
 def cancel_call(key: str, *, owner: AbstractBaseUser, reason: str) -> bool:

@@ -165,10 +165,10 @@ def _check_program(server: McpServer) -> None:
         raise _invalid("command", "Give the program to run, as mcp-server-time.")
     if server.url:
         raise _invalid("url", "A program in the sandbox has no URL.")
-    given: Any = server.arguments
-    if not isinstance(given, list) or len(given) > MAX_ARGUMENTS:
+    arguments: Any = server.arguments
+    if not isinstance(arguments, list) or len(arguments) > MAX_ARGUMENTS:
         raise _invalid("arguments", f"Give a list of at most {MAX_ARGUMENTS} texts.")
-    for each in given:
+    for each in arguments:
         if not isinstance(each, str) or len(each) > LONGEST_ARGUMENT or not _is_text(each):
             raise _invalid("arguments", f"Each is a text of at most {LONGEST_ARGUMENT} characters.")
     try:
@@ -187,18 +187,20 @@ def _check_secrets(server: McpServer, secrets: Mapping[str, str]) -> None:
     names: set[str] = set()
     for name, value in secrets.items():
         form = _HEADER if is_http else _VARIABLE
-        shown = f"{name[:40]!r}"
+        displayed = f"{name[:40]!r}"
         if not form.fullmatch(name) or name.lower() in names:
             what = "header" if is_http else "variable"
-            raise _invalid("secrets", f"{shown} is no name of a {what}, or is there twice.")
+            raise _invalid("secrets", f"{displayed} is no name of a {what}, or is there twice.")
         if is_http and name.lower() in _OWN_HEADERS:
-            raise _invalid("secrets", f"The header {shown} is set by Vel.")
+            raise _invalid("secrets", f"The header {displayed} is set by Vel.")
         if not value or len(value) > LONGEST_SECRET:
-            raise _invalid("secrets", f"The value of {shown} is empty or too long.")
+            raise _invalid("secrets", f"The value of {displayed} is empty or too long.")
         if is_http and not _VALUE.fullmatch(value):
-            raise _invalid("secrets", f"The value of {shown} has characters no header can have.")
+            raise _invalid(
+                "secrets", f"The value of {displayed} has characters no header can have."
+            )
         if not _is_text(value):
-            raise _invalid("secrets", f"The value of {shown} holds a NUL or half a character.")
+            raise _invalid("secrets", f"The value of {displayed} holds a NUL or half a character.")
         names.add(name.lower() if is_http else name)
 
 

@@ -48,8 +48,10 @@ class ProgramState:
         """`text` of a server's definition with the place for `PLACEHOLDER`."""
         return text.replace(PLACEHOLDER, self.place)
 
-    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        return {VARIABLE: self.place} | {key: self.filled_in(text) for key, text in given.items()}
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        return {VARIABLE: self.place} | {
+            key: self.filled_in(text) for key, text in variables.items()
+        }
 
     def limits(self, output: int) -> Limits:
         return Limits(
@@ -63,8 +65,8 @@ class ProgramState:
 def program_key(server: McpServer) -> str:
     """The name of a program's directory. Another program, network or toolbox, or a server that was
     deleted and made anew, has another one: what was kept goes to whom it was meant for."""
-    told = [server.pk, *(getattr(server, name) for name in IDENTITY)]
-    return f"{server.slug}-{hashlib.sha256(dump(told).encode()).hexdigest()[:32]}"
+    identity = [server.pk, *(getattr(server, name) for name in IDENTITY)]
+    return f"{server.slug}-{hashlib.sha256(dump(identity).encode()).hexdigest()[:32]}"
 
 
 @contextmanager

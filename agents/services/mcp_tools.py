@@ -110,14 +110,16 @@ def tool_specs(agent: Agent) -> tuple[McpToolSpec, ...]:
     if not agent.mcp_servers:
         return ()
     try:
-        given = dict(assigned(agent.mcp_servers))
+        assignments = dict(assigned(agent.mcp_servers))
     except ValueError as problem:
-        place, _, reason = str(problem).partition(": ")
-        told = f".{place}: {reason}" if reason else f": {place}"
-        raise _invalid(told) from None
-    rows = {row.slug: row for row in McpServer.objects.filter(slug__in=given).defer("secrets")}
+        location, _, reason = str(problem).partition(": ")
+        message = f".{location}: {reason}" if reason else f": {location}"
+        raise _invalid(message) from None
+    rows = {
+        row.slug: row for row in McpServer.objects.filter(slug__in=assignments).defer("secrets")
+    }
     specs: list[McpToolSpec] = []
-    for number, (slug, wanted) in enumerate(given.items()):
+    for number, (slug, wanted) in enumerate(assignments.items()):
         row = rows.get(slug)
         if row is None:
             known = ", ".join(McpServer.objects.values_list("slug", flat=True)) or "none"
@@ -156,5 +158,5 @@ def _locked(server_id: str) -> McpServer:
     return row
 
 
-def _invalid(told: str) -> InvalidRequest:
-    return InvalidRequest(f"mcp_servers{told}", code="invalid_agent")
+def _invalid(message: str) -> InvalidRequest:
+    return InvalidRequest(f"mcp_servers{message}", code="invalid_agent")

@@ -59,9 +59,11 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list
     ]
 
 
-def edited_content(edit: MemoryEditRequest, given: Any) -> str:
+def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
     """Return the content of an edited file. Raise `InvalidRequest` for any other input."""
-    content = given.get("content") if isinstance(given, dict) and len(given) == 1 else None
+    content = (
+        arguments.get("content") if isinstance(arguments, dict) and len(arguments) == 1 else None
+    )
     if not isinstance(content, str):
         raise InvalidRequest('An edit of the memory needs the input {"content": "the whole file"}.')
     check_edited_content(edit.agent_id, edit.path, content)

@@ -37,20 +37,20 @@ def save_target(target: NotificationTarget) -> str | None:
     """
     check_target(target.kind, target.address)
     before = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target.pk).first()
-    made: str | None = None
+    created_secret: str | None = None
     if target.kind != TargetKind.WEBHOOK:
         target.secret = ""
     elif before is None or not before.secret or before.address != target.address:
-        target.secret = made = new_secret()
+        target.secret = created_secret = new_secret()
     else:
         target.secret = before.secret
     target.save()
     changes = changes_between(None if before is None else _told(before), _told(target))
-    if made is not None:
+    if created_secret is not None:
         changes["secret"] = (None, HIDDEN)
     action = "notification_target.created" if before is None else "notification_target.changed"
     record(action, target, name=_name(target), changes=changes)
-    return made
+    return created_secret
 
 
 @transaction.atomic

@@ -18,28 +18,28 @@ MEMORY_ASKS = (
 
 def check_policy(spec: AgentSpec) -> None:
     """Raises `InvalidRequest` (code `invalid_agent`) that begins with the field's name."""
-    for place, problem in _problems(spec):
-        raise InvalidRequest(f"{place}: {problem}", code="invalid_agent")
+    for location, problem in _problems(spec):
+        raise InvalidRequest(f"{location}: {problem}", code="invalid_agent")
 
 
 def _problems(spec: AgentSpec) -> Iterable[tuple[str, str]]:
     for index, rule in enumerate(spec.approval_rules):
-        place = f"approval_rules.{index}"
+        location = f"approval_rules.{index}"
         wrong = problem_of(rule.when)
         if wrong is not None:
-            yield f"{place}.when.{wrong[0]}", wrong[1]
+            yield f"{location}.when.{wrong[0]}", wrong[1]
         if rule.action == "allow" and _names_memory(rule):
-            yield f"{place}.action", MEMORY_ASKS
+            yield f"{location}.action", MEMORY_ASKS
         if rule.action == "ask":
-            yield from _ask_problems(f"{place}.ask", rule.ask, spec)
+            yield from _ask_problems(f"{location}.ask", rule.ask, spec)
         elif rule.ask != InterruptRule():
-            yield f"{place}.ask", 'how it is asked goes with the action "ask" only.'
-    for tool, asked in spec.interrupt_on.items():
-        place = f"interrupt_on.{tool}"
-        if asked is False and tool == MEMORY_TOOL:
-            yield place, MEMORY_ASKS
-        if isinstance(asked, InterruptRule):
-            yield from _ask_problems(place, asked, spec)
+            yield f"{location}.ask", 'how it is asked goes with the action "ask" only.'
+    for tool, interrupt_rule in spec.interrupt_on.items():
+        location = f"interrupt_on.{tool}"
+        if interrupt_rule is False and tool == MEMORY_TOOL:
+            yield location, MEMORY_ASKS
+        if isinstance(interrupt_rule, InterruptRule):
+            yield from _ask_problems(location, interrupt_rule, spec)
 
 
 def _names_memory(rule: PolicyRule) -> bool:
@@ -49,14 +49,19 @@ def _names_memory(rule: PolicyRule) -> bool:
     )
 
 
-def _ask_problems(place: str, asked: InterruptRule, spec: AgentSpec) -> Iterable[tuple[str, str]]:
-    decisions = set(asked.allowed_decisions)
-    needed = asked.approvals_needed or spec.approvals_needed
+def _ask_problems(
+    location: str, interrupt_rule: InterruptRule, spec: AgentSpec
+) -> Iterable[tuple[str, str]]:
+    decisions = set(interrupt_rule.allowed_decisions)
+    needed = interrupt_rule.approvals_needed or spec.approvals_needed
     if not decisions:
-        yield f"{place}.allowed_decisions", "must not be empty: choose from approve, edit, reject."
+        yield (
+            f"{location}.allowed_decisions",
+            "must not be empty: choose from approve, edit, reject.",
+        )
     elif needed > 1 and "edit" in decisions and "approve" not in decisions:
         yield (
-            f"{place}.allowed_decisions",
+            f"{location}.allowed_decisions",
             "with two approvers nobody may edit, since the second would approve what the first "
             "has not seen: allow approve.",
         )

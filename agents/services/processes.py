@@ -43,14 +43,14 @@ class Reporter:
         if numbers is not None:
             numbers.in_row = True
         now = numbers.snapshot() if numbers is not None else {}
-        told = {
+        values = {
             "seen_at": DatabaseNow(),
             "driven": driven,
             "streams": streams,
             "limits": _limits() if self.kind == ProcessKind.WORKER else "",
         }
         mine = ServerProcess.objects.filter(pk=self.name)
-        if not mine.update(**told, counters=_text(without(now, self._base))):
+        if not mine.update(**values, counters=_text(without(now, self._base))):
             # The first time, or others have taken it for gone: its numbers are among the sums.
             self._base = self._written
             ServerProcess.objects.create(
@@ -61,7 +61,7 @@ class Reporter:
                 version=_version(),
                 started_at=self._started,
                 capacity=self._capacity,
-                **told,
+                **values,
                 counters=_text(without(now, self._base)),
             )
         self._written = now

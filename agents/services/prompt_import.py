@@ -42,28 +42,28 @@ class PromptPlan:
     findings: list[FileFinding]
 
 
-def read_agents_files(place: Path, name: str = PROMPT) -> list[AgentsFile]:
-    """The files called `name` that hold in the directory `place`: the repository's own first.
+def read_agents_files(location: Path, name: str = PROMPT) -> list[AgentsFile]:
+    """The files called `name` that hold in the directory `location`: the repository's own first.
 
-    They are looked for from the top of the repository down to `place`; without a repository only
-    in `place`. If `place` is a file, it is that one. Empty when there are none. Raises
+    They are looked for from the top of the repository down to `location`; without a repository only
+    in `location`. If `location` is a file, it is that one. Empty when there are none. Raises
     `InvalidRequest` for what is no text, is over `MAX_BYTES` together, or is a link to outside.
     """
     if name in ("", ".", "..") or "/" in name or not name.isprintable():
         raise InvalidRequest("The name is that of a file, without directories: AGENTS.md.")
     try:
-        place = place.resolve(strict=True) if place.is_dir() else place.absolute()
-        if place.is_dir():
-            root = _repository(place)
-            below = place.relative_to(root).parts
+        location = location.resolve(strict=True) if location.is_dir() else location.absolute()
+        if location.is_dir():
+            root = _repository(location)
+            below = location.relative_to(root).parts
             directories = [Path(*below[:end]) for end in range(len(below) + 1)]
-        elif place.is_file():
-            root, name, directories = place.parent, place.name, [Path()]
+        elif location.is_file():
+            root, name, directories = location.parent, location.name, [Path()]
         else:
-            raise InvalidRequest(f"There is no file or directory {place}.")
+            raise InvalidRequest(f"There is no file or directory {location}.")
         return _read(TreeBackend(root), [str(directory / name) for directory in directories])
     except OSError as problem:
-        raise InvalidRequest(f"{place} cannot be read: {problem.strerror}.") from None
+        raise InvalidRequest(f"{location} cannot be read: {problem.strerror}.") from None
 
 
 def prompt_of(files: Sequence[AgentsFile]) -> str:

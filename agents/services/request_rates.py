@@ -58,9 +58,9 @@ def wait_for(subject: str, per_minute: int) -> int:
         if share.is_used_up:
             return _until_next(minute)
     # Not under the lock: other people's requests do not wait for this statement.
-    asked = max(1, per_minute // SHARES)
-    used = _take_or_count(subject, minute, asked)
-    granted = asked - max(0, used - per_minute)
+    requested = max(1, per_minute // SHARES)
+    used = _take_or_count(subject, minute, requested)
+    granted = requested - max(0, used - per_minute)
     with _lock:
         share = _share_of(subject, minute)
         if granted <= 0:

@@ -103,5 +103,5 @@ def _record(
         record_snapshot(
             thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk, is_stored=after_stored
         )
-        told: dict[str, Change] = {"state": (before.manifest, after.manifest)}
-        record("workspace.restored", thread, name=thread.pk, by=by, changes=told)
+        audited: dict[str, Change] = {"state": (before.manifest, after.manifest)}
+        record("workspace.restored", thread, name=thread.pk, by=by, changes=audited)

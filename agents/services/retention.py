@@ -57,13 +57,13 @@ class Keep:
     @classmethod
     def of_settings(cls) -> Keep:
         """What the operator has set (`VEL_KEEP_…`)."""
-        given = RetentionSettings.now()
+        vel = RetentionSettings.now()
         return cls(
-            threads=given.KEEP_THREADS,
-            notifications=given.KEEP_NOTIFICATIONS,
-            tokens=given.KEEP_TOKENS,
-            failed_tasks=given.KEEP_FAILED_TASKS,
-            audit=given.KEEP_AUDIT,
+            threads=vel.KEEP_THREADS,
+            notifications=vel.KEEP_NOTIFICATIONS,
+            tokens=vel.KEEP_TOKENS,
+            failed_tasks=vel.KEEP_FAILED_TASKS,
+            audit=vel.KEEP_AUDIT,
         )
 
 
@@ -167,9 +167,9 @@ def _forget_entries(days: int) -> int:
         table = AuditEntry._meta.db_table
         cursor.execute(f'DELETE FROM "{table}" WHERE id <= %s', [last.pk])  # noqa: S608
         removed = cursor.rowcount
-        told: dict[str, Change] = {
+        changes: dict[str, Change] = {
             "entries": (removed, 0),
             "until": (None, last.created_at.isoformat()),
         }
-        record("audit.pruned", last, name=f"older than {days} days", changes=told)
+        record("audit.pruned", last, name=f"older than {days} days", changes=changes)
     return removed

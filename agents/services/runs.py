@@ -288,7 +288,7 @@ def _thread_to_go_on_with(
 
 def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
     """The JSON of the row; empty for the default."""
-    return {name: list(given) for name, given in asdict(rules).items() if given}
+    return {name: list(patterns) for name, patterns in asdict(rules).items() if patterns}
 
 
 def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:

@@ -23,5 +23,5 @@ def check_script(model: str, *, of: str = "") -> None:
     try:
         script_path(model, ScriptSettings.now().SCRIPTS_DIR)
     except ProviderError as error:
-        place = f"subagents: {of}: model" if of else "model"
-        raise InvalidRequest(f"{place}: {error.message}", code="invalid_agent") from None
+        location = f"subagents: {of}: model" if of else "model"
+        raise InvalidRequest(f"{location}: {error.message}", code="invalid_agent") from None

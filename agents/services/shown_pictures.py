@@ -85,13 +85,13 @@ def shown_picture(thread: Thread, data: bytes) -> bytes:
     if problem := why_not_shown():
         raise NotAPicture(problem)
     digest = hashlib.sha256(data).digest()
-    made = _known(digest)
-    if made is None:
-        made = _decode(thread, data)
-        _keep(digest, made)
-    if isinstance(made, str):
-        raise NotAPicture(made)
-    return made
+    result = _known(digest)
+    if result is None:
+        result = _decode(thread, data)
+        _keep(digest, result)
+    if isinstance(result, str):
+        raise NotAPicture(result)
+    return result
 
 
 def _decode(thread: Thread, data: bytes) -> bytes | str:
@@ -121,16 +121,16 @@ def _reader(thread: Thread) -> DocumentReader:
 
 def _known(digest: bytes) -> bytes | str | None:
     with _lock:
-        made, until = _kept.get(digest, (None, 0.0))
-        if made is None or time.monotonic() > until:
+        result, until = _kept.get(digest, (None, 0.0))
+        if result is None or time.monotonic() > until:
             return None
         _kept.move_to_end(digest)
-        return made
+        return result
 
 
-def _keep(digest: bytes, made: bytes | str) -> None:
-    until = time.monotonic() + REFUSED_SECONDS if isinstance(made, str) else math.inf
+def _keep(digest: bytes, result: bytes | str) -> None:
+    until = time.monotonic() + REFUSED_SECONDS if isinstance(result, str) else math.inf
     with _lock:
-        _kept[digest] = made, until
+        _kept[digest] = result, until
         while sum(len(kept) for kept, _ in _kept.values()) > KEPT_BYTES or len(_kept) > KEPT:
             _kept.popitem(last=False)

@@ -36,8 +36,8 @@ def check_skill_directories(directories: Sequence[str], workspace_path: str) -> 
                 f"A directory of skills must be an absolute path of at most {MAX_PATH} printable "
                 "characters."
             )
-        if place := _writable_place(path, workspace_path):
-            raise InvalidRequest(_refusal(path, place), code="skills_writable")
+        if location := _writable_place(path, workspace_path):
+            raise InvalidRequest(_refusal(path, location), code="skills_writable")
 
 
 def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
@@ -50,8 +50,8 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
     usable: list[str] = []
     refused: list[SourceRead] = []
     for path in named:
-        if place := _writable_place(path, run.thread.workspace_path):
-            problem = error("writable", _refusal(path, place))
+        if location := _writable_place(path, run.thread.workspace_path):
+            problem = error("writable", _refusal(path, location))
             refused.append(SourceRead(directory_scope(path), (), {"": [problem]}))
         else:
             usable.append(path)
@@ -62,14 +62,14 @@ def _writable_place(path: str, workspace_path: str) -> Path | None:
     """The place that agents write to and that `path` has a part of, or is a part of."""
     directory = Path(path).resolve()
     places = [DataSettings.now().workspaces, *([Path(workspace_path)] if workspace_path else [])]
-    for place in map(Path.resolve, places):
-        if directory.is_relative_to(place) or place.is_relative_to(directory):
-            return place
+    for location in map(Path.resolve, places):
+        if directory.is_relative_to(location) or location.is_relative_to(directory):
+            return location
     return None
 
 
-def _refusal(path: str, place: Path) -> str:
+def _refusal(path: str, location: Path) -> str:
     return (
-        f"The directory of skills {path} and {place}, where the agent writes, overlap: it could "
+        f"The directory of skills {path} and {location}, where the agent writes, overlap: it could "
         "change what it is taught. Put the skills elsewhere."
     )

@@ -233,9 +233,9 @@ def sync_shared_skills() -> dict[str, list[str]]:
     """
     problems: dict[str, list[str]] = {}
     for read in shared_sources():
-        place = "built-in" if read.scope == BUILT_IN else directory_of(read.scope) or read.scope
+        location = "built-in" if read.scope == BUILT_IN else directory_of(read.scope) or read.scope
         for path, found in read.problems.items():
-            problems[f"{place}/{path}".rstrip("/")] = [problem.message for problem in found]
+            problems[f"{location}/{path}".rstrip("/")] = [problem.message for problem in found]
         try:
             # Each package is a transaction: one around all would hold locks against a driver's.
             sync_source(read)

@@ -44,8 +44,8 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
         _put_away(run, now)
     suggestion = _suggestion(run, now)
     form = message_note(dump(run.output_schema)) if run.output_schema is not None else ""
-    said = (run.opening_note, form, note, suggestion)  # the first by a driver before this one
-    run.opening_note = "\n".join(part for part in said if part)
+    earlier = (run.opening_note, form, note, suggestion)  # the first by a driver before this one
+    run.opening_note = "\n".join(part for part in earlier if part)
     run.save(update_fields=["skill_set", "opening_note"])
     problems: list[SkippedSkill] = [
         {"skill": name, "message": f"{describe_scope(scope)} has a skill of a name that is taken."}

@@ -41,8 +41,8 @@ def review_version(
             f"{skill.name} was {seen_trust} when you looked and is {version.trust}: look again.",
             code="stale",
         )
-    told = {"trust": (version.trust, Trust.REVIEWED), "content": (None, content_hash)}
-    record("skill.reviewed", skill, name=f"{skill.name} {version.number}", by=by, changes=told)
+    changes = {"trust": (version.trust, Trust.REVIEWED), "content": (None, content_hash)}
+    record("skill.reviewed", skill, name=f"{skill.name} {version.number}", by=by, changes=changes)
     version.trust, version.reviewed_by_id = Trust.REVIEWED, by.pk
     version.reviewed_at = timezone.now()
     version.save(update_fields=["trust", "reviewed_by", "reviewed_at"])
@@ -63,13 +63,13 @@ def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) ->
     check_may_review(by)
     if not reason.strip():
         raise InvalidRequest("Say why it is put in quarantine: the next reviewer reads it.")
-    asked = SkillVersion.objects.filter(pk=version_id).exclude(content=None).first()
-    if asked is None:
+    requested = SkillVersion.objects.filter(pk=version_id).exclude(content=None).first()
+    if requested is None:
         raise NotFound("There is no such version of a skill.")
     for _ in range(_TRIES):
         try:
             with transaction.atomic():
-                return _quarantine(asked, by, reason.strip())
+                return _quarantine(requested, by, reason.strip())
         except _MoreHolders:
             continue
     raise Conflict("Others store the same bytes at this moment: try again.", code="stale")
@@ -79,18 +79,21 @@ class _MoreHolders(Exception):
     """A skill got the bytes before its row could be locked."""
 
 
-def _quarantine(asked: SkillVersion, by: AbstractBaseUser, reason: str) -> SkillVersion:
-    alike = SkillVersion.objects.filter(content_hash=asked.content_hash).exclude(content=None)
+def _quarantine(requested: SkillVersion, by: AbstractBaseUser, reason: str) -> SkillVersion:
+    alike = SkillVersion.objects.filter(content_hash=requested.content_hash).exclude(content=None)
     holders = set(alike.values_list("skill_id", flat=True))
     skills = list(Skill.objects.select_for_update().filter(pk__in=holders).order_by("pk"))
-    lock_bytes(PackageFile(SKILL_FILE, (asked.content or "").encode()))
+    lock_bytes(PackageFile(SKILL_FILE, (requested.content or "").encode()))
     if set(alike.values_list("skill_id", flat=True)) - holders:
         raise _MoreHolders
     now = timezone.now()
     for version in alike.select_related("skill"):
-        told = {"trust": (version.trust, Trust.QUARANTINED), "content": (None, asked.content_hash)}
+        changes = {
+            "trust": (version.trust, Trust.QUARANTINED),
+            "content": (None, requested.content_hash),
+        }
         name = f"{version.skill.name} {version.number}"
-        record("skill.quarantined", version.skill, name=name, by=by, changes=told, note=reason)
+        record("skill.quarantined", version.skill, name=name, by=by, changes=changes, note=reason)
         version.trust, version.reviewed_by_id, version.reviewed_at = Trust.QUARANTINED, by.pk, now
         version.reason = "\n".join(
             part for part in (version.reason, f"Quarantined: {reason}") if part
@@ -98,7 +101,7 @@ def _quarantine(asked: SkillVersion, by: AbstractBaseUser, reason: str) -> Skill
         version.save(update_fields=["trust", "reviewed_by", "reviewed_at", "reason"])
     for skill in skills:
         _go_back(skill)
-    return SkillVersion.objects.get(pk=asked.pk)
+    return SkillVersion.objects.get(pk=requested.pk)
 
 
 def _go_back(skill: Skill) -> None:

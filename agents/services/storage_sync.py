@@ -36,19 +36,19 @@ def synced_copy(thread: Thread) -> Path:
         )
     uploads = list(Upload.objects.filter(thread=thread).order_by("pk"))
     top = DataSettings.now().synced_copies / thread.pk
-    place = top / _version(state, uploads)
+    location = top / _version(state, uploads)
     try:
-        if not place.exists():
+        if not location.exists():
             with FileLock(top / "lock"):
-                if not place.exists():
-                    _make(thread.pk, place, state, uploads)
+                if not location.exists():
+                    _make(thread.pk, location, state, uploads)
     except (SandboxError, LockTimeout, OSError) as error:
         raise Conflict(
             f"The files of this thread are on {f'the host {holder}' if holder else 'no host'}, and "
             f"what the storage has of them cannot be read: {error}",
             code="files_elsewhere",
         ) from error
-    return place
+    return location
 
 
 def _version(state: WorkspaceSnapshot | None, uploads: list[Upload]) -> str:
@@ -58,12 +58,12 @@ def _version(state: WorkspaceSnapshot | None, uploads: list[Upload]) -> str:
 
 
 def _make(
-    thread_id: str, place: Path, state: WorkspaceSnapshot | None, uploads: list[Upload]
+    thread_id: str, location: Path, state: WorkspaceSnapshot | None, uploads: list[Upload]
 ) -> None:
-    for old in list(place.parent.iterdir()):
+    for old in list(location.parent.iterdir()):
         if old.is_dir():
             remove_tree(old)
-    new = place.with_name(f"new-{secrets.token_hex(8)}")
+    new = location.with_name(f"new-{secrets.token_hex(8)}")
     for area in AREAS:
         (new / area).mkdir(mode=0o700, parents=True)
     if state is not None:
@@ -77,4 +77,4 @@ def _make(
         (new / _UPLOADS / upload.name).write_bytes(content.data)
         if upload.has_rendition and content.rendition is not None:
             (new / _UPLOADS / upload.rendition).write_bytes(content.rendition)
-    os.rename(new, place)
+    os.rename(new, location)

@@ -96,12 +96,12 @@ class StoredSnapshots(SnapshotStore):
             raise SnapshotLost("A content of this snapshot is no longer kept.") from None
 
     def _put(self, name: str, stream: BinaryIO, size: int) -> None:
-        place = f"{self._prefix}/{name}"
-        if _asked(self._storage.exists, place):
-            if _asked(self._storage.size, place) == size:
+        location = f"{self._prefix}/{name}"
+        if _asked(self._storage.exists, location):
+            if _asked(self._storage.size, location) == size:
                 return
-            _asked(self._storage.delete, place)  # whoever wrote it died over it
-        _asked(self._storage.save, place, File(stream, name=place))
+            _asked(self._storage.delete, location)  # whoever wrote it died over it
+        _asked(self._storage.save, location, File(stream, name=location))
 
     # From the storage -------------------------------------------------------------------------
 
@@ -147,12 +147,12 @@ class StoredSnapshots(SnapshotStore):
         self._write(path, data)
 
     def _get(self, name: str) -> bytes:
-        place = f"{self._prefix}/{name}"
-        if not _asked(self._storage.exists, place):
+        location = f"{self._prefix}/{name}"
+        if not _asked(self._storage.exists, location):
             raise SnapshotLost("This snapshot is no longer kept.")
 
         def read() -> bytes:
-            with self._storage.open(place) as stream:
+            with self._storage.open(location) as stream:
                 return bytes(stream.read())
 
         return _asked(read)
@@ -193,15 +193,15 @@ def erase_stored(thread_id: str) -> None:
     """Remove all that the storage has of a thread. Raises `StorageFailed`."""
     storage = common_storage()
     for part in ("manifests", "objects", "mcp/manifests", "mcp/objects"):
-        place = f"snapshots/{thread_id}/{part}"
+        location = f"snapshots/{thread_id}/{part}"
         try:
-            names = _asked(storage.listdir, place)[1]
+            names = _asked(storage.listdir, location)[1]
         except StorageFailed as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 continue
             raise
         for name in names:
-            _asked(storage.delete, f"{place}/{name}")
+            _asked(storage.delete, f"{location}/{name}")
 
 
 def _asked(question: Callable[..., T], *arguments: object) -> T:

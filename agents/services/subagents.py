@@ -58,9 +58,9 @@ def _spec(row: Subagent) -> SubagentSpec:
         )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        location = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest(
-            f"subagents: {row.name or 'one'}: {place}: {first['msg']}", code="invalid_agent"
+            f"subagents: {row.name or 'one'}: {location}: {first['msg']}", code="invalid_agent"
         ) from None
 
 

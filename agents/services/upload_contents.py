@@ -37,8 +37,8 @@ class UploadContents(UploadFiles):
     def entries(self) -> list[Entry]:
         rows = Upload.objects.filter(thread=self._thread)
         found = [Entry(UPLOADS, row.name, "file", row.size) for row in rows]
-        made = [Entry(UPLOADS, row.rendition, "file", 0) for row in rows if row.has_rendition]
-        return found + made
+        renditions = [Entry(UPLOADS, row.rendition, "file", 0) for row in rows if row.has_rendition]
+        return found + renditions
 
     def read(self, name: str, max_bytes: int) -> bytes:
         row = UploadContent.objects.filter(upload__thread=self._thread, upload__name=name).first()

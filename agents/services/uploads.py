@@ -90,10 +90,10 @@ def create_run_with(
     if idempotency_key is not None:
         request = replace(request, attached=tuple(_fingerprint(file) for file in files))
     with disk_full_refused(), transaction.atomic():
-        made = create_run(request, owner=owner, idempotency_key=idempotency_key)
-        if made.created:
-            store_uploads(made.run.thread, files, run=made.run)
-    return made
+        result = create_run(request, owner=owner, idempotency_key=idempotency_key)
+        if result.created:
+            store_uploads(result.run.thread, files, run=result.run)
+    return result
 
 
 @transaction.atomic
@@ -183,8 +183,10 @@ def _uploads_of(thread: Thread) -> UploadFiles:
 def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
     """The names that are taken already, as `same_name` gives them."""
     settings = UploadSettings.now()
-    made = set(Upload.objects.filter(thread=thread).values_list("rendition", flat=True)) - {""}
-    found = [entry for entry in there.entries() if entry.name not in made]
+    renditions = set(Upload.objects.filter(thread=thread).values_list("rendition", flat=True)) - {
+        ""
+    }
+    found = [entry for entry in there.entries() if entry.name not in renditions]
     count = len(files) + len(found)
     size = sum(file.size or 0 for file in files) + sum(entry.size or 0 for entry in found)
     if count > settings.UPLOAD_FILES or size > settings.UPLOAD_BYTES:
@@ -200,7 +202,7 @@ def _check_room(there: UploadFiles, thread: Thread, files: Files) -> set[str]:
             "a file: divide it, or use an agent with a sandbox.",
             code="upload_too_large",
         )
-    return {same_name(name) for name in (*made, *(e.name for e in found if e.type != "link"))}
+    return {same_name(name) for name in (*renditions, *(e.name for e in found if e.type != "link"))}
 
 
 def _row(thread: Thread, run: Run | None, file: File[Any], kind: Kind) -> Upload:

@@ -129,8 +129,8 @@ def remove_leftovers() -> list[str]:
                 remove_tree(Path(entry.path))
                 done.append(f"snapshots of {entry.name}")
     for copies in (settings.synced_copies, settings.set_aside):
-        for place in list(copies.iterdir()) if copies.is_dir() else []:
-            if not Thread.objects.filter(pk=place.name.partition("-")[0]).exists():
-                remove_tree(place)
-                done.append(f"{copies.name}/{place.name}")
+        for location in list(copies.iterdir()) if copies.is_dir() else []:
+            if not Thread.objects.filter(pk=location.name.partition("-")[0]).exists():
+                remove_tree(location)
+                done.append(f"{copies.name}/{location.name}")
     return done

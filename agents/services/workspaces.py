@@ -61,7 +61,9 @@ def assign_sandbox_uid(thread: Thread) -> None:
 def workspace_location(thread: Thread) -> WorkspaceLocation:
     own = Path(thread.workspace_path) if thread.workspace_path else None
     first = thread.root or thread
-    rules = FileRules(**{name: tuple(given) for name, given in thread.workspace_rules.items()})
+    rules = FileRules(
+        **{name: tuple(patterns) for name, patterns in thread.workspace_rules.items()}
+    )
     return WorkspaceLocation(thread.id, first.sandbox_uid, own, rules, thread.root_id or "")
 
 
@@ -69,8 +71,8 @@ def run_location(run: Run) -> WorkspaceLocation:
     """Return where a run's files are. A read-only subagent has those of its parent."""
     if not run.spec.get("read_only"):
         return workspace_location(run.thread)
-    shown = workspace_location(run.thread) if run.parent is None else run_location(run.parent)
-    return replace(shown, read_only=True)
+    location = workspace_location(run.thread) if run.parent is None else run_location(run.parent)
+    return replace(location, read_only=True)
 
 
 def open_workspace(location: WorkspaceLocation) -> Workspace:
@@ -100,7 +102,9 @@ def workspace_backend(workspace: Workspace, guard: DirectoryGuard | None = None)
         workspace.root,
         workspace.uid,
         workspace.gid,
-        directories={area: place for area, place in elsewhere.items() if place is not None},
+        directories={
+            area: location for area, location in elsewhere.items() if location is not None
+        },
         family=workspace.family,
         guard=guard or workspace.guard(),
         limits=sandbox_limits(),

@@ -80,9 +80,9 @@ def one(request: PersonRequest, request_id: str) -> HttpResponse:
     return render(request, "web/approval.html", {"card": card, "back": ""})
 
 
-def _ended(request: PersonRequest, shown: set[str], known: set[str]) -> dict[str, str]:
+def _ended(request: PersonRequest, displayed: set[str], known: set[str]) -> dict[str, str]:
     """How those ended that a page still shows: its words, by the request's id."""
-    gone = {name.partition(".")[0] for name in known} - shown - {""}
+    gone = {name.partition(".")[0] for name in known} - displayed - {""}
     if not gone:
         return {}
     rows = list(card_rows(request.user).filter(pk__in=gone))

@@ -122,8 +122,8 @@ def _edited(row: ApprovalRequest) -> str:
 
 
 def source_of(entry: dict[str, Any]) -> Source:
-    given = visible(str(entry.get("source", "")))[:SOURCE_CHARACTERS]
-    return Source(entry.get("step") or 0, visible(str(entry.get("tool", ""))), given)
+    source = visible(str(entry.get("source", "")))[:SOURCE_CHARACTERS]
+    return Source(entry.get("step") or 0, visible(str(entry.get("tool", ""))), source)
 
 
 def until(moment: datetime) -> str:

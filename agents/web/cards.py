@@ -135,7 +135,7 @@ class _Rights:
 
     def refusal(self, request: ApprovalRequest, decision: str) -> str:
         # All that `check_right` looks at.
-        asked = (
+        requested = (
             decision,
             request.kind,
             request.memory_edit.agent_id if request.memory_edit else None,
@@ -144,9 +144,9 @@ class _Rights:
             request.self_approval,
             request.first_approver_id == self._person.pk,
         )
-        if asked not in self._known:
-            self._known[asked] = self._ask(request, decision)
-        return self._known[asked]
+        if requested not in self._known:
+            self._known[requested] = self._ask(request, decision)
+        return self._known[requested]
 
     def _ask(self, request: ApprovalRequest, decision: str) -> str:
         try:

@@ -33,8 +33,8 @@ def changes(request: PersonRequest, run_id: str) -> HttpResponse:
         runs_for(request.user).select_related("thread"), pk=run_id, owner=request.user
     )
     steps = WorkspaceSnapshot.objects.filter(thread=run.thread_id).select_related("run", "by")
-    asked = request.POST if request.method == "POST" else request.GET
-    step = step_of(run.thread_id, asked.get("step"))
+    query = request.POST if request.method == "POST" else request.GET
+    step = step_of(run.thread_id, query.get("step"))
     if request.method == "POST":
         _restore(request, run, step)
         return redirect("web:run-changes", run_id=run.pk)

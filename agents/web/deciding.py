@@ -55,10 +55,10 @@ def decide_one(request: PersonRequest, request_id: str) -> HttpResponse:
         decided = decide(request_id, answer, by=request.user)
     except ServiceError as error:
         return _refused(request, request_id, error)
-    said = _said(decided)
+    message = _said(decided)
     if _wants_json(request):
-        return JsonResponse({"message": said, "is_pending": decided.status == "pending"})
-    messages.success(request, said)
+        return JsonResponse({"message": message, "is_pending": decided.status == "pending"})
+    messages.success(request, message)
     return redirect(back_to(request))
 
 
@@ -104,8 +104,8 @@ def _decide_selected(
         answer = DecisionRequest(decision, digest, reason=_text(reason))
         decided = decide(key, answer, by=request.user)
     except ServiceError as error:
-        shown = approvals_for(request.user).filter(pk=key) if _ID.fullmatch(key) else None
-        tool = shown.values_list("tool", flat=True).first() if shown is not None else None
+        displayed = approvals_for(request.user).filter(pk=key) if _ID.fullmatch(key) else None
+        tool = displayed.values_list("tool", flat=True).first() if displayed is not None else None
         if tool is not None:
             result["what"] = visible(tool)
         return {**result, "message": visible(error.message)}
@@ -122,24 +122,24 @@ def _answer_of(typed: QueryDict, request_id: str, request: PersonRequest) -> Dec
     if decision != Decision.EDIT:
         return DecisionRequest(decision, digest, reason=reason)
     if "content" in typed:
-        given = _input_with_content(typed.get("content", ""), request_id, request)
+        arguments = _input_with_content(typed.get("content", ""), request_id, request)
     else:
-        given = _parsed(typed.get("input", ""))
-    return DecisionRequest(decision, digest, given, reason)
+        arguments = _parsed(typed.get("input", ""))
+    return DecisionRequest(decision, digest, arguments, reason)
 
 
 def _input_with_content(typed: str, request_id: str, request: PersonRequest) -> dict[str, Any]:
     """The whole input with another content; for an edit of the memory the content alone."""
     # Browsers send line breaks of a form as CR LF; a CR of the file's own is an escape.
     content = unescaped_text(typed.replace("\r\n", "\n"))
-    asked = approvals_for(request.user).filter(pk=request_id).first()
-    if asked is None:
+    approval = approvals_for(request.user).filter(pk=request_id).first()
+    if approval is None:
         raise NotFound(f"There is no request {request_id!r} that you may decide.")
-    if asked.memory_edit_id is not None:
+    if approval.memory_edit_id is not None:
         return {"content": content}
-    if not isinstance(asked.input, dict) or not isinstance(asked.input.get("content"), str):
+    if not isinstance(approval.input, dict) or not isinstance(approval.input.get("content"), str):
         raise InvalidRequest("This call has no content to edit: edit its whole input.")
-    return {**asked.input, "content": content}
+    return {**approval.input, "content": content}
 
 
 def _parsed(text: str) -> dict[str, Any]:

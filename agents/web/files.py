@@ -73,11 +73,11 @@ def download(request: PersonRequest, run_id: str, path: str) -> HttpResponseBase
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
     opened = deliverable(run, path)
     try:
-        place = take_place(request.user.pk)
+        slot = take_place(request.user.pk)
     except (TooManyConnections, NoRoom) as refused:
         opened.stream.close()
         return HttpResponse(refused.message, status=429, content_type="text/plain")
-    return attachment(opened, path, place)
+    return attachment(opened, path, slot)
 
 
 def deliverable(run: Run, path: str) -> OpenedFile:

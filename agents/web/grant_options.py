@@ -42,12 +42,12 @@ def grant_options(request: ApprovalRequest) -> Iterable[GrantOption]:
     ):
         return
     yield GrantOption("input", "Exactly this input")
-    given = request.input if isinstance(request.input, dict) else {}
-    command = given.get("command")
+    arguments = request.input if isinstance(request.input, dict) else {}
+    command = arguments.get("command")
     if isinstance(command, str) and _fits(request, "command", exactly(command)):
         label = "Commands that fit an expression"
         yield GrantOption("command", label, exactly(command), "Expression (RE2), all of it")
-    path = next((given[name] for name in PATH if isinstance(given.get(name), str)), None)
+    path = next((arguments[name] for name in PATH if isinstance(arguments.get(name), str)), None)
     if path is not None and _fits(request, "path", path):
         label = "Pattern: * for any name, ** for any directories"
         yield GrantOption("path", "Files like this", path, label)

@@ -22,21 +22,21 @@ LONGEST = 200
 def history(request: PersonRequest) -> HttpResponse:
     """`?status=`, `?agent=` (a slug), `?by=` (what started it) and `?q=` (words of a message)
     narrow down, `?after=` (a run's id) turns to older ones."""
-    given = {
+    filters = {
         name: request.GET.get(name, "").replace("\0", "")[:LONGEST].strip()
         for name in ("status", "agent", "by", "q")
     }
-    if given["status"] not in RunStatus.values:
-        given["status"] = ""
-    if given["by"] not in SHOWN_STARTERS:
-        given["by"] = ""
+    if filters["status"] not in RunStatus.values:
+        filters["status"] = ""
+    if filters["by"] not in SHOWN_STARTERS:
+        filters["by"] = ""
     after = request.GET.get("after", "").replace("\0", "")[:ID_LENGTH]
-    wanted = HistoryFilter(given["q"], given["status"], given["agent"], given["by"])
+    wanted = HistoryFilter(filters["q"], filters["status"], filters["agent"], filters["by"])
     found = history_page(request.user, wanted, after)
-    kept = {name: value for name, value in given.items() if value}
+    kept = {name: value for name, value in filters.items() if value}
     context = {
         "page": found,
-        "given": given,
+        "given": filters,
         "is_first": not after,
         "first": urlencode(kept),
         "next": urlencode({**kept, "after": found.next_after}) if found.next_after else "",

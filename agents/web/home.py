@@ -33,18 +33,18 @@ def home(request: PersonRequest) -> HttpResponse:
     """
     if request.method != "POST":
         return show_home(request, _prefilled(request))
-    asked = RunRequest(
+    run_request = RunRequest(
         agent=request.POST.get("agent", ""),
         # Browsers send line breaks of a form as CR LF.
         message=request.POST.get("message", "").replace("\r\n", "\n"),
         source="web",
     )
     try:
-        run = _start(request, asked)
+        run = _start(request, run_request)
     except ServiceError as error:
-        return show_home(request, asked, error.message, status=form_status(error))
+        return show_home(request, run_request, error.message, status=form_status(error))
     except SandboxError as error:
-        return show_home(request, asked, f"The files need a workspace. {error}", status=503)
+        return show_home(request, run_request, f"The files need a workspace. {error}", status=503)
     return redirect("web:run", run_id=run.id)
 
 
@@ -60,20 +60,23 @@ def _prefilled(request: PersonRequest) -> RunRequest | None:
     run = own_runs(request.user).filter(pk=again.replace("\0", "")).first()
     if run is None:
         return None
-    asked = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
-    message = asked.text if asked else ""
+    first_message = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
+    message = first_message.text if first_message else ""
     return RunRequest(agent=run.thread.agent.slug, message=message, source="web")
 
 
-def _start(request: PersonRequest, asked: RunRequest) -> Run:
+def _start(request: PersonRequest, run_request: RunRequest) -> Run:
     """The run, with its files in place before anybody can claim it."""
     files = request.FILES.getlist("files")
     key = request.POST.get("key") or None
-    return create_run_with(asked, files, owner=request.user, idempotency_key=key).run
+    return create_run_with(run_request, files, owner=request.user, idempotency_key=key).run
 
 
 def show_home(
-    request: PersonRequest, asked: RunRequest | None = None, problem: str = "", status: int = 200
+    request: PersonRequest,
+    run_request: RunRequest | None = None,
+    problem: str = "",
+    status: int = 200,
 ) -> HttpResponse:
     """The page, with what was asked and why that was refused."""
     person = request.user
@@ -92,7 +95,7 @@ def show_home(
         "attention": attention,
         "cards": cards_of(attention.requests, person, opened=False),
         "agents": agents,
-        "asked": asked,
+        "asked": run_request,
         "problem": problem,
         "has_demo": any(agent["slug"] == DEMO_SLUG for agent in agents),
         # Sent back with the form: however often it arrives, it starts one run.

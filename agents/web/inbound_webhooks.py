@@ -46,14 +46,14 @@ def webhooks(request: PersonRequest) -> HttpResponse:
     try:
         signing = request.POST.get("signing", "")
         hook = _typed(request, InboundWebhook(owner_id=request.user.pk, signing=signing))
-        given = request.POST.get("secret", "").strip()
+        typed_secret = request.POST.get("secret", "").strip()
         secret = create_inbound_webhook(
-            hook, by=request.user, budget=_budget(request), secret=given
+            hook, by=request.user, budget=_budget(request), secret=typed_secret
         )
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
         return render(request, "web/inbound_webhooks.html", context, status=error.http_status)
-    context = {**_one(request, hook), "secret": "" if given else secret}
+    context = {**_one(request, hook), "secret": "" if typed_secret else secret}
     return render(request, "web/inbound_webhook.html", context)
 
 
@@ -77,9 +77,12 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
                 )
                 messages.success(request, "Saved.")
             case "rotate":
-                given = request.POST.get("secret", "").strip()
-                secret = rotate_secret(found.pk, by=request.user, secret=given)
-                context = {**_one(request, rows.get(pk=hook_id)), "secret": "" if given else secret}
+                typed_secret = request.POST.get("secret", "").strip()
+                secret = rotate_secret(found.pk, by=request.user, secret=typed_secret)
+                context = {
+                    **_one(request, rows.get(pk=hook_id)),
+                    "secret": "" if typed_secret else secret,
+                }
                 return render(request, "web/inbound_webhook.html", context)
             case "pause":
                 enable_inbound_webhook(found.pk, False, by=request.user)

@@ -95,16 +95,16 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
         raise Http404("No memory has such a file.") from None
     if file is None and not revisions:
         raise Http404("There never was such a file.")
-    shown = Paginator(revisions, REVISIONS_A_PAGE).get_page(query.get("page"))
-    asked = [entry.approval_id for entry in shown if entry.approval_id]
+    displayed = Paginator(revisions, REVISIONS_A_PAGE).get_page(query.get("page"))
+    approval_ids = [entry.approval_id for entry in displayed if entry.approval_id]
     context: dict[str, Any] = {
         "path": path,
         "file": file,
         "is_read_only": path in READ_ONLY,
         "text": marked_text(file.content, scan(file.content)) if file else None,
-        "revisions": shown,
+        "revisions": displayed,
         "linked": set(
-            approvals_for(request.user).filter(pk__in=asked).values_list("pk", flat=True)
+            approvals_for(request.user).filter(pk__in=approval_ids).values_list("pk", flat=True)
         ),
         "latest": revisions[0].number if revisions else 0,
     }
@@ -136,42 +136,42 @@ def _form_of(file: ShownFile | None) -> dict[str, Any]:
 
 
 def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
-    given = request.POST
-    path = given.get("path", "")
+    form = request.POST
+    path = form.get("path", "")
     try:
-        said = _carry_out(request, agent, path)
+        message = _carry_out(request, agent, path)
     except ServiceError as error:
-        if given.get("action") == "save":
+        if form.get("action") == "save":
             return _show_again(request, agent, path, error)
         messages.error(request, visible(error.message))
     else:
-        messages.success(request, said)
+        messages.success(request, message)
     return redirect(_url(agent, path))
 
 
 def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
     """Do what was posted and say so."""
-    given = request.POST
-    match given.get("action"):
+    form = request.POST
+    match form.get("action"):
         case "save":
             # Browsers send line breaks of a form as CR LF.
-            content = unescaped_text(given.get("content", "").replace("\r\n", "\n"))
+            content = unescaped_text(form.get("content", "").replace("\r\n", "\n"))
             number = write_file(
                 agent,
                 path,
                 content,
                 by=request.user,
-                base_revision=_number(given.get("base", "")),
+                base_revision=_number(form.get("base", "")),
                 source=SOURCE,
-                reason=given.get("reason", "")[:REASON_CHARACTERS],
+                reason=form.get("reason", "")[:REASON_CHARACTERS],
             )
             return f"Saved as revision {number}."
         case "delete":
-            base = _number(given.get("base", ""))
+            base = _number(form.get("base", ""))
             delete_file(agent, path, by=request.user, base_revision=base, source=SOURCE)
             return "Deleted. Its history stays, and any state can be restored."
         case "restore":
-            number = _number(given.get("revision", ""))
+            number = _number(form.get("revision", ""))
             restored = restore_revision(agent, path, number, by=request.user, source=SOURCE)
             return f"Restored revision {number} as revision {restored}."
     raise InvalidRequest("Choose save, delete or restore.")
@@ -181,14 +181,14 @@ def _show_again(
     request: PersonRequest, agent: Agent, path: str, error: ServiceError
 ) -> HttpResponse:
     """The form with what was typed, and why it was not saved."""
-    given = request.POST
+    form = request.POST
     context = _overview(request, agent)
     context["form"] = {
         "path": path,
-        "content": given.get("content", "").replace("\r\n", "\n"),
-        "reason": given.get("reason", ""),
-        "base": given.get("base", ""),
-        "is_new": given.get("base") == "0",
+        "content": form.get("content", "").replace("\r\n", "\n"),
+        "reason": form.get("reason", ""),
+        "base": form.get("base", ""),
+        "is_new": form.get("base") == "0",
         "problem": error.message,
         "is_stale": isinstance(error, Conflict),
     }

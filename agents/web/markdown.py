@@ -81,14 +81,14 @@ def _markers(line: str) -> int:
 
 
 def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": MAX_NESTING})
-    made.enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": MAX_NESTING})
+    parser.enable(["table", "strikethrough"])
     # Definitions of links vanish from what is shown: an agent could hide text in them.
-    made.disable(["reference", "html_block", "html_inline"])
-    made.core.ruler.at("inline", _inline)
+    parser.disable(["reference", "html_block", "html_inline"])
+    parser.core.ruler.at("inline", _inline)
     # Which addresses may be links is decided below; a refused one must not lose its text.
-    made.validateLink = lambda url: True  # type: ignore[method-assign]
-    return made
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]
+    return parser
 
 
 def _inline(state: StateCore) -> None:

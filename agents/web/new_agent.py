@@ -61,13 +61,15 @@ def _from_template(request: PersonRequest) -> HttpResponse:
 
 def _chat(request: PersonRequest) -> HttpResponse:
     """A thread of its own with the agent builder; it goes on at the run's page."""
-    asked = RunRequest(
+    run_request = RunRequest(
         agent=ensure_builder_agent().slug,
         message=request.POST.get("message", "").replace("\r\n", "\n"),
         source="web",
     )
-    made = create_run(asked, owner=request.user, idempotency_key=request.POST.get("key") or None)
-    return redirect("web:run", run_id=made.run.id)
+    result = create_run(
+        run_request, owner=request.user, idempotency_key=request.POST.get("key") or None
+    )
+    return redirect("web:run", run_id=result.run.id)
 
 
 def _context(request: PersonRequest) -> dict[str, Any]:

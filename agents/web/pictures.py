@@ -33,9 +33,9 @@ def picture(request: PersonRequest, run_id: str, path: str) -> HttpResponse:
     with opened.stream as stream:
         data = stream.read(MAX_BYTES + 1)
     try:
-        made = shown_picture(run.thread, data)
+        result = shown_picture(run.thread, data)
     except NotAPicture as error:
         raise Http404(str(error)) from None
     except TooManyPictures as error:
         return HttpResponse(str(error), status=503, content_type="text/plain", headers=LATER)
-    return HttpResponse(made, content_type="image/png", headers=HEADERS)
+    return HttpResponse(result, content_type="image/png", headers=HEADERS)

@@ -33,21 +33,21 @@ class QueuePage:
 
 def filter_of(query: QueryDict) -> QueueFilter:
     """What `query` asks for; what it cannot mean is left out."""
-    given = {name: _word(query.get(name, "")) for name in FIELDS}
-    if given["kind"] not in ApprovalKind.values:
-        given["kind"] = ""
-    if given["age"] not in get_args(Age):
-        given["age"] = ""
-    age = cast(Age, given.pop("age"))
-    return QueueFilter(is_pending=query.get("tab") != DECIDED, age=age, **given)
+    filters = {name: _word(query.get(name, "")) for name in FIELDS}
+    if filters["kind"] not in ApprovalKind.values:
+        filters["kind"] = ""
+    if filters["age"] not in get_args(Age):
+        filters["age"] = ""
+    age = cast(Age, filters.pop("age"))
+    return QueueFilter(is_pending=query.get("tab") != DECIDED, age=age, **filters)
 
 
 def query_of(wanted: QueueFilter, **more: str) -> str:
     """`wanted` as a query for a link, without what is empty."""
     values = {name: value for name, value in asdict(wanted).items() if name != "is_pending"}
     tab = {} if wanted.is_pending else {"tab": DECIDED}
-    given = {name: value for name, value in {**tab, **values, **more}.items() if value}
-    return f"?{urlencode(given)}" if given else "?"
+    parameters = {name: value for name, value in {**tab, **values, **more}.items() if value}
+    return f"?{urlencode(parameters)}" if parameters else "?"
 
 
 def page_of(
@@ -55,9 +55,9 @@ def page_of(
 ) -> QueuePage:
     """The page that begins after `?after=`, the last row of the page before."""
     rows = queue_of(person, wanted)
-    place = _place(wanted, query.get("after", ""))
-    if place is not None:
-        rows = after_row(rows, wanted, *place)
+    location = _place(wanted, query.get("after", ""))
+    if location is not None:
+        rows = after_row(rows, wanted, *location)
     found = list(rows[: size + 1])
     if len(found) <= size:
         return QueuePage(found, "")

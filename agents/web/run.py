@@ -117,7 +117,7 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
         owner=request.user,
         parent=None,
     )
-    asked = RunRequest(
+    run_request = RunRequest(
         agent=run.thread.agent.slug,
         message=request.POST.get("message", "").replace("\r\n", "\n"),
         thread=run.thread_id,
@@ -125,8 +125,8 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
         source="web",
     )
     try:
-        made = create_run_with(
-            asked,
+        result = create_run_with(
+            run_request,
             request.FILES.getlist("files"),
             owner=request.user,
             idempotency_key=request.POST.get("key") or None,
@@ -134,8 +134,8 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
     except (ServiceError, SandboxError) as error:
         messages.error(request, str(error))
         return redirect("web:run", run_id=run.id)
-    waits = made.run.status == RunStatus.PENDING
-    return redirect("web:run", run_id=run.id if waits else made.run.id)
+    waits = result.run.status == RunStatus.PENDING
+    return redirect("web:run", run_id=run.id if waits else result.run.id)
 
 
 def usage_of_family(run: Run) -> dict[str, Any]:

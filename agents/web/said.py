@@ -32,12 +32,12 @@ READ_TOOLS = frozenset({"write_file", "edit_file", "execute_sql"})
 def said(request: PersonRequest, run_id: str) -> JsonResponse:
     """`?seq=4,9`: the trees of these events' texts by seq; null for what stays plain text."""
     run = _watchable(request, run_id)
-    asked = [
+    requests = [
         int(word)
         for word in request.GET.get("seq", "").split(",")[:TEXTS_AT_ONCE]
         if word.isdecimal() and len(word) < 16
     ]
-    rows = RunEvent.objects.filter(run=run, seq__in=asked, type=TextCompleted.type)
+    rows = RunEvent.objects.filter(run=run, seq__in=requests, type=TextCompleted.type)
     files = OwnFiles(run)
     may_read = runs_for(request.user).filter(pk=run.pk).exists()
     found: dict[int, Any] = {}
@@ -61,15 +61,17 @@ def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
     call = calls.order_by("turn", "position").last()
     if call is None:
         raise Http404("There is no such call.")
-    given = call.effective_input
+    arguments = call.effective_input
     output = _text_of(call.result_content)
     review = None
-    if call.tool in READ_TOOLS and isinstance(given, dict):
-        review = _without_caveat(as_json(call_review(call.tool, given)))
+    if call.tool in READ_TOOLS and isinstance(arguments, dict):
+        review = _without_caveat(as_json(call_review(call.tool, arguments)))
     return JsonResponse(
         {
             "review": review,
-            "input": given if len(call.edited_input or call.input) <= WHOLE_CHARACTERS else None,
+            "input": arguments
+            if len(call.edited_input or call.input) <= WHOLE_CHARACTERS
+            else None,
             "output": visible(output[:WHOLE_CHARACTERS]),
             "is_cut": len(output) > WHOLE_CHARACTERS,
         }

@@ -38,12 +38,12 @@ def schedules(request: PersonRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "web/schedules.html", _list(request))
     try:
-        made = save_schedule(_typed(request, Schedule(owner_id=request.user.pk)), by=request.user)
+        result = save_schedule(_typed(request, Schedule(owner_id=request.user.pk)), by=request.user)
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
         return render(request, "web/schedules.html", context, status=error.http_status)
-    messages.success(request, visible(f"{made.name} is scheduled."))
-    return redirect("web:schedule", schedule_id=made.pk)
+    messages.success(request, visible(f"{result.name} is scheduled."))
+    return redirect("web:schedule", schedule_id=result.pk)
 
 
 @page
@@ -90,19 +90,19 @@ def _act(request: PersonRequest, found: Schedule) -> HttpResponse:
 
 
 def _typed(request: PersonRequest, into: Schedule) -> Schedule:
-    given = {name: request.POST.get(name, "").strip() for name in request.POST}
-    into.name = given.get("name", "")
-    into.agent = find_agent(given.get("agent", ""), request.user)
+    form = {name: request.POST.get(name, "").strip() for name in request.POST}
+    into.name = form.get("name", "")
+    into.agent = find_agent(form.get("agent", ""), request.user)
     into.message = request.POST.get("message", "").replace("\r\n", "\n")
-    into.cron = given.get("cron", "")
-    minutes = _minutes(given.get("every_minutes", ""))
+    into.cron = form.get("cron", "")
+    minutes = _minutes(form.get("every_minutes", ""))
     # The form shows whole minutes: seconds that were set over the API stay with them.
     if minutes is None or minutes != _shown_minutes(into):
         into.interval_seconds = None if minutes is None else minutes * 60
-    into.time_zone = given.get("time_zone", "")
-    into.thread_policy = given.get("thread_policy", "")
-    into.overlap = given.get("overlap", "")
-    into.ends_at = _moment(given.get("ends_at", ""))
+    into.time_zone = form.get("time_zone", "")
+    into.thread_policy = form.get("thread_policy", "")
+    into.overlap = form.get("overlap", "")
+    into.ends_at = _moment(form.get("ends_at", ""))
     return into
 
 

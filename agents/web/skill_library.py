@@ -46,13 +46,13 @@ def library(request: PersonRequest) -> HttpResponse:
 
 
 def _context(request: PersonRequest) -> dict[str, Any]:
-    asked = request.GET
+    parameters = request.GET
     terms = SkillFilter(
-        scope=asked.get("scope", "") if asked.get("scope") in SCOPES else "",
-        trust=asked.get("trust", "") if asked.get("trust") in Trust.values else "",
-        tag=asked.get("tag", "")[:200],
+        scope=parameters.get("scope", "") if parameters.get("scope") in SCOPES else "",
+        trust=parameters.get("trust", "") if parameters.get("trust") in Trust.values else "",
+        tag=parameters.get("tag", "")[:200],
     )
-    query = asked.get("q", "")[:500].replace("\0", "")
+    query = parameters.get("q", "")[:500].replace("\0", "")
     sync_shared_skills()
     found = filter_skills(library_for(request.user), terms)
     context: dict[str, Any] = {
@@ -68,13 +68,13 @@ def _context(request: PersonRequest) -> dict[str, Any]:
         skills = [hit.skill for hit in search_skills(found, query, limit=FOUND)]
         return {**context, "skills": skills, "trusts": waiting_trusts(skills)}
     rows = found.select_related("current").order_by("name", "scope")
-    shown = Paginator(rows, SKILLS_A_PAGE).get_page(asked.get("page"))
+    displayed = Paginator(rows, SKILLS_A_PAGE).get_page(parameters.get("page"))
     kept = {"scope": terms.scope, "trust": terms.trust, "tag": terms.tag}
     return {
         **context,
-        "skills": list(shown),
-        "trusts": waiting_trusts(shown),
-        "page": shown,
+        "skills": list(displayed),
+        "trusts": waiting_trusts(displayed),
+        "page": displayed,
         "kept": urlencode({name: value for name, value in kept.items() if value}),
     }
 
@@ -84,7 +84,7 @@ def _import(request: PersonRequest) -> int:
     file = request.FILES.get("file")
     if file is None:
         raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")
-    made = import_skill(
+    result = import_skill(
         read_upload(file),
         by=request.user,
         source=SOURCE,
@@ -92,11 +92,11 @@ def _import(request: PersonRequest) -> int:
         accept=request.POST.get("accept") == "true",
         reason=reason_of(request),
     )
-    version = made.version
-    said = f"{version.fields.name} was imported as version {version.number} ({version.trust})."
-    if not made.created:
-        said = f"{version.fields.name} is like this already: nothing changed."
-    elif made.waits:
-        said += " It waits: agents get it when somebody has reviewed it."
-    messages.success(request, visible(said))
+    version = result.version
+    message = f"{version.fields.name} was imported as version {version.number} ({version.trust})."
+    if not result.created:
+        message = f"{version.fields.name} is like this already: nothing changed."
+    elif result.waits:
+        message += " It waits: agents get it when somebody has reviewed it."
+    messages.success(request, visible(message))
     return version.skill_id

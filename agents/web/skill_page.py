@@ -92,13 +92,13 @@ def _skill_of(request: PersonRequest, skill_id: int) -> Skill:
     return get_object_or_404(skills, pk=skill_id)
 
 
-def _version_of(row: Skill, asked: str | None) -> SkillVersion | None:
-    """The version `asked` for, or else the one that agents get. 404 for one that is not there."""
-    if asked is None:
+def _version_of(row: Skill, requested: str | None) -> SkillVersion | None:
+    """The version `requested` for, or else that of agents. 404 for one that is not there."""
+    if requested is None:
         return version_of(row)
-    if not (asked.isascii() and asked.isdecimal() and len(asked) < 10):
+    if not (requested.isascii() and requested.isdecimal() and len(requested) < 10):
         raise Http404("The skill has no such version.")
-    version = version_of(row, int(asked))
+    version = version_of(row, int(requested))
     if version is None:
         raise Http404("The skill has no such version.")
     return version
@@ -132,22 +132,22 @@ def _file_of(version: SkillVersion, path: str) -> Any:
 
 
 def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
-    given, user = request.POST, request.user
-    version = _version_of(row, given.get("version", ""))
+    form, user = request.POST, request.user
+    version = _version_of(row, form.get("version", ""))
     assert version is not None
     try:
-        match given.get("action"):
+        match form.get("action"):
             case "review":
                 review_version(
                     version.pk,
                     by=user,
-                    content_hash=given.get("content_hash", ""),
-                    seen_trust=given.get("trust", ""),
+                    content_hash=form.get("content_hash", ""),
+                    seen_trust=form.get("trust", ""),
                 )
-                said = f"You vouch for version {version.number}; agents get it from now on."
+                message = f"You vouch for version {version.number}; agents get it from now on."
             case "quarantine":
                 quarantine_version(version.pk, by=user, reason=reason_of(request))
-                said = f"Version {version.number} is in quarantine: no agent gets it."
+                message = f"Version {version.number} is in quarantine: no agent gets it."
             case "delete":
                 base = number_of(request, "base")
                 delete_skill_of_library(row.pk, by=user, base_version=base, source=SOURCE)
@@ -158,5 +158,5 @@ def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
     except ServiceError as error:
         messages.error(request, visible(error.message))
     else:
-        messages.success(request, said)
+        messages.success(request, message)
     return redirect(f"{reverse('web:skill', args=[row.pk])}?version={version.number}")

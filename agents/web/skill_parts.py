@@ -49,8 +49,8 @@ def shown_file(entry: PackageEntry, data: bytes, findings: Sequence[dict[str, An
     cut = len(text) > SHOWN_CHARACTERS or any(len(line) > LINE_CHARACTERS for line in lines)
     lines = [_cut_line(line) for line in lines]
     marks = _of_lines(lines, [held for held in findings if held["path"] == entry.path])
-    shown = marked_text("\n".join(lines), marks)
-    return ShownFile(entry, shown, cut or shown.left_out > 0)
+    displayed = marked_text("\n".join(lines), marks)
+    return ShownFile(entry, displayed, cut or displayed.left_out > 0)
 
 
 def _cut_line(line: str) -> str:

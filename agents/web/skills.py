@@ -46,8 +46,8 @@ def skills(request: PersonRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _change(request, agent)
     context = _overview(request, agent)
-    if (asked := request.GET.get("edit")) and context["may_change"]:
-        context["form"] = _form_of(context["rows"], agent, asked)
+    if (requested := request.GET.get("edit")) and context["may_change"]:
+        context["form"] = _form_of(context["rows"], agent, requested)
     return render(request, "web/skills.html", context)
 
 
@@ -94,41 +94,41 @@ def _groups(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
     ]
 
 
-def _form_of(rows: list[AgentSkillRow], agent: Agent, asked: str) -> dict[str, Any]:
-    if asked == NEW:
+def _form_of(rows: list[AgentSkillRow], agent: Agent, requested: str) -> dict[str, Any]:
+    if requested == NEW:
         return {"is_new": True}
-    row = next((row for row in rows if str(row.skill.pk) == asked), None)
+    row = next((row for row in rows if str(row.skill.pk) == requested), None)
     if row is None or row.skill.agent_id != agent.pk or row.version is None:
         raise Http404("The agent owns no such skill.")
     text = instructions_of([row.version.pk]).get(row.version.pk, "")
     fields = {"name": row.skill.name, "description": row.version.fields.description}
-    shown = {name: escaped_text(value) for name, value in fields.items()}
+    displayed = {name: escaped_text(value) for name, value in fields.items()}
     return {
         "skill": row.skill.pk,
         "base": row.skill.version,
-        **shown,
+        **displayed,
         "instructions": escaped_text(text),
         "has_hidden": escaped_text(text + fields["description"]) != text + fields["description"],
     }
 
 
 def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
-    given = request.POST
+    form = request.POST
     try:
-        said = _carry_out(request, agent)
+        message = _carry_out(request, agent)
     except ServiceError as error:
-        if given.get("action") in ("add", "save", "upload"):
+        if form.get("action") in ("add", "save", "upload"):
             return _show_again(request, agent, error)
         messages.error(request, visible(error.message))
     else:
-        messages.success(request, visible(said))
+        messages.success(request, visible(message))
     return redirect("web:skills", slug=agent.slug)
 
 
 def _carry_out(request: PersonRequest, agent: Agent) -> str:
     """Do what was posted and say so."""
-    given, user = request.POST, request.user
-    match given.get("action"):
+    form, user = request.POST, request.user
+    match form.get("action"):
         case "add":
             typed = _typed(request)
             return f"{create_own_skill(agent, **typed, by=user, source=SOURCE).name} was added."
@@ -155,13 +155,13 @@ def _upload(request: PersonRequest, agent: Agent) -> str:
     if file is None:
         raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")
     package = read_upload(file)
-    made = import_skill(
+    result = import_skill(
         package, by=request.user, source=SOURCE, origin=origin_of(file), agent=agent
     )
-    name = made.version.fields.name
-    if not made.created:
+    name = result.version.fields.name
+    if not result.created:
         return f"{name} is like this already: nothing changed."
-    return f"{name} was imported as version {made.version.number} ({made.version.trust})."
+    return f"{name} was imported as version {result.version.number} ({result.version.trust})."
 
 
 def _typed(request: PersonRequest) -> dict[str, str]:
@@ -186,15 +186,15 @@ def number_of(request: PersonRequest, field: str) -> int:
 
 def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> HttpResponse:
     """The form with what was typed, and why it was not taken."""
-    given = request.POST
+    form = request.POST
     context = _overview(request, agent)
     problems = [str(held) for held in error.problems] if isinstance(error, InvalidPackage) else []
     context["form"] = {
-        "is_new": given.get("action") != "save",
-        "skill": given.get("skill", ""),
-        "base": given.get("base", ""),
-        **{name: given.get(name, "") for name in ("name", "description")},
-        "instructions": given.get("instructions", "").replace("\r\n", "\n"),
+        "is_new": form.get("action") != "save",
+        "skill": form.get("skill", ""),
+        "base": form.get("base", ""),
+        **{name: form.get(name, "") for name in ("name", "description")},
+        "instructions": form.get("instructions", "").replace("\r\n", "\n"),
         "problems": problems or [error.message],
         "is_stale": error.code == "stale",
     }

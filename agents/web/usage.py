@@ -34,8 +34,8 @@ class Total:
 @require_safe
 def usage(request: PersonRequest) -> HttpResponse:
     """`?days=` 7, 30 or 90. Days are UTC's."""
-    asked = request.GET.get("days", "")
-    days = int(asked) if asked in map(str, PERIODS) else 30
+    requested = request.GET.get("days", "")
+    days = int(requested) if requested in map(str, PERIODS) else 30
     rows = usage_by_day(request.user, days, UTC_ZONE, own=True)
     names = dict(agents_for(request.user).values_list("slug", "name"))
     context: dict[str, Any] = {

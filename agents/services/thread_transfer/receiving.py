@@ -74,15 +74,15 @@ def set_aside(thread_id: str) -> Path | None:
     if not root.exists() and not root.is_symlink():
         return None
     settings.set_aside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    place = settings.set_aside / f"{thread_id}-{secrets.token_hex(4)}"
-    os.rename(root, place)
-    return place
+    location = settings.set_aside / f"{thread_id}-{secrets.token_hex(4)}"
+    os.rename(root, location)
+    return location
 
 
 def discard(thread_id: str) -> None:
     """Remove the directory of a thread whose files are in the storage."""
-    if (place := set_aside(thread_id)) is not None:
-        remove_tree(place)
+    if (location := set_aside(thread_id)) is not None:
+        remove_tree(location)
 
 
 def _write_mark(root: Path, placement: int) -> None:

@@ -87,27 +87,27 @@ def send_thread(to_send: ThreadToSend, member: Member, call: Call) -> bool:
     """
     with ExitStack() as locks:
         steps: list[_Step] = []
-        for place in to_send.places:
+        for location in to_send.places:
             store = StoredSnapshots(
-                DataSettings.now().snapshots / place.thread_id, place.thread_id, LIMITS
+                DataSettings.now().snapshots / location.thread_id, location.thread_id, LIMITS
             )
             locks.enter_context(store.lock)
-            found = store.take(watched_areas(open_workspace(place)))
+            found = store.take(watched_areas(open_workspace(location)))
             now = store.load(found.manifest)
             if too_much := now.over_limits():
                 raise CannotSendThread(
                     f"{len(too_much)} of its files are more than a snapshot holds."
                 )
-            programs = store_state(open_workspace(place), LIMITS)
+            programs = store_state(open_workspace(location), LIMITS)
             if programs == "":
                 raise CannotSendThread("What its MCP programs keep is more than a snapshot holds.")
             store.publish(found.manifest)
-            base = call(latest_manifest, place.thread_id) or ""
+            base = call(latest_manifest, location.thread_id) or ""
             changes = _changes(store, base, now)
-            if lacking := call(without_contents, place.thread_id):
-                add_contents(place, lacking, call)
+            if lacking := call(without_contents, location.thread_id):
+                add_contents(location, lacking, call)
             taken = replace(found, base=base, changes=changes)
-            steps.append((place.thread_id, taken, programs))
+            steps.append((location.thread_id, taken, programs))
         return bool(call(_send_thread, to_send.first, member, steps))
 
 
