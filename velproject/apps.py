@@ -10,7 +10,7 @@ class VelProjectConfig(AppConfig):
         from velproject.checks import (  # noqa: F401, PLC0415
             environment,
             exposure,
-            hosts,
+            machines,
             skills,
             watching,
         )
