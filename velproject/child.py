@@ -31,7 +31,7 @@ SETTINGS_WITHOUT_ADMIN = "velproject.cli.settings"
 SHARED = (
     "agents.tasks",
     "agents.services.agent_files",
-    "memory.scanner.scanning",
+    "text_scanner.scanning",
     "sandbox.egress.execution",
     "skills_app.scan.scanning",
 )

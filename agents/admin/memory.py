@@ -24,7 +24,7 @@ from agents.services.errors import ServiceError
 from agents.services.memory_changes import restore_revision
 from agents.services.request_review import review_of_request
 from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
-from memory.scanner import scan
+from text_scanner import scan
 
 SHOWN_REVISIONS = 200
 

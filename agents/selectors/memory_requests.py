@@ -11,7 +11,7 @@ from agents.models import ApprovalKind, ApprovalRequest
 from agents.selectors.visible import Person, approvals_for
 from agents.states import ApprovalStatus
 from memory.models import MemoryEditRequest
-from memory.scanner import detect_suspicious_patterns
+from text_scanner import detect_suspicious_patterns
 
 NOTE = "note"
 """A severity that the page shows and programs are spared."""

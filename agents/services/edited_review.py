@@ -11,7 +11,7 @@ from agents.review.json_text import compact, text_of
 from agents.review.parts import DiffSection, Note
 from agents.review.room import CHARACTERS, Room, end_share
 from agents.states import ApprovalStatus, Decision
-from memory.scanner import scan
+from text_scanner import scan
 
 SECTIONS = 100
 """Of more inputs that were changed the first and the last ones are shown."""

@@ -11,7 +11,7 @@ from agents.review.sql_changes import with_changes
 from agents.services.waiting_call import review_of
 from agents.states import ApprovalStatus
 from memory.models import MemoryEditRequest
-from memory.scanner import scan
+from text_scanner import scan
 
 
 def review_of_request(request: ApprovalRequest) -> Review:

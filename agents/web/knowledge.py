@@ -35,8 +35,8 @@ from agents.web.pages import PersonRequest, page
 from memory.errors import NoSuchFile
 from memory.limits import TOTAL_BYTES, WARN_SHARE
 from memory.paths import READ_ONLY, InvalidPath
-from memory.scanner import scan
 from memory.services.files import memory_bytes
+from text_scanner import scan
 
 SOURCE = "web"
 REVISIONS_A_PAGE = 50

@@ -14,7 +14,16 @@ import pytest
 from tests.sandbox.places import reachable_directory
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("vel", "velproject", "agents", "skills_app", "memory", "sandbox", "templates")
+PACKAGES = (
+    "vel",
+    "velproject",
+    "agents",
+    "skills_app",
+    "memory",
+    "text_scanner",
+    "sandbox",
+    "templates",
+)
 FEATURES = Path("agents/features/__init__.py")
 USE = """
 import sys

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memory.scanner.linear import compile_linear
-from memory.scanner.structure import Shape
+from text_scanner.linear import compile_linear
+from text_scanner.structure import Shape
 
 NOTES: tuple[Shape, ...] = (
     Shape(

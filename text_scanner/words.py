@@ -9,7 +9,7 @@ without accents). The longest entry that fits is taken, so a phrase hides the wo
 
 from __future__ import annotations
 
-from memory.scanner.concepts import C
+from text_scanner.concepts import C
 
 WORDS: dict[C, str] = {
     C.UNBOXED: """outside the sandbox, outside of the sandbox, outside of it, outside its sandbox, without the sandbox, without sandboxing, on the host instead, directly on the host, unsandboxed""",

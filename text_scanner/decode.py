@@ -10,8 +10,8 @@ import re
 import urllib.parse
 from collections.abc import Callable, Iterator
 
-from memory.scanner.linear import compile_linear
-from memory.scanner.views import Builder, View
+from text_scanner.linear import compile_linear
+from text_scanner.views import Builder, View
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _WRAPPED = re.compile(r"(?:[A-Za-z0-9+/]{40,80}\r?\n){1,}[A-Za-z0-9+/]{4,80}={0,2}")

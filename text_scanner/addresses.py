@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from memory.scanner.concepts import C
-from memory.scanner.linear import compile_linear
+from text_scanner.concepts import C
+from text_scanner.linear import compile_linear
 
 URL = compile_linear(rb"\b(?:https?|ftp|wss?|hxxps?)://[^\s<>\"'`|\\)\]}]+")
 EMAIL = compile_linear(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.scanner.clauses import Word, sentences
-from memory.scanner.concepts import C
-from memory.scanner.rules import RULES, Need, Rule
+from text_scanner.clauses import Word, sentences
+from text_scanner.concepts import C
+from text_scanner.rules import RULES, Need, Rule
 
 MAX_MATCHES = 400
 _NEG = int(C.NEG)

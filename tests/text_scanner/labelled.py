@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from memory.scanner import scan
+from text_scanner import scan
 
 _HERE = Path(__file__).parent
 

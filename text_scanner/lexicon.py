@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from memory.scanner.concepts import C
-from memory.scanner.languages import FOREIGN
-from memory.scanner.linear import compile_linear
-from memory.scanner.text import fold
-from memory.scanner.words import WORDS
+from text_scanner.concepts import C
+from text_scanner.languages import FOREIGN
+from text_scanner.linear import compile_linear
+from text_scanner.text import fold
+from text_scanner.words import WORDS
 
 _GAP = r"[\t\n\r -/:>_`|~]+"
 _NOT_WORD = re.compile(r"[^a-z0-9]+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.memory.scanner.labelled import alarmed, held_out, texts
+from tests.text_scanner.labelled import alarmed, held_out, texts
 
 
 def test_the_sets_are_large_enough_and_hold_no_text_twice() -> None:

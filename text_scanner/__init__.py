@@ -7,7 +7,7 @@ The rules are imported at the first scan: their expressions cost 70 ms to compil
 processes scan nothing.
 """
 
-from memory.scanner.finding import MAX_FINDINGS, Finding, Severity
+from text_scanner.finding import MAX_FINDINGS, Finding, Severity
 
 __all__ = ["MAX_FINDINGS", "Finding", "Severity", "detect_suspicious_patterns", "scan"]
 
@@ -18,13 +18,13 @@ def scan(content: str) -> list[Finding]:
     Never raises, whatever the text. A help for the reviewer, no boundary: see
     docs/memory-scanner.md.
     """
-    from memory.scanner import scanning  # noqa: PLC0415
+    from text_scanner import scanning  # noqa: PLC0415
 
     return scanning.scan(content)
 
 
 def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
     """`scan` as dictionaries with `pattern`, `match`, `description` and `severity`."""
-    from memory.scanner import scanning  # noqa: PLC0415
+    from text_scanner import scanning  # noqa: PLC0415
 
     return scanning.detect_suspicious_patterns(content)

@@ -8,7 +8,7 @@ put spaces between words).
 
 from __future__ import annotations
 
-from memory.scanner.concepts import C
+from text_scanner.concepts import C
 
 FOREIGN: dict[C, str] = {
     C.OVERRIDE: """ignoriere*, missachte*, vergiss, vergessen sie, uebergehe, verwirf, ignore*,

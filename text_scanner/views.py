@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memory.scanner.characters import INVISIBLE_CLASS
-from memory.scanner.confusables import LOOKALIKES, TABLE
-from memory.scanner.lexicon import lexicon
-from memory.scanner.linear import compile_linear, spans
-from memory.scanner.text import fold
+from text_scanner.characters import INVISIBLE_CLASS
+from text_scanner.confusables import LOOKALIKES, TABLE
+from text_scanner.lexicon import lexicon
+from text_scanner.linear import compile_linear, spans
+from text_scanner.text import fold
 
 
 class Piece(NamedTuple):

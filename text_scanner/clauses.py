@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memory.scanner.addresses import addresses
-from memory.scanner.concepts import C
-from memory.scanner.lexicon import lexicon
+from text_scanner.addresses import addresses
+from text_scanner.concepts import C
+from text_scanner.lexicon import lexicon
 
 NEG = int(C.NEG)
 NEG_AFTER = int(C.NEG_AFTER)

@@ -1,7 +1,7 @@
 """How much a passage reads like an attack: a linear model over words, learned from labelled texts.
 
 It finds what no list of phrases foresees: standing orders, claims of consent and quiet exceptions
-in everyday words. `likeness.tsv` holds its weights, which `tests/memory/scanner/train.py` makes of
+in everyday words. `likeness.tsv` holds its weights, which `tests/text_scanner/train.py` makes of
 the labelled texts beside it. A sentence's features are its words, cut to six letters, its pairs of
 neighbours and of words with one between; three sentences in a row are judged together.
 """
@@ -17,7 +17,7 @@ from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 
-from memory.scanner.finding import Hit, Severity
+from text_scanner.finding import Hit, Severity
 
 CUT = 6
 """Letters of a word that count: what follows is mostly grammar."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 
-from memory.scanner.clauses import Word
-from memory.scanner.concepts import C
-from memory.scanner.intent import Match
+from text_scanner.clauses import Word
+from text_scanner.concepts import C
+from text_scanner.intent import Match
 
 _TEACH = int(C.TEACH | C.ATTACKER | C.REFUSE)
 _ATTACKER = int(C.ATTACKER)

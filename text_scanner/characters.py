@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from memory.scanner.confusables import LOOKALIKES
-from memory.scanner.finding import Hit
-from memory.scanner.linear import compile_linear
+from text_scanner.confusables import LOOKALIKES
+from text_scanner.finding import Hit
+from text_scanner.linear import compile_linear
 
 MAX_HITS = 500
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from memory.scanner import scan
-from memory.scanner.words import WORDS
-from tests.memory.scanner.labelled import texts
+from tests.text_scanner.labelled import texts
+from text_scanner import scan
+from text_scanner.words import WORDS
 
 SIZE = 60_000
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memory.scanner.finding import Hit, Severity
-from memory.scanner.linear import compile_linear, spans
+from text_scanner.finding import Hit, Severity
+from text_scanner.linear import compile_linear, spans
 
 _MAX_HITS = 300
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memory.scanner.concepts import C
-from memory.scanner.finding import Severity
+from text_scanner.concepts import C
+from text_scanner.finding import Severity
 
 Polarity = Literal["+", "-", "."]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from memory.scanner.characters import character_hits
-from memory.scanner.clauses import Word
-from memory.scanner.decode import decoded_views, turned_views
-from memory.scanner.finding import Finding, Hit, Severity, findings_of
-from memory.scanner.intent import Match, matches
-from memory.scanner.likeness import doubtful_passages, like_attacks, only_doubtful
-from memory.scanner.mentions import mentioned
-from memory.scanner.plain_notes import NOTES
-from memory.scanner.structure import shape_hits
-from memory.scanner.views import View, derived_views, plain_view
+from text_scanner.characters import character_hits
+from text_scanner.clauses import Word
+from text_scanner.decode import decoded_views, turned_views
+from text_scanner.finding import Finding, Hit, Severity, findings_of
+from text_scanner.intent import Match, matches
+from text_scanner.likeness import doubtful_passages, like_attacks, only_doubtful
+from text_scanner.mentions import mentioned
+from text_scanner.plain_notes import NOTES
+from text_scanner.structure import shape_hits
+from text_scanner.views import View, derived_views, plain_view
 
 _DEPTH = 2
 """Encodings within encodings that are opened."""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.scanner import MAX_FINDINGS, detect_suspicious_patterns, scan
-from tests.memory.scanner.labelled import alarmed, texts
+from tests.text_scanner.labelled import alarmed, texts
+from text_scanner import MAX_FINDINGS, detect_suspicious_patterns, scan
 
 PIECES = st.sampled_from(
     [

@@ -1,4 +1,4 @@
-"""Makes `memory/scanner/likeness.tsv`: `python -m tests.memory.scanner.train`.
+"""Makes `text_scanner/likeness.tsv`: `python -m tests.text_scanner.train`.
 
 Needs scikit-learn, which is no dependency of the project. `--notes FILE` adds ordinary paragraphs
 (JSON Lines with `text`) as harmless examples; the weights in the repository were made with 30,000
@@ -19,9 +19,9 @@ from pathlib import Path
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from memory.scanner.likeness import FLOOR, SCALE, TOGETHER, WEIGHTS, sentences_of
-from memory.scanner.views import plain_view
-from tests.memory.scanner.labelled import texts
+from tests.text_scanner.labelled import texts
+from text_scanner.likeness import FLOOR, SCALE, TOGETHER, WEIGHTS, sentences_of
+from text_scanner.views import plain_view
 
 HERE = Path(__file__).parent
 NOTE_WEIGHT = 0.2
@@ -55,7 +55,7 @@ def passages_of(text: str) -> list[Passage]:
 
 
 def train(rows: list[Row]) -> tuple[Weights, float]:
-    """Weights with which `memory.scanner.likeness` judges, and the bias."""
+    """Weights with which `text_scanner.likeness` judges, and the bias."""
     frequency = Counter(feature for row in rows for feature in set(row.passage))
     labelled = Counter(
         feature for row in rows if row.weight > NOTE_WEIGHT for feature in set(row.passage)
