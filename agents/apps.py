@@ -7,7 +7,6 @@ _NEEDED = (
     "django.contrib.auth",
     "django_q",
     "skills_app",
-    "memory",
 )
 
 

@@ -37,7 +37,6 @@ INSTALLED_APPS = [
     "django_q",
     "agents",
     "skills_app",
-    "memory",
     *installed_features(),
     "velproject",
 ]

@@ -28,7 +28,6 @@ from agents.consumers.base import (
 )
 from agents.consumers.credentials import Credentials, person_of
 from agents.consumers.frames import Frame, accepted, refused
-from agents.consumers.memory_frames import frames_after, may_need_frames
 from agents.consumers.parse import parse_frame
 from agents.disk_space import full_disk
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
@@ -39,6 +38,7 @@ from agents.selectors.visible import Person, watchable_runs_for
 from agents.services.audit import Origin, acting
 from agents.services.errors import InvalidRequest, NoSpace, NotAllowed, NotFound, ServiceError
 from agents.services.request_limits import count_request
+from memory.frames import frames_after, may_need_frames
 
 log = logging.getLogger(__name__)
 

@@ -27,8 +27,8 @@ from agents.models import ToolCall
 from agents.policy import Verdict, judge
 from agents.services.errors import InvalidRequest
 from agents.services.grants import find_grant, use_grant
-from agents.services.memory_edits import propose_edit
 from agents.states import ToolCallStatus
+from memory.actions.edits import propose_edit
 from memory.edits import MemoryEdit
 from skills_app.allowed_tools import narrows_to
 

@@ -23,7 +23,6 @@ from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.policy import Verdict
 from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of
 from agents.services.errors import InvalidRequest
-from agents.services.memory_edits import propose_edit
 from agents.states import (
     TOOL_CALL_TRANSITIONS,
     ApprovalStatus,
@@ -31,6 +30,7 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from memory.actions.edits import propose_edit
 from memory.edits import MemoryEdit
 
 

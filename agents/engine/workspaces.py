@@ -14,7 +14,6 @@ from agents.disk_space import is_short, shortage
 from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
-from agents.engine.memory_mount import SeenOutsideMemory, with_memory
 from agents.engine.skill_session import RunSkills
 from agents.engine.snapshots import CallSnapshots
 from agents.services.outside_changes import keep_state_before
@@ -30,6 +29,7 @@ from agents.services.workspaces import (
 )
 from agents.settings import DataSettings
 from agents.spec import AgentSpec
+from memory.mounts import SeenOutsideMemory, with_memory
 from sandbox.backends import (
     CompositeBackend,
     ReadOnly,

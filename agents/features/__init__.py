@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agents.settings import AppSettings
 
 FEATURES = (
+    "memory",
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",

@@ -31,8 +31,6 @@ from agents.services.budget_answers import (
 )
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.grants import GrantTerms, give_grant
-from agents.services.memory_decisions import carry_out_edit, edited_content, show_memory_anew
-from agents.services.memory_edits import is_current
 from agents.services.wake import lock_run, wake_run
 from agents.spec import AgentSpec
 from agents.states import (
@@ -45,6 +43,8 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from memory.actions.decisions import carry_out_edit, edited_content, show_memory_anew
+from memory.actions.edits import is_current
 
 EDIT_CHARACTERS = 4_000_000
 """Of an edited input."""

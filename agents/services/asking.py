@@ -15,9 +15,9 @@ from agents.events.preview import preview_input
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import AskTerms
 from agents.services.errors import InvalidRequest
-from agents.services.memory_edits import Proposal, asked_edit, propose_edit, record_proposal
 from agents.services.notifications import notify_of
 from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, Decision, check_transition
+from memory.actions.edits import Proposal, asked_edit, propose_edit, record_proposal
 
 CHANGED = "It has changed since it was shown: look at it again."
 

@@ -15,9 +15,9 @@ from agents.prompt_variables import escaped
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.services.findings import FileFinding, findings_in, require_accepted
+from memory.actions.files import check_content
 from memory.errors import MemoryRefused
 from memory.paths import PROMPT
-from memory.services.files import check_content
 from sandbox.backends import TreeBackend
 from sandbox.errors import FileError, FileTooLarge
 

@@ -6,11 +6,12 @@ Whoever calls has found the request among those that the person may see.
 from __future__ import annotations
 
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.review import Review, budget_review, call_review, memory_edit_review
+from agents.review import Review, budget_review, call_review
 from agents.review.sql_changes import with_changes
 from agents.services.waiting_call import review_of
 from agents.states import ApprovalStatus
 from memory.models import MemoryEditRequest
+from memory.review import memory_edit_review
 from text_scanner import scan
 
 

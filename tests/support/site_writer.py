@@ -42,8 +42,6 @@ from agents.services.agents import save_agent
 from agents.services.asking import ask_about_memory, digest_of, requested_event
 from agents.services.delegation import child_ended
 from agents.services.inbound_webhooks import create_inbound_webhook
-from agents.services.memory_changes import write_file
-from agents.services.memory_edits import propose_edit
 from agents.services.processes import Reporter
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
@@ -51,6 +49,8 @@ from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
 from agents.services.wake import lock_with_parent
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
+from memory.actions.changes import write_file
+from memory.actions.edits import propose_edit
 from memory.edits import MemoryEdit
 from memory.models import MemoryFile
 from skills_app.sources.archive import read_archive

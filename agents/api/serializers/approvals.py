@@ -13,9 +13,9 @@ from agents.api.serializers.grants import TermsBody
 from agents.api.serializers.lists import CreatedQuery, ordering
 from agents.api.serializers.strict import StrictSerializer, Text
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.selectors.memory_requests import shown_edit
 from agents.services.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision
+from memory.queries.requests import shown_edit
 
 REASON_CHARACTERS = 100_000
 """A reason may be the tool's whole result, in the decision `respond`."""

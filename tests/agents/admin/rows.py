@@ -24,9 +24,9 @@ from agents.models import (
 from agents.policy import AskTerms
 from agents.services.agents import current_version, save_agent
 from agents.services.asking import ask_about_memory, digest_of
-from agents.services.memory_edits import propose_edit
 from agents.services.runs import RunRequest, create_run
 from agents.states import RunStatus, ToolCallStatus, WaitReason
+from memory.actions.edits import propose_edit
 from memory.edits import MemoryEdit
 
 PASSWORD = "a long enough one"

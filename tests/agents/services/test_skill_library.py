@@ -10,7 +10,6 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from agents.models import Agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.memory_changes import restore_revision, write_file
 from agents.services.own_skills import create_own_skill, remove_skill, update_own_skill
 from agents.services.skill_library import (
     delete_skill_of_library,
@@ -21,6 +20,7 @@ from agents.services.skill_library import (
     set_enabled,
     sync_shared_skills,
 )
+from memory.actions.changes import restore_revision, write_file
 from skills_app.models import AgentSkill, Skill, SkillVersion, Trust
 from skills_app.package import Package, PackageFile
 from skills_app.read import read_package, require_package
