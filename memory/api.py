@@ -43,6 +43,7 @@ SOURCE = "api"
 class Memory(ApiView):
     """`GET /agents/{id}/memory?directory=`"""
 
+    tag = "memory"
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation("list_memory", "List memory files", query=FileListQuery, answer=MemoryEntriesShape)
@@ -56,6 +57,7 @@ class Memory(ApiView):
 class OneMemoryFile(ApiView):
     """`GET`, `PUT` and `DELETE /agents/{id}/memory/{path}`"""
 
+    tag = "memory"
     # Not `approve`: who decides what waits need not be able to write it by himself.
     scopes: ClassVar = {
         "GET": TokenScope.READ,
@@ -109,6 +111,7 @@ class OneMemoryFile(ApiView):
 class MemoryRevisions(ApiView):
     """`GET /agents/{id}/memory-revisions?path=`; with `number`, that state and its content"""
 
+    tag = "memory"
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation(
@@ -142,6 +145,7 @@ class MemoryRevisions(ApiView):
 class RestoreMemory(ApiView):
     """`POST /agents/{id}/memory-restore`: a file as it was, as a new revision"""
 
+    tag = "memory"
     scopes: ClassVar = {"POST": TokenScope.MANAGE}
 
     @operation(

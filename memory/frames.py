@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 from django.contrib.auth.base_user import AbstractBaseUser
 from pydantic import Field, model_validator
 
-from agents.consumers.frames import Frame, Text
+from agents.consumers.frames import AfterEvents, Frame, Text
 from agents.events.append import dump
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
 from agents.events.catalogue.runs import RunCancelled, RunFailed
@@ -60,11 +60,6 @@ class MemoryDecisionFrame(Frame):
         return {"request_id": self.request_id}
 
 
-def may_need_frames(event: StoredEvent) -> bool:
-    """Whether it is worth asking the database: most events are pieces of text."""
-    return event.type == _BEGINS or event.type in _ENDS_ONE or event.type in _ENDS_RUN
-
-
 def frames_after(event: StoredEvent, user: Person) -> list[str]:
     """What follows `event` on the socket of `user`, as JSON texts."""
     requests = (
@@ -84,7 +79,6 @@ def frames_after(event: StoredEvent, user: Person) -> list[str]:
 
 
 def _request(request: ApprovalRequest) -> str:
-    assert request.memory_edit is not None
     return _frame(
         "memory_edit_request",
         request,
@@ -94,7 +88,6 @@ def _request(request: ApprovalRequest) -> str:
 
 
 def _complete(request: ApprovalRequest) -> str:
-    assert request.memory_edit is not None
     success = request.status == ApprovalStatus.DECIDED and request.decision in (
         Decision.APPROVE,
         Decision.EDIT,
@@ -107,3 +100,4 @@ def _frame(kind: str, request: ApprovalRequest, **content: Any) -> str:
 
 
 FRAMES = [MemoryDecisionFrame]
+AFTER_EVENTS = [AfterEvents(frozenset({_BEGINS, *_ENDS_ONE, *_ENDS_RUN}), frames_after)]

@@ -6,12 +6,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
 from memory.paths import DIRECTORIES, MOUNT, InvalidPath
+from memory.proposals import MEMORY_EDIT
 from memory.queries.tree import list_memory_entries, memory_state
 
 
@@ -35,8 +37,9 @@ def memory_path(path: str) -> str:
     return path.removeprefix(f"{MOUNT}/")
 
 
-def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
-    return MemoryEdit(memory_path(given.path), given.operation, given.content, given.reason)
+def _proposed(given: WriteMemoryInput) -> Proposed:
+    path = memory_path(given.path)
+    return Proposed(MEMORY_EDIT, MemoryEdit(path, given.operation, given.content, given.reason))
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
@@ -83,7 +86,7 @@ class MemoryMiddleware(Middleware):
                 WriteMemoryInput,
                 write_memory,
                 Effect.READ,
-                memory_edit=_edit_of,
+                proposes=_proposed,
             ),
             Tool(
                 "read_memory",
@@ -91,6 +94,7 @@ class MemoryMiddleware(Middleware):
                 ReadMemoryInput,
                 read_memory,
                 Effect.READ,
+                is_whole=True,
             ),
             Tool(
                 "list_memory",

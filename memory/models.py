@@ -84,17 +84,26 @@ class MemoryRevision(models.Model):
 
 
 class MemoryEditRequest(models.Model):
-    """One proposed change. Its status is that of the approval request that points to it.
+    """One proposed change. Its status is that of its approval request.
 
     `proposed_content` is the whole file as it would be, for `append` too; null for `delete`.
     `base_revision` is the number of the revision that the proposal builds on; 0 for a new file.
     """
+
+    erased_with = ("run",)
 
     agent = models.ForeignKey(
         "agents.Agent", on_delete=models.CASCADE, related_name="memory_edit_requests"
     )
     run = models.ForeignKey(
         "agents.Run", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    approval = models.OneToOneField(
+        "agents.ApprovalRequest",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="memory_edit",
     )
     path = models.CharField(max_length=MAX_PATH_CHARACTERS)
     operation = models.CharField(max_length=10, choices=Operation.choices)

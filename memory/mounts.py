@@ -1,6 +1,6 @@
 """An agent's memory below /memory, for the file tools: read-only, asked for when it is read.
 
-What writes there is an edit of the memory, which never comes this far. If it did it would fail.
+What would write there proposes an edit of the memory. The files themselves refuse it.
 """
 
 from __future__ import annotations
@@ -8,21 +8,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from agents.kernel.mounts import Mount
+from agents.kernel.proposals import Proposed
+from memory.edits import MemoryEdit
 from memory.paths import MOUNT, InvalidPath
+from memory.proposals import MEMORY_EDIT
 from memory.queries.tree import list_memory_entries, memory_state
-from sandbox.backends import CompositeBackend, ReadOnly, SeenFiles, StateFilesystemBackend
+from sandbox.backends import ReadOnly, StateFilesystemBackend
 from sandbox.backends.protocol import FileBackend
 from sandbox.backends.state import StoredFile
 from sandbox.errors import ReadOnlyPath
-from sandbox.paths import is_within
 
 _ADVICE = "the memory, which only a decision of a person changes. Propose it with write_memory."
 
 
-def with_memory(files: FileBackend, agent_id: str, call: Callable[..., Any]) -> FileBackend:
-    """`files`, with the memory of the agent below /memory. `call` is a transaction."""
-    memory = StateFilesystemBackend(MemoryFiles(agent_id, call))
-    return CompositeBackend(files, {MOUNT: ReadOnly(memory, _ADVICE)})
+class MemoryMount(Mount):
+    """The memory of the agent below /memory."""
+
+    root = MOUNT
+    tools = {"write_memory": None, "read_memory": None, "list_memory": "knowledge"}
+
+    def files(self, agent_id: str, call: Callable[..., Any]) -> FileBackend:
+        return ReadOnly(StateFilesystemBackend(MemoryFiles(agent_id, call)), _ADVICE)
+
+    def write(self, path: str, content: str, tool: str) -> Proposed:
+        return Proposed(MEMORY_EDIT, MemoryEdit(path, "write", content, f"written through {tool}"))
+
+    def replace(
+        self, path: str, old_text: str, new_text: str, tool: str, *, replace_all: bool
+    ) -> Proposed:
+        edit = MemoryEdit(
+            path,
+            "write",
+            new_text,
+            f"written through {tool}",
+            old_text=old_text,
+            replace_all=replace_all,
+        )
+        return Proposed(MEMORY_EDIT, edit)
 
 
 class MemoryFiles:
@@ -61,22 +84,11 @@ class MemoryFiles:
         ]
 
 
-class SeenOutsideMemory:
-    """`seen` without the memory: an edit there builds on a revision, not on what was read."""
-
-    def __init__(self, seen: SeenFiles) -> None:
-        self._seen = seen
-
-    def get(self, path: str) -> str | None:
-        return None if is_within(path, MOUNT) else self._seen.get(path)
-
-    def put(self, path: str, content_hash: str | None) -> None:
-        if not is_within(path, MOUNT):
-            self._seen.put(path, content_hash)
-
-
 def _content(agent_id: str, path: str) -> str | None:
     try:
         return memory_state(agent_id, path).content
     except InvalidPath:
         return None
+
+
+MOUNTS = [MemoryMount()]

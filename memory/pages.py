@@ -21,8 +21,8 @@ from agents.models import Agent
 from agents.review import Review
 from agents.review.marked_text import marked_text
 from agents.selectors.visible import agents_for, approvals_for
-from agents.services.approval_rights import may_change_memory
 from agents.services.errors import Conflict, InvalidRequest, ServiceError
+from agents.web.navigation import AGENT, NavigationEntry
 from agents.web.pages import PersonRequest, page
 from memory.actions.changes import delete_file, restore_revision, write_file
 from memory.errors import NoSuchFile
@@ -30,6 +30,7 @@ from memory.limits import TOTAL_BYTES, WARN_SHARE
 from memory.paths import READ_ONLY, InvalidPath
 from memory.queries.files import ShownFile, memory_file
 from memory.queries.requests import pending_memory_requests
+from memory.queries.rights import may_change_memory
 from memory.queries.state import memory_bytes
 from memory.queries.tree import (
     RevisionEntry,
@@ -215,3 +216,4 @@ def _number(text: str) -> int:
 
 
 urlpatterns = [url_path("agents/<slug:slug>/knowledge/", knowledge, name="knowledge")]
+NAVIGATION = [NavigationEntry("web:knowledge", "Knowledge", place=AGENT, order=100)]

@@ -6,15 +6,15 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('agents', '0001_initial'),
-        ('memory', '0001_initial'),
         ('skills_app', '0001_initial'),
     ]
 
     operations = [
         migrations.AddField(
             model_name='approvalrequest',
-            name='memory_edit',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='approval', to='memory.memoryeditrequest'),
+            # A foreign key to the app memory, which need not be installed, until 0012.
+            name='memory_edit_id',
+            field=models.BigIntegerField(blank=True, null=True, unique=True),
         ),
         migrations.AddField(
             model_name='run',

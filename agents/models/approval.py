@@ -31,13 +31,6 @@ class ApprovalRequest(models.Model):
     kind = models.CharField(max_length=20, choices=ApprovalKind.choices, default=ApprovalKind.TOOL)
     tool = models.CharField(max_length=200)
     input = JSONTextField()
-    memory_edit = models.OneToOneField(
-        "memory.MemoryEditRequest",
-        on_delete=models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="approval",
-    )
     allowance = models.ForeignKey(
         Allowance,
         on_delete=models.SET_NULL,

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 
+from agents.kernel.proposals import request_relations
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.selectors.queue import Age, QueueFilter, after_row, queue_of
 from agents.selectors.visible import approvals_for
@@ -75,7 +76,7 @@ def card_rows(person: AbstractBaseUser) -> QuerySet[ApprovalRequest]:
         "run__owner",
         "run__thread",
         "tool_call",
-        "memory_edit__agent",
+        *request_relations(),
         "first_approver",
         "decided_by",
     )

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.tool_calls import ToolCompleted
 from agents.events.preview import preview
 from agents.models import ApprovalRequest, ToolCall
-from agents.services.asking import ask_memory_anew
 from agents.services.errors import InvalidRequest
-from agents.services.wake import lock_run
 from agents.states import (
     TOOL_CALL_TRANSITIONS,
-    ApprovalStatus,
     Decision,
-    RunStatus,
     ToolCallStatus,
     check_transition,
 )
@@ -34,7 +29,6 @@ from memory.models import MemoryEditRequest
 def carry_out_edit(request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
     """Make an approved edit, and end its call with the news. Run and request are locked."""
     edit = request.memory_edit
-    assert edit is not None
     content = edit.proposed_content
     changed = request.decision == Decision.EDIT
     if changed:
@@ -80,14 +74,3 @@ def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
         f"A person changed the content and saved {edit.path} (revision {revision}). "
         f"It is now:\n\n{preview(edited)}"
     )
-
-
-@transaction.atomic
-def show_memory_anew(request_id: str) -> bool:
-    """Ask again about an edit whose file has changed. False when it does not fit the file now."""
-    request = ApprovalRequest.objects.get(pk=request_id)
-    run = lock_run(request.run_id)
-    request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
-    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
-        return True  # somebody else was first, and has looked
-    return ask_memory_anew(request) is not None

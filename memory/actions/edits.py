@@ -7,7 +7,7 @@ from typing import cast
 
 from django.db import transaction
 
-from agents.models import Agent, Run
+from agents.models import Agent, ApprovalRequest
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
 from memory.actions.files import Change, check_content, check_place, store_change
@@ -66,12 +66,13 @@ def check_edited_content(agent_id: str, path: str, content: str) -> None:
         raise InvalidRequest(str(problem)) from None
 
 
-def record_proposal(run: Run, turn: int, proposal: Proposal) -> MemoryEditRequest:
-    """The row that a request for approval points to."""
-    edit = proposal.edit
+def record_proposal(request: ApprovalRequest, turn: int, proposal: Proposal) -> MemoryEditRequest:
+    """Store what a request for approval asks for."""
+    edit, run = proposal.edit, request.run
     return MemoryEditRequest.objects.create(
         agent_id=run.agent_version.agent_id,
         run_id=run.pk,
+        approval=request,
         path=edit.path,
         operation=edit.operation,
         previous_content=proposal.before,

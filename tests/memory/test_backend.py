@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.middleware.filesystem import path_in_memory
+from agents.engine.mounts import with_mounts
+from agents.middleware.filesystem import mounted
 from memory.models import MemoryFile, MemoryRevision
-from memory.mounts import MemoryFiles, with_memory
+from memory.mounts import MemoryFiles
 from memory.paths import MOUNT
 from sandbox.backends import StateFilesystemBackend, WorkspaceBackend
 from sandbox.backends.protocol import FileBackend
@@ -49,7 +50,7 @@ def test_the_mount_itself_cannot_be_written_whatever_comes_to_it(
 ) -> None:
     agent = make_agent(make_user())
     remembered(agent, notes="Ada likes lists.\n")
-    backend = with_memory(tree(tmp_path, sandbox), agent.pk, directly)
+    backend = with_mounts(tree(tmp_path, sandbox), agent.pk, directly)
     path = f"/memory/{PATH}"
     assert "only a decision" in backend.write_file(path, "x")["error"]
     assert "only a decision" in backend.edit_file(path, "lists", "x", True)["error"]
@@ -67,7 +68,7 @@ def test_the_mount_itself_cannot_be_written_whatever_comes_to_it(
 def test_a_write_to_the_mount_fails_before_the_memory_is_asked(
     tmp_path: Path, sandbox: bool
 ) -> None:
-    backend = with_memory(tree(tmp_path, sandbox), "", never)
+    backend = with_mounts(tree(tmp_path, sandbox), "", never)
     assert "only a decision" in backend.write_file(f"/memory/{PATH}", "x")["error"]
     files = MemoryFiles("", never)
     with pytest.raises(ReadOnlyPath):
@@ -78,7 +79,7 @@ def test_a_write_to_the_mount_fails_before_the_memory_is_asked(
 
 def test_the_mount_shows_the_rows_as_they_are_now() -> None:
     agent = make_agent(make_user())
-    backend = with_memory(StateFilesystemBackend(), agent.pk, directly)
+    backend = with_mounts(StateFilesystemBackend(), agent.pk, directly)
     for text in ("one", "two"):
         remembered(agent, notes=text)
         assert backend.read_bytes(f"/memory/{PATH}", 100) == text.encode()
@@ -86,7 +87,7 @@ def test_the_mount_shows_the_rows_as_they_are_now() -> None:
 
 @BOTH
 def test_who_leaves_the_memory_alone_never_asks_for_it(tmp_path: Path, sandbox: bool) -> None:
-    backend = with_memory(tree(tmp_path, sandbox), "", never)
+    backend = with_mounts(tree(tmp_path, sandbox), "", never)
     assert backend.write_file("work/a.txt", "alpha\n")["status"] == "ok"
     assert backend.edit_file("work/a.txt", "alpha", "beta")["status"] == "ok"
     assert "beta" in backend.read_file("work/a.txt")["content"]
@@ -119,8 +120,9 @@ def test_no_path_arrives_in_the_memory_that_was_not_recognised(
     root = tmp_path_factory.getbasetemp() / "tree"
     root.mkdir(exist_ok=True)
     files = tree(root, sandbox)
-    backend = with_memory(files, "", never)
-    inside = path_in_memory(path, files.cwd)
+    backend = with_mounts(files, "", never)
+    found = mounted(path, files.cwd)
+    inside = None if found is None else found[1]
     try:
         arrives = is_within(backend.resolve(path), MOUNT)
     except PathRefused:

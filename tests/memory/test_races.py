@@ -114,7 +114,7 @@ def test_of_two_people_at_once_one_decides(ann: User, eve: User, agent: Agent, s
             assert ToolCall.objects.get(run=request.run_id).status == "rejected"
             assert stored() != f"agent's {number}"
             continue
-        made = MemoryRevision.objects.filter(edit_request=request.memory_edit_id)
+        made = MemoryRevision.objects.filter(edit_request=request.memory_edit)
         expected = f"{'agent' if request.decision == 'approve' else 'person'}'s {number}"
         assert [revision.content for revision in made] == [expected]
 
