@@ -23,11 +23,12 @@ from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, 
 from agents.events.catalogue.runs import RunCancelled, RunFailed
 from agents.events.read import StoredEvent
 from agents.middleware.decisions import decide
-from agents.models import ApprovalKind, ApprovalRequest, Run, TokenScope
+from agents.models import ApprovalRequest, Run, TokenScope
 from agents.selectors.visible import Person, approvals_for
 from agents.services.approvals import DecisionRequest
 from agents.services.errors import NotFound
 from agents.states import ApprovalStatus, Decision
+from memory.models import KIND
 from memory.queries.requests import shown_edit
 
 _ENDS_ONE = frozenset({ApprovalDecided.type, ApprovalExpired.type})
@@ -52,7 +53,7 @@ class MemoryDecisionFrame(Frame):
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
         # Of this kind only: whoever answers this frame has seen a file, not a command.
-        asked = approvals_for(user).filter(pk=self.request_id, run=run, kind=ApprovalKind.MEMORY)
+        asked = approvals_for(user).filter(pk=self.request_id, run=run, kind=KIND)
         if not asked.exists():
             raise NotFound("This run has no such request about the memory that you may decide.")
         edited = None if self.edited_content is None else {"content": self.edited_content}
@@ -64,7 +65,7 @@ def frames_after(event: StoredEvent, user: Person) -> list[str]:
     """What follows `event` on the socket of `user`, as JSON texts."""
     requests = (
         approvals_for(user)
-        .filter(run=event.run_id, kind=ApprovalKind.MEMORY)
+        .filter(run=event.run_id, kind=KIND)
         .select_related("memory_edit", "tool_call")
     )
     if event.type in _ENDS_RUN:

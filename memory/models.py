@@ -8,6 +8,9 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.paths import MAX_PATH_CHARACTERS
 
+KIND = "memory"
+"""The kind of the approval requests for edits of a memory."""
+
 
 class Operation(models.TextChoices):
     """What made a revision. The first three are what an agent may ask for."""

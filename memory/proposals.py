@@ -7,10 +7,11 @@ from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from agents.events.append import EventDraft
 from agents.kernel.proposals import Background, Proposal, ProposalKind
-from agents.models import ApprovalKind, ApprovalRequest, ToolCall
+from agents.models import ApprovalRequest, ToolCall
 from agents.review import Review
 from agents.review.diff import diff_section
 from agents.review.parts import DiffSection
@@ -19,7 +20,7 @@ from memory.actions.decisions import carry_out_edit, edited_content
 from memory.actions.edits import asked_edit, is_current, propose_edit, record_proposal
 from memory.edits import MemoryEdit
 from memory.limits import MAX_FILE_BYTES
-from memory.models import MemoryEditRequest
+from memory.models import KIND, MemoryEditRequest
 from memory.queries.requests import shown_edit
 from memory.queries.rights import may_change_memory
 from memory.review import memory_edit_review
@@ -29,7 +30,8 @@ from text_scanner import scan
 class MemoryEditKind(ProposalKind):
     """An edit of one file of an agent's memory. Its text is the whole file."""
 
-    name = ApprovalKind.MEMORY.value
+    name = KIND
+    label = _("memory edit")
     rule = "write_memory"
     unlike = ("write_file", "read_memory", "list_memory")
     relations = ("memory_edit__agent",)

@@ -4,7 +4,9 @@ The links are kept in a table of their own, in which the migration 0002 of memor
 they are not lost where the app is not installed now.
 """
 
-from django.db import migrations
+from django.db import migrations, models
+
+import agents.models.approval
 
 TABLE = 'memory_links_of_approvals'
 
@@ -39,4 +41,9 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RunPython(keep, put_back),
         migrations.RemoveField(model_name='approvalrequest', name='memory_edit_id'),
+        migrations.AlterField(
+            model_name='approvalrequest',
+            name='kind',
+            field=models.CharField(choices=agents.models.approval.request_kinds, default='tool', max_length=20),
+        ),
     ]

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.models import ApprovalRequest
 from agents.selectors.visible import Person, approvals_for
 from agents.states import ApprovalStatus
-from memory.models import MemoryEditRequest
+from memory.models import KIND, MemoryEditRequest
 from text_scanner import detect_suspicious_patterns
 
 NOTE = "note"
@@ -50,7 +50,7 @@ def pending_memory_requests(user: Person, agent_id: str) -> QuerySet[ApprovalReq
     return (
         approvals_for(user)
         .filter(
-            kind=ApprovalKind.MEMORY,
+            kind=KIND,
             status=ApprovalStatus.PENDING,
             memory_edit__agent=agent_id,
         )

@@ -14,7 +14,8 @@ from agents.api.serializers.grants import TermsBody
 from agents.api.serializers.lists import CreatedQuery, ordering
 from agents.api.serializers.strict import StrictSerializer, Text
 from agents.kernel.proposals import ProposalKind, proposal_kind, proposal_kinds, request_relations
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.models import ApprovalRequest
+from agents.models.approval import request_kinds
 from agents.services.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision
 
@@ -46,7 +47,7 @@ APPROVAL_ORDER = {"created_at": "id"}
 class ApprovalListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=ApprovalStatus.values, required=False)
     run = Text(max_length=64, required=False)
-    kind = serializers.ChoiceField(choices=ApprovalKind.values, required=False)
+    kind = serializers.ChoiceField(choices=[name for name, _ in request_kinds()], required=False)
     agent = Text(max_length=100, required=False)
     tool = Text(max_length=200, required=False)
     ordering = ordering("created_at")
@@ -80,7 +81,7 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     run = serializers.CharField(source="run_id")
     thread = serializers.CharField()
     agent = serializers.CharField(source="agent_slug")
-    kind = serializers.ChoiceField(choices=ApprovalKind.choices)
+    kind = serializers.ChoiceField(choices=request_kinds())
     tool = serializers.CharField()
     call_id = serializers.CharField(allow_null=True)
     input = serializers.JSONField()
