@@ -65,7 +65,7 @@ def frames_after(event: StoredEvent, user: Person) -> list[str]:
     """What follows `event` on the socket of `user`, as JSON texts."""
     requests = (
         approvals_for(user)
-        .filter(run=event.run_id, kind=KIND)
+        .filter(run=event.run_id, kind=KIND, memory_edit__isnull=False)
         .select_related("memory_edit", "tool_call")
     )
     if event.type in _ENDS_RUN:
