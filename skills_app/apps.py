@@ -1,8 +1,8 @@
-from django.apps import AppConfig
+from agents.kernel.features import FeatureConfig
 
 
-class SkillsConfig(AppConfig):
+class SkillsConfig(FeatureConfig):
     name = "skills_app"
-    declares_settings = True
     verbose_name = "Skills"
-    default_auto_field = "django.db.models.BigAutoField"
+    order = 900
+    requires = ("agents", "memory")

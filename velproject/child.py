@@ -33,7 +33,7 @@ SHARED = (
     "agents.services.agent_files",
     "memory.scanner.scanning",
     "sandbox.egress.execution",
-    "skills_app.scan.scanning",
+    "skills_app.library.scan.scanning",
 )
 """The engine, and what it imports at first use."""
 DRIVERS = ("agents.databases.execute", "agents.databases.write")

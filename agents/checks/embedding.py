@@ -20,6 +20,7 @@ from django.template.loader import get_template
 from django.urls import NoReverseMatch, get_resolver, resolve, reverse
 from django.utils.module_loading import import_string
 
+from agents.kernel.features import features
 from agents.request_origin import request_origin
 
 _DOCS = "See docs/embedding.md."
@@ -73,7 +74,7 @@ def _times() -> Iterator[CheckMessage]:
 
 
 def _databases() -> Iterator[CheckMessage]:
-    for label in ("agents", "skills_app", "memory", "django_q"):
+    for label in ("agents", "memory", "django_q", *(feature.label for feature in features())):
         for model in apps.get_app_config(label).get_models():
             for alias in (router.db_for_write(model), router.db_for_read(model)):
                 if alias != "default":

@@ -30,7 +30,7 @@ from agents.services.grants import find_grant, use_grant
 from agents.services.memory_edits import propose_edit
 from agents.states import ToolCallStatus
 from memory.edits import MemoryEdit
-from skills_app.allowed_tools import narrows_to
+from skills_app.library.allowed_tools import narrows_to
 
 
 @dataclass(slots=True)

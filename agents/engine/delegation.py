@@ -16,7 +16,6 @@ from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
 from agents.middleware.registry import known_tool_names
 from agents.models import Run, RunClock, ToolCall
 from agents.models.database_clock import DatabaseNow
-from agents.selectors.skill_text import in_quarantine
 from agents.services.delegation import (
     ChildOrder,
     answer_of,
@@ -30,11 +29,12 @@ from agents.services.wake import lock_run
 from agents.spec import SubagentSpec
 from agents.states import RunStatus, WaitReason
 from agents.subagent_types import child_spec
-from skills_app.allowed_tools import narrows_to
+from skills_app.actions.sets import store_set
+from skills_app.library.allowed_tools import narrows_to
+from skills_app.library.pinned import PinnedSkill, with_requirements
+from skills_app.library.requirements import UnmetRequirement
 from skills_app.models import SkillVersion
-from skills_app.pinned import PinnedSkill, with_requirements
-from skills_app.requirements import UnmetRequirement
-from skills_app.services.sets import store_set
+from skills_app.queries.text import in_quarantine
 
 
 class CallSubagents:

@@ -32,7 +32,6 @@ from agents.engine.park import Question
 from agents.engine.results import finished_event
 from agents.engine.retries import wait_for_retry
 from agents.engine.session import Session
-from agents.engine.skill_ledger import note_skill_files
 from agents.engine.snapshots import add_changes, begin_changes
 from agents.engine.trials import questions_about, still_as_shown
 from agents.middleware.base import ToolResult, WaitForRuns
@@ -40,6 +39,7 @@ from agents.models import Effect
 from agents.states import ToolCallStatus
 from agents.telemetry.tool_watch import watched_tool_call
 from sandbox.policy import MAX_TIMEOUT
+from skills_app.runs.ledger import note_skill_files
 
 logger = logging.getLogger(__name__)
 

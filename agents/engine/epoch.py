@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Max
 
-from agents.engine.skill_session import RunSkills
 from agents.engine.window import Window
 from agents.middleware.base import PromptSkill
 from agents.middleware.registry import toolset_of
@@ -22,10 +21,11 @@ from agents.models import Compaction, Epoch, Message, MessageRole, Run
 from agents.prompt_variables import names_in
 from agents.providers.base import Block, PromptHead
 from agents.providers.prices import default_thinking
-from agents.selectors.skill_text import skill_texts
 from agents.services.prompt_values import values_of
 from agents.spec import AgentSpec
-from skills_app.pinned import PinnedSkill
+from skills_app.library.pinned import PinnedSkill
+from skills_app.queries.text import skill_texts
+from skills_app.runs.session import RunSkills
 from skills_app.settings import SkillSettings
 
 

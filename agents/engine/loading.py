@@ -28,8 +28,6 @@ from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.resources import Resources
 from agents.engine.session import Session
-from agents.engine.skill_session import RunSkills, skills_of
-from agents.engine.skill_sync import synced_sources
 from agents.engine.token_count import Meter, measured
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
@@ -40,10 +38,12 @@ from agents.middleware.registry import toolset_of
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, Role
 from agents.services.budget_scope import Scope, open_budget
-from agents.services.skill_pins import pin_skills
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
-from skills_app.services.sync import SourceRead
+from skills_app.actions.pins import pin_skills
+from skills_app.actions.sync import SourceRead
+from skills_app.runs.session import RunSkills, skills_of
+from skills_app.runs.sync import synced_sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
-from agents.engine.skill_session import RunSkills
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
@@ -28,6 +27,7 @@ from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
+from skills_app.runs.session import RunSkills
 
 
 @dataclass(slots=True)

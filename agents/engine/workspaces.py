@@ -15,7 +15,6 @@ from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
 from agents.engine.memory_mount import SeenOutsideMemory, with_memory
-from agents.engine.skill_session import RunSkills
 from agents.engine.snapshots import CallSnapshots
 from agents.services.outside_changes import keep_state_before
 from agents.services.seen_files import DatabaseSeenFiles, used_by_other_subagents
@@ -48,11 +47,12 @@ from sandbox.policy import Network
 from sandbox.toolbox import Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
 from sandbox.workspace import Workspace
-from skills_app.package import PackageFile
-from skills_app.pinned import MOUNTS
-from skills_app.services.versions import version_files
+from skills_app.actions.versions import version_files
+from skills_app.library.package import PackageFile
+from skills_app.library.pinned import MOUNTS
+from skills_app.library.store.store import unpacked
+from skills_app.runs.session import RunSkills
 from skills_app.settings import SkillSettings
-from skills_app.store import unpacked
 
 
 class ThreadFiles:

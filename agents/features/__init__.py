@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agents.settings import AppSettings
 
 FEATURES = (
+    "skills_app",
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",

@@ -40,6 +40,11 @@ class FeatureConfig(AppConfig):
         if "default" not in vars(cls):
             cls.default = True
 
+    def ready(self) -> None:
+        """Import its module `checks`, if it has one: system checks register themselves."""
+        super().ready()
+        _import(self, "checks")
+
 
 def features() -> list[FeatureConfig]:
     """Return the installed features in their order. Django's apps must be loaded."""

@@ -15,7 +15,7 @@ from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 from memory.edits import MemoryEdit
-from skills_app.pinned import PinnedSkill
+from skills_app.library.pinned import PinnedSkill
 
 Input = TypeVar("Input", bound=BaseModel)
 T = TypeVar("T")

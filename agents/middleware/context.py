@@ -13,7 +13,7 @@ from agents.databases.target import DatabaseTarget
 from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
-from skills_app.pinned import PinnedSkill
+from skills_app.library.pinned import PinnedSkill
 
 T = TypeVar("T")
 

@@ -21,7 +21,6 @@ from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.mcp import McpMiddleware
 from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
-from agents.middleware.skills import SkillsMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
 from agents.middleware.wire_schema import wire_schema
@@ -31,7 +30,7 @@ from agents.providers.base import Block
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import ALL_TOOLS, AgentSpec
 from agents.structured_output.wording import prompt_segment
-from skills_app.pinned import PinnedSkill
+from skills_app.library.pinned import PinnedSkill
 
 _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (100, PlanningMiddleware()),
@@ -41,7 +40,6 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (600, BuilderMiddleware(lambda: _known_tools())),
     (700, McpMiddleware()),
     (800, MemoryMiddleware()),
-    (900, SkillsMiddleware()),
     (1100, SubagentsMiddleware()),
     (1200, RegisteredMiddleware()),
 )

@@ -15,8 +15,8 @@ from memory.limits import size_of
 from memory.models import MemoryFile, MemoryRevision, Operation
 from memory.paths import PROMPT, TOOLS, check_path, content_type_of
 from memory.services.files import FileState, file_state
+from skills_app.actions.versions import skill_state
 from skills_app.models import SkillVersion, Trust
-from skills_app.services.versions import skill_state
 
 
 @dataclass(frozen=True, slots=True)

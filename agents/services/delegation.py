@@ -19,9 +19,7 @@ from agents.events.preview import preview
 from agents.kernel.row_hooks import RowHooks
 from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
 from agents.models.message import AGENT
-from agents.selectors.skill_text import skill_text
 from agents.services.errors import InvalidRequest
-from agents.services.skill_use import note_loaded
 from agents.services.wake import enqueue_run, wake_run
 from agents.states import (
     ACTIVE_RUNS,
@@ -31,7 +29,9 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
-from skills_app.pinned import PinnedSkill
+from skills_app.actions.use import note_loaded
+from skills_app.library.pinned import PinnedSkill
+from skills_app.queries.text import skill_text
 from skills_app.settings import SkillSettings
 
 MAX_CHILDREN = 500

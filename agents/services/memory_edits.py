@@ -24,9 +24,9 @@ from memory.services.files import (
     memory_bytes,
     store_change,
 )
-from skills_app.errors import SkillChanged, SkillRefused
+from skills_app.actions.versions import check_skill, store_version
+from skills_app.library.errors import SkillChanged, SkillRefused
 from skills_app.models import Trust
-from skills_app.services.versions import check_skill, store_version
 
 
 @dataclass(frozen=True, slots=True)

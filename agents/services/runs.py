@@ -43,7 +43,6 @@ from agents.services.prompt_values import (
 )
 from agents.services.remote_traces import note_remote_trace
 from agents.services.session_files import check_sandbox, check_working_directory
-from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
 from agents.settings import MessageSettings
 from agents.states import (
@@ -51,6 +50,7 @@ from agents.states import (
     RunStatus,
 )
 from sandbox.own_directory.rules import FileRules
+from skills_app.actions.directories import check_skill_directories
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class Migration(migrations.Migration):
                         ('skill', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='skills_app.skill')),
                         ('number', models.PositiveIntegerField()),
                         ('content', models.TextField(help_text='Its SKILL.md. Null: the skill was deleted.', null=True)),
-                        ('content_hash', models.CharField(blank=True, db_index=True, help_text='SHA-256 of all its files, as `skills_app.package.hash_files` has it.', max_length=64)),
+                        ('content_hash', models.CharField(blank=True, db_index=True, help_text='SHA-256 of all its files, as `skills_app.library.package.hash_files` has it.', max_length=64)),
                         ('head', models.JSONField(default=dict)),
                         ('file_count', models.PositiveIntegerField(default=0)),
                         ('size_bytes', models.PositiveBigIntegerField(default=0)),

@@ -10,8 +10,8 @@ import pytest
 from agents.events.append import dump
 from agents.middleware.registry import Toolset, known_tool_names, toolset_for
 from agents.spec import AgentSpec
-from skills_app.package import Head
-from skills_app.pinned import PinnedSkill
+from skills_app.library.package import Head
+from skills_app.library.pinned import PinnedSkill
 
 MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
 DELEGATION_TOOLS = frozenset({"task", "parallel_tasks"})

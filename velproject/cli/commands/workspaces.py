@@ -22,7 +22,6 @@ with late_imports:
     from agents.models import WorkspaceSnapshot
     from agents.services.errors import Conflict
     from agents.services.file_changes import shown_path
-    from agents.services.skill_care import prune_unpacked_skills
     from agents.services.workspace_care import (
         KeptWorkspace,
         archive_workspace,
@@ -35,6 +34,7 @@ with late_imports:
     from agents.settings import DataSettings, RetentionSettings
     from sandbox.paths import AREAS
     from sandbox.tree_size import TreeSize, tree_size
+    from skills_app.actions.care import prune_unpacked_skills
     from velproject.cli.console import print_table
 
 

@@ -38,7 +38,6 @@ from agents.events.catalogue.runs import (
     RunSuspended,
 )
 from agents.events.catalogue.sandbox import SandboxConnection
-from agents.events.catalogue.skills import SkillLoaded, SkillsSkipped
 from agents.events.catalogue.structured_output import OutputInvalid
 from agents.events.catalogue.tool_calls import (
     ToolCalled,
@@ -50,6 +49,7 @@ from agents.events.catalogue.tool_calls import (
     ToolStarted,
 )
 from agents.hidden_text import escaped_json
+from skills_app.events import SkillLoaded, SkillsSkipped
 from velproject.cli.terminal import one_line, visible
 from velproject.cli.wording import short_input, short_output, totals
 

@@ -33,7 +33,6 @@ with late_imports:
     from agents.services.model_servers import settings_of
     from agents.services.runs import RunRequest
     from agents.services.settings_places import default_model_problem
-    from agents.services.skill_directories import check_skill_directories
     from agents.settings import DataSettings
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError
@@ -42,6 +41,7 @@ with late_imports:
     from sandbox.probe import check_host
     from sandbox.toolbox_find import hold_toolbox
     from sandbox.workspace import own_directory_account
+    from skills_app.actions.directories import check_skill_directories
     from velproject.cli.commands.runs.drive import Driver
     from velproject.cli.commands.runs.task_flags import (
         AgentOptions,
