@@ -49,11 +49,13 @@ def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
         parts["usage"] = _usage(user)
         if request.user.has_perm(VIEW_ALL):
             parts["work"] = _work()
-    parts["boxes"] = [
+    boxes = [
         {"template": box.template, "content": box.content(user)}
         for box in dashboard_boxes()
         if sees(box.model)
     ]
+    if boxes:
+        parts["boxes"] = boxes
     if sees(AuditEntry):
         parts["audit"] = [
             {
