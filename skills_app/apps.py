@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 from agents.kernel.features import FeatureConfig
 
 
@@ -5,4 +7,6 @@ class SkillsConfig(FeatureConfig):
     name = "skills_app"
     verbose_name = "Skills"
     order = 900
+    commands: ClassVar = {"skills": "Find, import, review and give out skills."}
     requires = ("agents", "memory")
+    preload = ("skills_app.library.scan.scanning",)

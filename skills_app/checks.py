@@ -34,7 +34,7 @@ def _check_directories(settings: SkillSettings) -> Iterator[CheckMessage]:
             with os.scandir(directory):
                 pass
         except OSError:
-            continue  # which `check_places` says
+            continue  # which `check_directories` says
         place = open_to_everybody(directory)
         if place is not None:
             yield Error(
@@ -92,3 +92,34 @@ def store_problem(store: Path) -> str:
     if not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
         return f"this account may not write to {place}"
     return ""
+
+
+@register()
+def check_directories(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The directories of the settings can be read."""
+    try:
+        SkillSettings.now()
+    except (ImproperlyConfigured, TypeError):
+        return []  # which `check_vel_settings` says
+    return [Error(problem, id="vel.E016") for problem in directory_problems()]
+
+
+def directory_problems() -> list[str]:
+    """Directories of skills of the settings that cannot be read: agents would lack their skills."""
+    return [
+        f'VEL_SKILLS_DIRS (settings.VEL_SKILLS["DIRECTORIES"]): {problem} Make the directory '
+        "readable for this account, or take it out."
+        for directory in SkillSettings.now().DIRECTORIES
+        if (problem := _unreadable(Path(directory)))
+    ]
+
+
+def _unreadable(directory: Path) -> str:
+    try:
+        with os.scandir(directory):
+            return ""
+    except OSError as error:
+        return f"{str(directory)!r} cannot be read ({error.strerror})."
+
+
+OWN_PROCESS = [directory_problems]

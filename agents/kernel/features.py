@@ -34,6 +34,8 @@ class FeatureConfig(AppConfig):
     """Labels of the apps without which it cannot work."""
     commands: ClassVar[Mapping[str, str]] = {}
     """Its commands of `vel`, each with one line of help. Their code is in its `cli.py`."""
+    preload: ClassVar[tuple[str, ...]] = ()
+    """Modules that runs need, which a process imports before it makes workers."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -13,6 +13,7 @@ from django.db.models import Max
 from django.utils.text import Truncator
 
 from agents.events.append import dump
+from agents.kernel import row_hooks
 from agents.models import (
     POOL,
     Agent,
@@ -50,7 +51,6 @@ from agents.states import (
     RunStatus,
 )
 from sandbox.own_directory.rules import FileRules
-from skills_app.actions.directories import check_skill_directories
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def _thread_to_go_on_with(
         if request.executor != POOL:
             check_sandbox(thread, bool(version.spec["sandbox"]))
         if request.skill_directories is not None:
-            check_skill_directories(request.skill_directories, thread.workspace_path)
+            row_hooks.check_directories(request.skill_directories, thread.workspace_path)
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
         if request.workspace_rules is not None:
@@ -292,7 +292,7 @@ def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
 
 
 def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
-    check_skill_directories(request.skill_directories or (), request.workspace_path)
+    row_hooks.check_directories(request.skill_directories or (), request.workspace_path)
     thread = Thread(
         agent=agent,
         owner_id=owner.pk,

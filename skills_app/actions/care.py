@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agents.models import Run
 from agents.states import ENDED_RUNS
 from skills_app.actions.sets import skills_in
 from skills_app.library.store.prune import prune_store
 from skills_app.library.store.store import set_key
+from skills_app.models import RunSkillSet
 
 DAY = 86_400.0
 MIN_DAYS = 1
@@ -18,7 +18,7 @@ def prune_unpacked_skills(days: int, *, apply: bool) -> list[str]:
 
     Those of runs that have not ended stay: a driver may have them mounted.
     """
-    active = Run.objects.exclude(status__in=ENDED_RUNS).exclude(skill_set=None).order_by()
+    active = RunSkillSet.objects.exclude(run__status__in=ENDED_RUNS).order_by()
     sets = active.values_list("skill_set_id", flat=True).distinct()
     keep = {set_key(skills_in(set_id)) for set_id in sets}
     return prune_store(keep, older_than=max(days, MIN_DAYS) * DAY, apply=apply)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.events.append import EventDraft, dump
+from agents.middleware.run_parts import Beginning
 from agents.models import Message, Run
 from agents.spec import AgentSpec
-from agents.structured_output.wording import message_note
 from skills_app.actions.note import change_note
 from skills_app.actions.sets import skills_in, store_set
 from skills_app.actions.sync import SourceRead
+from skills_app.actions.use import note_loaded
 from skills_app.events import SkillsSkipped, SkippedSkill
 from skills_app.library.pinned import PinnedSkill, by_name
 from skills_app.library.scopes import describe_scope
-from skills_app.models import ActiveSkill
+from skills_app.models import ActiveSkill, RunSkillSet, SkillVersion
 from skills_app.queries.available import available_skills
 from skills_app.queries.pinned_search import suggested
 
@@ -23,7 +23,7 @@ MAX_TOLD = 50
 MAX_MESSAGE = 2000
 
 
-def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[EventDraft]:
+def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginning:
     """Bind a run that has no skills yet to the versions of this moment; what watchers are told.
 
     Runs in the transaction of the driver that begins the run. `reads` are its directories as this
@@ -35,18 +35,15 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
         directories=run.thread.skill_directories,
         there={read.scope: read.names for read in reads},
     )
-    run.skill_set = store_set(available.versions)
-    now = by_name(skills_in(run.skill_set_id))
+    skill_set = store_set(available.versions)
+    RunSkillSet.objects.create(run=run, skill_set=skill_set)
+    now = by_name(skills_in(skill_set.pk))
     before = _set_before(run)
     note = ""
-    if before != run.skill_set_id:
+    if before != skill_set.pk:
         note = change_note(by_name(skills_in(before)), now) if before is not None else ""
         _put_away(run, now)
-    suggestion = _suggestion(run, now)
-    form = message_note(dump(run.output_schema)) if run.output_schema is not None else ""
-    earlier = (run.opening_note, form, note, suggestion)  # the first by a driver before this one
-    run.opening_note = "\n".join(part for part in earlier if part)
-    run.save(update_fields=["skill_set", "opening_note"])
+    note = "\n".join(part for part in (note, _suggestion(run, now)) if part)
     problems: list[SkippedSkill] = [
         {"skill": name, "message": f"{describe_scope(scope)} has a skill of a name that is taken."}
         for name, scope in available.collisions
@@ -60,21 +57,31 @@ def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> list[E
         for path, found in read.problems.items()
     ]
     if not problems:
-        return []
-    return [SkillsSkipped(problems=problems[:MAX_TOLD], count=len(problems))]
+        return Beginning(note=note)
+    return Beginning([SkillsSkipped(problems=problems[:MAX_TOLD], count=len(problems))], note)
+
+
+def pin_for_child(
+    set_id: str | None, loaded: Sequence[PinnedSkill], child: Run, call_id: str
+) -> None:
+    """Bind the run of a subagent to the set of its parent, or to `loaded` skills alone."""
+    if loaded:
+        ids = [skill.version_id for skill in loaded]
+        rows = SkillVersion.objects.select_related("skill").in_bulk(ids)
+        set_id = store_set([rows[pk] for pk in ids]).pk
+        note_loaded(child.pk, child.thread_id, call_id, loaded)
+    if set_id is not None:
+        RunSkillSet.objects.create(run=child, skill_set_id=set_id)
 
 
 def _set_before(run: Run) -> str | None:
     """The set of the thread's last run that had any pinned; None for the first."""
     if run.number == 1:
         return None
-    earlier = Run.objects.filter(thread_id=run.thread_id, parent=None, number__lt=run.number)
-    return (
-        earlier.exclude(skill_set=None)
-        .order_by("-number")
-        .values_list("skill_set_id", flat=True)
-        .first()
+    earlier = RunSkillSet.objects.filter(
+        run__thread_id=run.thread_id, run__parent=None, run__number__lt=run.number
     )
+    return earlier.order_by("-run__number").values_list("skill_set_id", flat=True).first()
 
 
 def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:

@@ -6,9 +6,10 @@ import hashlib
 import threading
 from collections.abc import Sequence
 
+from agents.models import Run
 from skills_app.library.package import Head
 from skills_app.library.pinned import PinnedSkill
-from skills_app.models import SkillSet, SkillSetEntry, SkillVersion
+from skills_app.models import RunSkillSet, SkillSet, SkillSetEntry, SkillVersion
 
 MAX_HEADS = 10_000
 """Heads that a process keeps: they never change, and each run of an agent needs them all."""
@@ -35,6 +36,12 @@ def store_set(versions: Sequence[SkillVersion]) -> SkillSet:
             ]
         )
     return found
+
+
+def set_of(run: Run) -> str | None:
+    """The id of the set that a run began with; None if it has none."""
+    found = RunSkillSet.objects.filter(run=run)
+    return found.values_list("skill_set_id", flat=True).first()
 
 
 def skills_in(set_id: str | None) -> tuple[PinnedSkill, ...]:

@@ -174,8 +174,8 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
     sets = SkillSetEntry.objects.filter(version__in=versions).values("skill_set")
     runs = list(
         runs_for(user)
-        .filter(skill_set__in=sets)
-        .select_related("agent_version__agent", "owner")
+        .filter(pinned__skill_set__in=sets)
+        .select_related("agent_version__agent", "owner", "pinned")
         .order_by("-created_at")[:RUNS_SHOWN]
     )
     uses = SkillUse.objects.filter(run__in=runs, version__in=versions)
@@ -183,14 +183,14 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
     for run_id, kind, path in uses.values_list("run_id", "kind", "path").order_by("id"):
         done.setdefault(run_id, []).append(f"{kind} {visible(path)}" if path else str(kind))
     entries = SkillSetEntry.objects.filter(
-        version__in=versions, skill_set__in={run.skill_set_id for run in runs}
+        version__in=versions, skill_set__in={run.pinned.skill_set_id for run in runs}
     ).select_related("version")
     numbers = {entry.skill_set_id: entry.version.number for entry in entries}
     return [
         {
             "run": run,
             "agent": visible(run.agent_version.agent.slug),
-            "version": numbers.get(run.skill_set_id or "", ""),
+            "version": numbers.get(run.pinned.skill_set_id, ""),
             "did": ", ".join(list(dict.fromkeys(done.get(run.pk, [])))[:10]) or "shown only",
         }
         for run in runs

@@ -23,6 +23,7 @@ from skills_app.library.search.ranking import SHOWN
 from skills_app.middleware.catalogue import catalogue
 from skills_app.queries.pinned_search import find_pinned
 from skills_app.queries.text import in_quarantine, skill_text
+from skills_app.runs.session import RunSkills
 from skills_app.settings import SkillSettings
 
 _NAMED_WHEN_MISSING = 30
@@ -41,18 +42,19 @@ class SkillInput(BaseModel):
 def _named(context: ToolContext, given: str) -> PinnedSkill | None:
     """The skill that a model means: it also writes paths and titles."""
     name = given.strip().removesuffix("/SKILL.md").rstrip("/").rpartition("/")[2]
-    return context.skills.pinned.get(name) or context.skills.pinned.get(normalise_name(name))
+    pinned = context.part(RunSkills).pinned
+    return pinned.get(name) or pinned.get(normalise_name(name))
 
 
 def _missing(context: ToolContext, given: str) -> ToolResult:
-    names = sorted(context.skills.pinned)
+    names = sorted(context.part(RunSkills).pinned)
     known = ", ".join(names[:_NAMED_WHEN_MISSING]) or "none"
     more = "; list_skills shows more" if len(names) > _NAMED_WHEN_MISSING else ""
     return error(f"There is no skill {given[:100]!r}. This agent has: {known}{more}.", "not_found")
 
 
 async def list_skills(context: ToolContext, given: ListSkillsInput) -> ToolResult:
-    skills = list(context.skills.pinned.values())
+    skills = list(context.part(RunSkills).pinned.values())
     if given.query.strip():
         return await _found(context, given.query, skills)
     return ToolResult(
@@ -80,7 +82,7 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
     if skill is None:
         return _missing(context, given.name)
     try:
-        loaded = with_requirements(skill.name, context.skills.pinned)
+        loaded = with_requirements(skill.name, context.part(RunSkills).pinned)
     except UnmetRequirement as problem:
         return error(f"{skill.name} cannot be loaded. {problem}", "unmet_requirement")
     if bad := await context.in_database(in_quarantine, loaded):
@@ -94,7 +96,7 @@ async def load_skill(context: ToolContext, given: SkillInput) -> ToolResult:
 
     def commit() -> None:
         note_loaded(context.run_id, context.thread_id, context.call_id, loaded)
-        context.skills.activate(loaded)
+        context.part(RunSkills).activate(loaded)
 
     return ToolResult(text, events=[_loaded_event(item) for item in loaded], commit=commit)
 
@@ -112,12 +114,12 @@ async def deactivate_skill(context: ToolContext, given: SkillInput) -> ToolResul
     skill = _named(context, given.name)
     if skill is None:
         return _missing(context, given.name)
-    if skill.name not in context.skills.active:
+    if skill.name not in context.part(RunSkills).active:
         return error(f"The skill {skill.name} is not active.", "not_active")
 
     def commit() -> None:
         note_deactivated(context.run_id, context.thread_id, context.call_id, skill)
-        context.skills.deactivate(skill.name)
+        context.part(RunSkills).deactivate(skill.name)
 
     return ToolResult(
         f"The skill {skill.name} is not active any more.",
@@ -163,7 +165,8 @@ class SkillsMiddleware(Middleware):
         )
 
     def prompt(self, context: PromptContext) -> str:
-        if not context.skills:
+        skills = context.parts.get(RunSkills.label)
+        if skills is None or not skills.pinned:
             return ""
         runs = not COMMAND_TOOLS.isdisjoint(context.tool_names)
         if "load_skill" in context.tool_names:
@@ -177,8 +180,8 @@ class SkillsMiddleware(Middleware):
             "it, and begin your answer with [Using skill: name]. "
             f"{'Prefer its scripts to new code; its' if runs else 'Its'} files are in "
             f"{MOUNT}/<name>/.\n"
-            + catalogue(context.skills, SkillSettings.now().CATALOGUE_BYTES, more)
+            + catalogue(skills.pinned, SkillSettings.now().CATALOGUE_BYTES, more)
         )
-        for active in context.active_skills:
+        for active in skills.active:
             text += f"\n\n{active.text}"
         return text

@@ -105,7 +105,7 @@ def skill_usage(skill: Skill) -> list[VersionUsage]:
         usage.append(
             VersionUsage(
                 version=version,
-                shown=Run.objects.filter(skill_set__entries__version=version).count(),
+                shown=Run.objects.filter(pinned__skill_set__entries__version=version).count(),
                 loaded=loaded.values("run_id").distinct().count(),
                 files=uses.filter(kind=UseKind.FILE).count(),
                 endings=dict(

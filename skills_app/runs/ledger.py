@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from agents.engine.journal_rows import Call, Outcome
-from agents.engine.session import Session
+from agents.middleware.run_parts import FinishedCall
 from skills_app.actions.use import note_files
 from skills_app.library.package import SKILL_FILE
 from skills_app.library.pinned import PinnedSkill
@@ -22,31 +21,26 @@ _MAX_PATHS = 20
 MAX_PATH = 500
 
 
-def note_skill_files(session: Session, call: Call, outcome: Outcome) -> None:
-    """Let the commit of `outcome` record what the call did with files of the run's skills.
+Found = Sequence[tuple[PinnedSkill, str]]
 
-    Where there is no tool to load a skill, reading its SKILL.md makes it active.
-    """
-    if outcome.is_error or call.tool not in _TOOLS or not session.skills.pinned:
-        return
-    found = list(dict.fromkeys(_files(session.skills.pinned, call.edited_input or call.input)))
-    if not found:
-        return
+
+def files_of(skills: dict[str, PinnedSkill], call: FinishedCall) -> Found:
+    """The files of the run's skills that the call has read or run, each with its skill."""
+    if call.is_error or call.tool not in _TOOLS or not skills:
+        return ()
+    return list(dict.fromkeys(_files(skills, call.raw_input)))
+
+
+def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Sequence[PinnedSkill]]:
+    """What records the files in the commit of the call, and the skills that are active by it."""
     opened = [skill for skill, path in found if path == SKILL_FILE]
-    activates = opened if "load_skill" not in session.toolset.tools else []
-    run = session.writer
-    note = partial(
-        note_files, run.run_id, run.thread_id, call.call_id, found[:_MAX_PATHS], activates
+    activates = opened if "load_skill" not in call.tools else []
+    return (
+        partial(
+            note_files, call.run_id, call.thread_id, call.call_id, found[:_MAX_PATHS], activates
+        ),
+        activates,
     )
-    before = outcome.commit
-
-    def commit() -> None:
-        if before is not None:
-            before()
-        note()
-        session.skills.activate(activates)
-
-    outcome.commit = commit
 
 
 def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[PinnedSkill, str]]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from agents.engine.resources import Resources
 from agents.models import Run
 from agents.spec import AgentSpec
 from skills_app.actions.directories import usable_directories
@@ -34,7 +34,7 @@ PASSES = 5
 """How often a directory is looked at that others store, or change, at the same moment."""
 
 
-async def synced_sources(worker: Resources, run: Run, spec: AgentSpec) -> list[SourceRead]:
+async def synced_sources(worker: Any, run: Run, spec: AgentSpec) -> list[SourceRead]:
     """What the directories of a run's skills hold, with rows that say the same."""
     directories, refused = usable_directories(run)
     reads = await worker.in_thread(partial(read_sources, directories, built_in=spec.builtin_skills))
@@ -52,7 +52,7 @@ async def synced_sources(worker: Resources, run: Run, spec: AgentSpec) -> list[S
     return found
 
 
-async def _synced(worker: Resources, read: SourceRead) -> SourceRead:
+async def _synced(worker: Any, read: SourceRead) -> SourceRead:
     for _ in range(PASSES):
         changes: Changes = await worker.database.run(changes_of, read)
         if not changes:
@@ -71,7 +71,7 @@ async def _synced(worker: Resources, read: SourceRead) -> SourceRead:
     return SourceRead(read.scope, kept, problems)
 
 
-async def _store(worker: Resources, scope: str, changes: Changes) -> bool:
+async def _store(worker: Any, scope: str, changes: Changes) -> bool:
     """False when something is not what it was when it was read: read again."""
     as_read = True
     for found in changes.packages:

@@ -193,7 +193,7 @@ def test_a_run_that_begins_meanwhile_has_one_whole_version(rhea: User) -> None:
             ),
         )
         run.refresh_from_db()
-        (pinned,) = skills_in(run.skill_set_id)
+        (pinned,) = skills_in(run.pinned.skill_set_id)
         version = SkillVersion.objects.get(pk=pinned.version_id)
         assert version.content_hash == pinned.content_hash
         assert version.files.exists()

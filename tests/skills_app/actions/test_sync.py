@@ -169,12 +169,11 @@ def test_a_package_that_becomes_bad_leaves_the_next_run_and_stays_with_the_last(
     assert [problem["skill"] for problem in told["problems"]] == ["beans"]
     assert "beans" in caplog.text
     assert second.pk in [getattr(record, "run_id", "") for record in caplog.records]
-    assert "Count." in str(first.skill_set.entries.get(name="beans").version.content)  # type: ignore[union-attr]
+    assert "Count." in str(first.pinned.skill_set.entries.get(name="beans").version.content)
 
 
 def names(run: Run) -> list[str]:
-    assert run.skill_set is not None
-    return list(run.skill_set.entries.values_list("name", flat=True))
+    return list(run.pinned.skill_set.entries.values_list("name", flat=True))
 
 
 def test_a_directory_that_is_gone_gives_no_skills_and_deletes_none(directory: Path) -> None:
@@ -270,8 +269,8 @@ def test_a_release_brings_new_versions_and_old_runs_keep_theirs(
     second = drive_to_end(start_run(user, thread=first.thread_id))
     versions = list(SkillVersion.objects.filter(skill__scope=BUILT_IN).order_by("number"))
     assert [version.trust for version in versions] == ["built-in", "built-in"]
-    assert [entry.version for entry in first.skill_set.entries.all()] == versions[:1]  # type: ignore[union-attr]
-    assert [entry.version for entry in second.skill_set.entries.all()] == versions[1:]  # type: ignore[union-attr]
+    assert [entry.version for entry in first.pinned.skill_set.entries.all()] == versions[:1]
+    assert [entry.version for entry in second.pinned.skill_set.entries.all()] == versions[1:]
 
 
 def test_a_run_that_finds_nothing_changed_asks_the_database_a_fixed_number_of_times(
@@ -362,8 +361,7 @@ def test_directories_of_the_settings_come_before_those_of_the_caller(
     with override_settings(VEL_SKILLS={"DIRECTORIES": (str(directory),)}):
         run = drive_to_end(start_run(user, skill_directories=(str(theirs),)))
     assert names(run) == ["beans", "peas"]
-    assert run.skill_set is not None
-    assert "Ours." in str(run.skill_set.entries.get(name="beans").version.content)
+    assert "Ours." in str(run.pinned.skill_set.entries.get(name="beans").version.content)
     told = events(run, "skills.skipped")[0]["problems"]
     assert [problem["skill"] for problem in told] == ["beans"]
     assert str(theirs) in told[0]["message"]

@@ -16,7 +16,7 @@ from django.urls import reverse
 from agents.states import RunStatus
 from skills_app.actions.library import quarantine_version, set_enabled
 from skills_app.actions.sets import store_set
-from skills_app.models import AgentSkill, Skill, SkillUse, UseKind
+from skills_app.models import AgentSkill, RunSkillSet, Skill, SkillUse, UseKind
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, messages_of, text_of
 from tests.skills_app.admin.skill_rows import (
@@ -118,8 +118,10 @@ def test_the_page_tells_what_the_head_means_here(root: User, tmp_path: Path) -> 
 def test_the_page_tells_what_runs_did_with_it(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path, root).version
     ada = rows.user("ada")
-    run = rows.put(rows.run(ada), RunStatus.COMPLETED, skill_set=store_set([made]))
-    other = rows.put(rows.run(root), RunStatus.FAILED, skill_set=store_set([made]))
+    run = rows.put(rows.run(ada), RunStatus.COMPLETED)
+    other = rows.put(rows.run(root), RunStatus.FAILED)
+    for each in (run, other):
+        RunSkillSet.objects.create(run=each, skill_set=store_set([made]))
     SkillUse.objects.create(run=run, version=made, kind=UseKind.LOADED)
     SkillUse.objects.create(run=run, version=made, kind=UseKind.FILE, path=f"a{HOSTILE}")
     text = text_of(client_of(root).get(page(made.skill)))

@@ -18,7 +18,7 @@ from skills_app.actions.library import (
 )
 from skills_app.actions.own_skills import create_own_skill
 from skills_app.actions.sets import store_set
-from skills_app.models import Skill, SkillUse, UseKind
+from skills_app.models import RunSkillSet, Skill, SkillUse, UseKind
 from skills_app.queries.available import available_skills
 from skills_app.queries.skills import agent_skills, library_for, skill_usage
 from tests.agents.api.rows import make_run, make_user
@@ -99,7 +99,7 @@ def test_usage_by_version() -> None:
     for run, status in zip(
         runs, (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.COMPLETED), strict=True
     ):
-        run.skill_set = store_set([version])
+        RunSkillSet.objects.create(run=run, skill_set=store_set([version]))
         run.status = status
         run.save()
     for run, kind in (

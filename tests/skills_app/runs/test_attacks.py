@@ -119,8 +119,7 @@ def test_links_in_a_package_lead_nowhere(tmp_path: Path) -> None:
     write_skill(directory, "peas")
     (directory / "home").symlink_to("/root")
     run = drive_to_end(start(tmp_path, directory=directory))
-    assert run.skill_set is not None
-    assert list(run.skill_set.entries.values_list("name", flat=True)) == ["peas"]
+    assert list(run.pinned.skill_set.entries.values_list("name", flat=True)) == ["peas"]
     told = {problem["skill"] for problem in events(run, "skills.skipped")[0]["problems"]}
     assert told == {"beans", "home"}
 

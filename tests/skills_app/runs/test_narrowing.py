@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from agents.engine.admission import judge_call
 from agents.engine.session import Session
 from agents.middleware.registry import known_tool_names, toolset_for
+from agents.middleware.run_parts import RunParts
 from agents.spec import AgentSpec
 from skills_app.library.allowed_tools import NEVER_REMOVED
 from skills_app.library.package import Head
 from skills_app.library.pinned import PinnedSkill
+from skills_app.runs.session import RunSkills
 
 ORDER = {"deny": 0, "ask": 1, "allow": 2}
 TOOLS = sorted(known_tool_names())
@@ -38,10 +40,14 @@ def session_with(spec: AgentSpec, allowed: list[tuple[str, ...] | None]) -> Sess
         )
         for number, names in enumerate(allowed)
     }
-    parts = SimpleNamespace(
-        spec=spec, toolset=toolset_for(spec), skills=SimpleNamespace(active=active)
+    toolset = toolset_for(spec)
+    session = SimpleNamespace(
+        spec=spec,
+        toolset=toolset,
+        parts=RunParts([RunSkills(None, {}, active)]),
+        known_tools=lambda: known_tool_names() | toolset.tools.keys(),
     )
-    return cast(Session, parts)
+    return cast(Session, session)
 
 
 @given(

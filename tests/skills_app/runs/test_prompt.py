@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agents.models import ApprovalRequest, Epoch, Run, ToolCall
+from agents.models import ApprovalRequest, Epoch, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.run_control import cancel_run
-from skills_app.models import ActiveSkill
+from skills_app.models import ActiveSkill, RunSkillSet
 from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import Request, ToolUse, Turn
 from tests.support.runs import (
@@ -155,7 +155,7 @@ def test_a_thread_of_a_release_without_skills_gets_a_prompt_that_has_them(skills
     with served([looks, Turn(text="Done."), looks, Turn(text="Done.")]) as server:
         user = agent(skill_mode="tool_result")
         run = drive_to_end(start_run(user))
-        Run.objects.update(skill_set=None)
+        RunSkillSet.objects.all().delete()
         Epoch.objects.update(first_run=None)
         again = drive_to_end(start_run(user, thread=run.thread_id, skill_directories=(skills,)))
     assert again.status == "completed", again.error_message
@@ -170,7 +170,7 @@ def test_without_skills_such_a_thread_keeps_its_prompt_and_its_thoughts(skills: 
     with served([looks, Turn(text="Done."), Turn(text="Done.")]) as server:
         user = agent(skill_mode="tool_result")
         run = drive_to_end(start_run(user))
-        Run.objects.update(skill_set=None)
+        RunSkillSet.objects.all().delete()
         Epoch.objects.update(first_run=None)
         drive_to_end(start_run(user, thread=run.thread_id))
     assert server.violations == []

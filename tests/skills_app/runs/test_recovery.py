@@ -62,8 +62,7 @@ def change(tmp_path: Path) -> None:
 def check(run: Run, mode: str) -> None:
     """It ended as if nothing had happened to its driver."""
     assert run.status == "completed", run.error_message
-    assert run.skill_set is not None
-    assert {entry.name: entry.version.number for entry in run.skill_set.entries.all()} == {
+    assert {entry.name: entry.version.number for entry in run.pinned.skill_set.entries.all()} == {
         "beans": 1,
         "stew": 1,
     }
@@ -80,8 +79,9 @@ def check(run: Run, mode: str) -> None:
     expected: list[tuple[int, list[str]]] = [(1, [])]
     if mode == "system_prompt":
         expected += [(2, ["beans", "stew"]), (4, ["stew"])]
-    versions = {entry.version_id: entry.name for entry in run.skill_set.entries.all()}
-    found = [(row.first_turn, [versions[pk] for pk in row.active_skills]) for row in epochs]
+    versions = {entry.version_id: entry.name for entry in run.pinned.skill_set.entries.all()}
+    keys = [(row.first_turn, row.part_keys.get("skills", [])) for row in epochs]
+    found = [(turn, [versions[pk] for pk in ids]) for turn, ids in keys]
     assert found == expected
     for row in epochs:
         assert "twice" not in row.head["system"]
@@ -104,12 +104,12 @@ def test_a_run_goes_on_with_the_skills_it_began_with(
 ) -> None:
     run = a_run(tmp_path, mode)
     crash_once(run, point, after=after)
-    pinned = Run.objects.get(pk=run.pk).skill_set_id
+    pinned = Run.objects.get(pk=run.pk).pinned.skill_set_id
     heads = list(Epoch.objects.order_by("number").values_list("head", flat=True))
     assert pinned is not None
     change(tmp_path)
     run = drive_to_end(run)
-    assert run.skill_set_id == pinned
+    assert run.pinned.skill_set_id == pinned
     assert (
         list(Epoch.objects.order_by("number").values_list("head", flat=True))[: len(heads)] == heads
     )
@@ -120,11 +120,11 @@ def test_a_run_goes_on_with_the_skills_it_began_with(
 def test_a_run_that_was_not_pinned_gets_what_is_there_when_it_goes_on(tmp_path: Path) -> None:
     run = a_run(tmp_path, "tool_result")
     crash_once(run, CrashPoint.CLAIMED)
-    assert Run.objects.get(pk=run.pk).skill_set_id is None
+    assert not Run.objects.get(pk=run.pk).has_begun
     write_skill(tmp_path / "skills", "peas")
     run = drive_to_end(run)
-    assert run.skill_set is not None
-    assert set(run.skill_set.entries.values_list("name", flat=True)) == {"beans", "peas", "stew"}
+    entries = run.pinned.skill_set.entries
+    assert set(entries.values_list("name", flat=True)) == {"beans", "peas", "stew"}
 
 
 DRIVE = """

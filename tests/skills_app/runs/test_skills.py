@@ -38,8 +38,7 @@ def result(tool: str) -> str:
 
 
 def pinned(run: Run) -> list[SkillVersion]:
-    assert run.skill_set is not None
-    return [entry.version for entry in run.skill_set.entries.all()]
+    return [entry.version for entry in run.pinned.skill_set.entries.all()]
 
 
 def test_a_skill_of_a_directory_is_shown_loaded_and_its_script_runs(tmp_path: Path) -> None:
@@ -94,7 +93,7 @@ def test_a_run_keeps_what_it_began_with_and_the_next_hears_of_the_change(tmp_pat
     assert "new: new (" in second.opening_note
     assert "changed, to be read again before use: beans" in second.opening_note
     assert "gone: old" in second.opening_note
-    assert first.skill_set_id != second.skill_set_id
+    assert first.pinned.skill_set_id != second.pinned.skill_set_id
     # The script loads it in each run: what was active before has been put away.
     assert ActiveSkill.objects.get().version in pinned(second)
 

@@ -24,6 +24,7 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from django.contrib.auth.models import User
 
+    from agents.kernel import row_hooks
     from agents.middleware.registry import known_tool_names
     from agents.models import Run
     from agents.providers.registry import get_provider
@@ -41,7 +42,6 @@ with late_imports:
     from sandbox.probe import check_host
     from sandbox.toolbox_find import hold_toolbox
     from sandbox.workspace import own_directory_account
-    from skills_app.actions.directories import check_skill_directories
     from velproject.cli.commands.runs.drive import Driver
     from velproject.cli.commands.runs.task_flags import (
         AgentOptions,
@@ -461,7 +461,7 @@ def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, 
             )
         places.append(str(place))
     unique = tuple(dict.fromkeys(places))
-    check_skill_directories(unique, workspace_path)
+    row_hooks.check_directories(unique, workspace_path)
     return unique
 
 
