@@ -136,7 +136,7 @@ def run_workers(life: Life | None = None) -> None:
 def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
-        import_module(module).preload()
+        import_module(module)
     for name in SHARED:
         import_module(name)
     for feature in import_module("agents.kernel.features").features():

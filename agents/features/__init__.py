@@ -14,6 +14,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",
+    "agents.features.forks",
 )
 """For INSTALLED_APPS, after `agents`."""
 
