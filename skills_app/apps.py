@@ -8,5 +8,5 @@ class SkillsConfig(FeatureConfig):
     verbose_name = "Skills"
     order = 900
     commands: ClassVar = {"skills": "Find, import, review and give out skills."}
-    requires = ("agents", "memory")
+    requires = ("agents",)
     preload = ("skills_app.library.scan.scanning",)

@@ -31,7 +31,7 @@ SETTINGS_WITHOUT_ADMIN = "velproject.cli.settings"
 SHARED = (
     "agents.tasks",
     "agents.services.agent_files",
-    "memory.scanner.scanning",
+    "text_scanner.scanning",
     "sandbox.egress.execution",
 )
 """The engine, and what it imports at first use."""

@@ -36,7 +36,6 @@ INSTALLED_APPS = [
     "channels",
     "django_q",
     "agents",
-    "memory",
     *installed_features(),
     "velproject",
 ]

@@ -24,7 +24,6 @@ from agents.api.inbound_webhooks import (
     RotateInboundWebhook,
 )
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
-from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
 from agents.api.resume import ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
@@ -46,22 +45,6 @@ urlpatterns = [
     path("agents/import", ImportAgent.as_view(), name="agent-import"),
     path("agents/<opaque_id:agent_id>", OneAgent.as_view(), name="agent"),
     path("agents/<opaque_id:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
-    path("agents/<opaque_id:agent_id>/memory", Memory.as_view(), name="memory"),
-    path(
-        "agents/<opaque_id:agent_id>/memory/<path:path>",
-        OneMemoryFile.as_view(),
-        name="memory-file",
-    ),
-    path(
-        "agents/<opaque_id:agent_id>/memory-revisions",
-        MemoryRevisions.as_view(),
-        name="memory-revisions",
-    ),
-    path(
-        "agents/<opaque_id:agent_id>/memory-restore",
-        RestoreMemory.as_view(),
-        name="memory-restore",
-    ),
     path("agents/<opaque_id:agent>/chat", Chat.as_view(), name="chat"),
     path("agents/<opaque_id:agent>/chat/<str:chat_id>", ChatHistory.as_view(), name="chat-history"),
     path(

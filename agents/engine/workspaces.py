@@ -14,7 +14,7 @@ from agents.disk_space import is_short, shortage
 from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
-from agents.engine.memory_mount import SeenOutsideMemory, with_memory
+from agents.engine.mounts import SeenOutsideMounts, with_mounts
 from agents.engine.snapshots import CallSnapshots
 from agents.middleware.run_parts import RunParts
 from agents.services.outside_changes import keep_state_before
@@ -85,7 +85,7 @@ class ThreadFiles:
     def backend(self) -> FileBackend:
         """The file tools' backend: rows without a sandbox, else the workspace's directories.
 
-        In both the agent's memory is at /memory.
+        In both the mounts of features are at their places.
         """
         with self._lock:
             if self._backend is None:
@@ -103,8 +103,8 @@ class ThreadFiles:
                 thread_id = self._writer.thread_id
                 seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
                 self._backend = RememberingBackend(
-                    with_memory(files, self._agent_id, self._call),
-                    SeenOutsideMemory(seen),
+                    with_mounts(files, self._agent_id, self._call),
+                    SeenOutsideMounts(seen),
                     write_lock(family),
                     self._used_by_others if self.location.family else None,
                 )

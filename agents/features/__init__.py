@@ -11,6 +11,7 @@ from agents.settings import AppSettings
 
 FEATURES = (
     "skills_app",
+    "memory",
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",

@@ -32,7 +32,6 @@ _APPS = (
     "django.contrib.auth",
     "django_q",
     "agents",
-    "memory",
 )
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
@@ -186,7 +185,7 @@ def _use_key(api_key: str | None, provider: str) -> None:
 
 
 def _check_apps() -> None:
-    missing = [name for name in ("agents", "memory") if not apps.is_installed(name)]
+    missing = [] if apps.is_installed("agents") else ["agents"]
     if missing:
         raise SetupError(
             f"The project's INSTALLED_APPS lack {', '.join(missing)}: add "

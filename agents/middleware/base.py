@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from agents.events.append import EventDraft
 from agents.kernel.integrations import AGENTS
+from agents.kernel.proposals import Proposed
 from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
-from memory.edits import MemoryEdit
 
 Input = TypeVar("Input", bound=BaseModel)
 T = TypeVar("T")
@@ -75,6 +75,8 @@ class Tool(Generic[Input]):
     runs_alone: bool = False
     """Whether no other call of the turn runs beside it, although its effect is READ: it changes
     rows of the run on which other calls depend, so the order of the calls matters."""
+    is_whole: bool = False
+    """Whether the model needs all of a result, which has a limit of its own."""
     outlives_driver: bool = False
     """A call that has started goes on with another driver, as the same attempt."""
     variant: Callable[[Input], Tool[Any] | None] | None = None
@@ -86,11 +88,15 @@ class Tool(Generic[Input]):
     Such a call waits for a person whatever the policy says, is bound to what was shown, and is
     tried again before it is made: if anything else is shown then, it is asked anew.
     """
-    memory_edit: Callable[[Input], MemoryEdit | None] | None = None
-    """What an input would do to the agent's memory; None if it leaves that alone.
+    proposes: Callable[[Input], Proposed | None] | None = None
+    """What an input proposes; None if it proposes nothing.
 
-    Such a call always waits for a person, and the decision makes the edit: `run` is not called.
+    Such a call always waits for a person, and the decision makes the change: `run` is not called.
     """
+
+    def proposed(self, given: Input) -> Proposed | None:
+        """Return what this input proposes."""
+        return None if self.proposes is None else self.proposes(given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.mcp import McpMiddleware
-from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
@@ -38,7 +37,6 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (400, DatabaseMiddleware()),
     (600, BuilderMiddleware(lambda: _known_tools())),
     (700, McpMiddleware()),
-    (800, MemoryMiddleware()),
     (1100, SubagentsMiddleware()),
     (1200, RegisteredMiddleware()),
 )

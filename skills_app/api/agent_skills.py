@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from agents.api.base import person
 from agents.api.idempotency import idempotent
-from agents.api.memory import agent_of
+from agents.api.named_agent import agent_of
 from agents.api.operations import IDEMPOTENCY_KEY, operation
 from agents.api.serializers.strict import read_body, read_query
 from agents.models import Agent, TokenScope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from memory.scanner.confusables import TABLE
+from text_scanner.confusables import TABLE
 
 _ASCII = {"0": "o", "1": "l", "rn": "m", "vv": "w"}
 

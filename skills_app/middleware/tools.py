@@ -151,6 +151,7 @@ class SkillsMiddleware(Middleware):
                 SkillInput,
                 load_skill,
                 Effect.READ,
+                is_whole=True,
                 runs_alone=True,
                 aliases=("activate_skill",),
             ),

@@ -7,7 +7,7 @@ KEPT = "skills_app_runskillset_kept"
 
 
 def take_kept(apps, schema_editor):
-    """Take what the column of the run had, which agents.0012_skills kept."""
+    """Take what the column of the run had, which agents.0013_skills kept."""
     with schema_editor.connection.cursor() as cursor:
         tables = schema_editor.connection.introspection.table_names(cursor)
     if KEPT in tables:
@@ -19,7 +19,7 @@ def take_kept(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("skills_app", "0001_initial"), ("agents", "0012_skills")]
+    dependencies = [("skills_app", "0001_initial"), ("agents", "0013_skills")]
 
     operations = [
         migrations.CreateModel(

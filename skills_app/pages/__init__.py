@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from agents.web.navigation import NavigationEntry
+from agents.web.navigation import AGENT, NavigationEntry
 from skills_app.pages import agent_skills, library, skill
 
 urlpatterns = [
@@ -14,4 +14,7 @@ urlpatterns = [
     path("skills/<int:skill_id>/export/", skill.skill_export, name="skill-export"),
     path("skills/<int:skill_id>/files/<path:path>", skill.skill_file, name="skill-file"),
 ]
-NAVIGATION = [NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills")]
+NAVIGATION = [
+    NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills"),
+    NavigationEntry("web:skills", "Skills", place=AGENT, order=200),
+]

@@ -97,7 +97,7 @@ def import_modules() -> None:
             import_module(module)
     import_module("velproject.cli.commands.approvals.ask")
     for name in (
-        "memory.scanner.scanning",
+        "text_scanner.scanning",
         "skills_app.library.scan.scanning",
         "velproject.cli.main",
     ):

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from memory.scanner.linear import compile_linear
 from skills_app.library.scan.finding import ScanFinding
 from skills_app.library.scan.text import at, shown
+from text_scanner.linear import compile_linear
 
 MAX_HOSTS = 60
 """Hosts that are told one by one."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memory.scanner.characters import character_hits, disguised
-from memory.scanner.linear import compile_linear
 from skills_app.library.package import SKILL_FILE, Package
 from skills_app.library.scan.finding import ScanFinding, Severity
 from skills_app.library.scan.text import shown
+from text_scanner.characters import character_hits, disguised
+from text_scanner.linear import compile_linear
 
 MAX_SHOWN = 5
 """Of each kind in one file."""

@@ -8,7 +8,6 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from memory.scanner.linear import compile_linear
 from skills_app.library.scan.combinations import combined
 from skills_app.library.scan.finding import ScanFinding, Severity
 from skills_app.library.scan.languages import Role
@@ -16,6 +15,7 @@ from skills_app.library.scan.rules import SIGNS, rules_of
 from skills_app.library.scan.sets import compile_set
 from skills_app.library.scan.text import at
 from skills_app.library.scan.unfolding import opened, unfolded
+from text_scanner.linear import compile_linear
 
 MAX_MATCHES = 3
 """Of one rule in one file."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memory.scanner.linear import compile_linear
 from skills_app.library.scan.finding import ScanFinding
 from skills_app.library.scan.rules import SECRET
 from skills_app.library.scan.text import at
+from text_scanner.linear import compile_linear
 
 
 def _linear(source: bytes) -> Any:

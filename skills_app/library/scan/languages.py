@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Literal
 
-from memory.scanner.linear import compile_linear
+from text_scanner.linear import compile_linear
 
 Role = Literal["code", "prose", "data"]
 

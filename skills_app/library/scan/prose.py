@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memory.scanner import Finding, scan
-from memory.scanner.likeness import PATTERN as LIKENESS
-from memory.scanner.linear import compile_linear
 from skills_app.library.package import SKILL_FILE, Package
 from skills_app.library.scan.finding import ScanFinding, Severity
 from skills_app.library.scan.rules import SECRET
 from skills_app.library.scan.text import shown
+from text_scanner import Finding, scan
+from text_scanner.likeness import PATTERN as LIKENESS
+from text_scanner.linear import compile_linear
 
 _TOLD_ELSEWHERE = {
     *("url", "email", "tag-characters", "bidi-control", "variation-selectors", "zero-width"),

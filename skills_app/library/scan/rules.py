@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memory.scanner.linear import compile_linear
 from skills_app.library.scan.finding import Severity
+from text_scanner.linear import compile_linear
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memory.scanner.linear import compile_linear
 from skills_app.library.package import SKILL_FILE, Package, PackageFile
 from skills_app.library.scan.addresses import Hosts
 from skills_app.library.scan.characters import character_findings, head_findings, hidden_in_bytes
@@ -16,6 +15,7 @@ from skills_app.library.scan.languages import Role, is_script, language_of, role
 from skills_app.library.scan.obfuscation import obfuscation_findings
 from skills_app.library.scan.prose import description_findings, prose_findings
 from skills_app.library.scan.text import at
+from text_scanner.linear import compile_linear
 
 PROSE_BYTES = 150_000
 """Prose of a package that is read for its meaning; 100 kB take 50 ms, the worst text 180. It is

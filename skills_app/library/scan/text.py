@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from memory.scanner.characters import INVISIBLE
 from skills_app.library.scan.finding import MAX_EXCERPT, ScanFinding, Severity
+from text_scanner.characters import INVISIBLE
 
 
 def shown(text: str) -> str:

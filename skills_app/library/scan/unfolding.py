@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from memory.scanner.linear import compile_linear
+from text_scanner.linear import compile_linear
 
 MAX_STRETCHES = 500
 """Stretches of one file that are tried, of each encoding."""

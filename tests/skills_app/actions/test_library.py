@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from agents.models import Agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.memory_changes import restore_revision, write_file
+from memory.actions.changes import restore_revision, write_file
 from skills_app.actions import sync
 from skills_app.actions.library import (
     delete_skill_of_library,

@@ -89,7 +89,7 @@ def test_no_call_may_run_that_could_not_without_skills(
 
 
 def _input(path: str) -> Any:
-    """What `Tool.memory_edit` looks at, for all tools that have one."""
+    """What `Tool.proposes` looks at, for all tools that have one."""
     return SimpleNamespace(
         path=path,
         content="x",
