@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from agents.databases.target import DatabaseTarget
+from agents.middleware.run_parts import Part
 from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
@@ -92,7 +93,7 @@ class ToolContext(Protocol):
     deadline: float
     """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
 
-    def part(self, kind: type[T]) -> T:
+    def part(self, kind: type[Part]) -> Part:
         """What a feature has for the run: its subclass of `RunPart`."""
 
     @property

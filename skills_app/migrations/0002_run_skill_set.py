@@ -18,6 +18,13 @@ def take_kept(apps, schema_editor):
         schema_editor.execute(f"DROP TABLE {KEPT}")
 
 
+def keep(apps, schema_editor):
+    if apps.get_model("skills_app", "RunSkillSet").objects.exists():
+        schema_editor.execute(
+            f"CREATE TABLE {KEPT} AS SELECT run_id, skill_set_id FROM skills_app_runskillset"
+        )
+
+
 class Migration(migrations.Migration):
     dependencies = [("skills_app", "0001_initial"), ("agents", "0013_skills")]
 
@@ -45,5 +52,5 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.RunPython(take_kept, migrations.RunPython.noop, elidable=True),
+        migrations.RunPython(take_kept, keep),
     ]
