@@ -68,6 +68,11 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
         child = child_spec(spec, order.subagent, left=left)
         found = (part.for_child(order.subagent) for part in session.parts)
         inherited = [each for each in found if each is not None]
+        if order.subagent.skills and not inherited:
+            raise SubagentError(
+                f"The subagent {order.subagent.name} works with skills, and no installed feature "
+                "has them: its operator must install skills_app."
+            )
         dumped = child.model_dump(mode="json")
         made.append(
             ChildOrder(

@@ -169,7 +169,9 @@ def forked(source: Run, turn: int, thread: Thread) -> None:
         hooks.forked(source, turn, thread)
 
 
-def check_directories(directories: Sequence[str], workspace_path: str) -> None:
+def check_directories(directories: Sequence[str], workspace_path: str) -> bool:
+    """Return whether any feature reads the directories."""
     _load()
     for hooks in _by_name["check_directories"]:
         hooks.check_directories(directories, workspace_path)
+    return bool(_by_name["check_directories"])

@@ -17,6 +17,8 @@ from tests.support import site_writer
 ann = site_writer.make_user("ann")
 run = Run.objects.get(pk=site_writer.make_run("ann"))
 agent = run.agent_version.agent
+run.owner.is_superuser = True
+run.owner.save()
 skill = create_own_skill(
     agent, name="beans", description="Counts beans.", instructions="Count.", by=run.owner
 )
