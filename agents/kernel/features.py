@@ -33,7 +33,8 @@ class FeatureConfig(AppConfig):
     requires: ClassVar[tuple[str, ...]] = ()
     """Labels of the apps without which it cannot work."""
     commands: ClassVar[Mapping[str, str]] = {}
-    """Its commands of `vel`, each with one line of help. Their code is in its `cli.py`."""
+    """Its commands of `vel`, each with one line of help, as literal texts. Their code is in its
+    `cli.py`."""
     preload: ClassVar[tuple[str, ...]] = ()
     """Modules that runs need, which a process imports before it makes workers."""
 

@@ -42,7 +42,9 @@ def add_full_text(apps, schema_editor):
 
 
 def remove_full_text(apps, schema_editor):
-    """Drop what does not disappear together with the table of the index."""
+    """Drop what does not disappear together with the tables of the app."""
+    # From 0002_run_skill_set, for earlier versions of the app.
+    schema_editor.execute("DROP TABLE IF EXISTS skills_app_runskillset_kept")
     if schema_editor.connection.vendor == "sqlite":
         schema_editor.execute("DROP TABLE skills_app_skillindex_fts")
 
