@@ -1,7 +1,7 @@
 """What stays when a thread is erased.
 
-Most rows of features go with the thread, because they refer to it. What a feature keeps for others,
-for example what an agent remembers, it names in the list `KEEPERS` of its module `erasure`.
+Most rows of features go with the thread, because they refer to it. If a feature keeps something for
+others, it names this in the list `KEEPERS` of its module `erasure`.
 
 A model whose rows hold what was said in a run, but refer to it with SET_NULL, names this field in
 `erased_with`, a tuple: the rows are deleted with the run.

@@ -1,4 +1,4 @@
-"""Mounts: directories of the file tools that features add, for example /memory.
+"""Mounts: directories of the file tools that features add.
 
 The file tools read a mount as it is at that moment. A mount cannot be written: a call that would
 write there proposes a change (`agents.kernel.proposals`). Commands do not see mounts. A feature
@@ -23,7 +23,7 @@ class Mount:
     """One directory, with files of one agent."""
 
     root: ClassVar[str] = ""
-    """Its path, as `/memory`."""
+    """Its absolute path."""
     tools: ClassVar[Mapping[str, str | None]] = {}
     """Tools whose paths are relative to `root`, each with the path that it uses without one."""
 

@@ -66,7 +66,7 @@ class ProposalKind:
 
     name: ClassVar[str] = ""
     label: ClassVar[Any] = ""
-    """The kind for people, as `memory edit`. It can be translated."""
+    """The name for people. It can be translated."""
     rule: ClassVar[str] = ""
     """The name of a tool. Its rules and its `interrupt_on` hold for all these calls."""
     unlike: ClassVar[tuple[str, ...]] = ()

@@ -7,7 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
-from agents.kernel.proposals import proposal_kinds
+from agents.kernel.features import collect
 from agents.models.budget import Allowance
 from agents.models.json_text import JSONTextField
 from agents.models.run import Run
@@ -23,7 +23,7 @@ class ApprovalKind(models.TextChoices):
 def request_kinds() -> list[tuple[str, str]]:
     """Return the kinds of requests with their labels: those of Vel, and those of proposals."""
     tool, budget = ApprovalKind.choices
-    proposals = [(kind.name, str(kind.label)) for kind in proposal_kinds().values()]
+    proposals = [(kind.name, str(kind.label)) for _, kind in collect("proposals", "PROPOSALS")]
     return [tool, *proposals, budget]
 
 

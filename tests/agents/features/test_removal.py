@@ -30,9 +30,11 @@ USE = """
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
-# An editable installation finds the original, too.
-sys.path[:] = [path for path in sys.path if path != os.environ["ORIGINAL"]]
+# An editable installation would find the original, too.
+sys.path[:] = [path for path in sys.path if not Path(path, "velproject").is_dir()]
+sys.path.insert(0, os.getcwd())
 assert not any(map(find_spec, os.environ["REMOVED"].split()))
 from django.core.management import call_command
 from velproject.cli.main import main
@@ -96,7 +98,6 @@ def use(place: Path, data: Path, names: Sequence[str]) -> subprocess.CompletedPr
         "PYTHONPATH": str(place),
         "DJANGO_SETTINGS_MODULE": "velproject.settings",
         "VEL_DATA_DIR": str(data),
-        "ORIGINAL": str(ROOT),
         "REMOVED": " ".join(map(path_of, names)),
     }
     return subprocess.run(
