@@ -5,5 +5,5 @@ class MemoryConfig(FeatureConfig):
     name = "memory"
     verbose_name = "Memory"
     order = 800
-    requires = ("agents", "skills_app")
+    requires = ("agents",)
     commands = {"memory": "Read, change, export and import what an agent remembers."}

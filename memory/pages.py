@@ -26,18 +26,14 @@ from agents.web.navigation import AGENT, NavigationEntry
 from agents.web.pages import PersonRequest, page
 from memory.actions.changes import delete_file, restore_revision, write_file
 from memory.errors import NoSuchFile
+from memory.folders import RevisionEntry
 from memory.limits import TOTAL_BYTES, WARN_SHARE
 from memory.paths import READ_ONLY, InvalidPath
 from memory.queries.files import ShownFile, memory_file
 from memory.queries.requests import pending_memory_requests
 from memory.queries.rights import may_change_memory
 from memory.queries.state import memory_bytes
-from memory.queries.tree import (
-    RevisionEntry,
-    list_memory_entries,
-    memory_revisions,
-    revision_content,
-)
+from memory.queries.tree import list_memory_entries, memory_revisions, revision_content
 from memory.review import memory_edit_review
 from text_scanner import scan
 

@@ -8,9 +8,9 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.api.serializers.strict import StrictSerializer, Text
+from memory.folders import MemoryEntry, RevisionEntry
 from memory.models import Operation
 from memory.queries.files import ShownFile
-from memory.queries.tree import MemoryEntry, RevisionEntry
 
 REASON_CHARACTERS = 2_000
 MAX_REVISION = 2**31 - 1

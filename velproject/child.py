@@ -33,7 +33,6 @@ SHARED = (
     "agents.services.agent_files",
     "text_scanner.scanning",
     "sandbox.egress.execution",
-    "skills_app.scan.scanning",
 )
 """The engine, and what it imports at first use."""
 DRIVERS = ("agents.databases.execute", "agents.databases.write")
@@ -140,6 +139,9 @@ def preload_workers(life: Life) -> Cluster:
         import_module(module)
     for name in SHARED:
         import_module(name)
+    for feature in import_module("agents.kernel.features").features():
+        for name in feature.preload:
+            import_module(name)
     import_module("agents.middleware.registry").installed_middleware()
     ours = import_module("velproject.cluster")
     if ours.agents_have_databases():

@@ -1,5 +1,5 @@
 """The operator's rooms: agents to define, threads and runs to read, approvals to decide, tokens,
-skills, who is told that something waits.
+who is told that something waits.
 
 One file per aggregate. Pages read rows; whatever changes them is a function of `agents.services`.
 """
@@ -17,7 +17,6 @@ from agents.admin import (
     notifications,
     runs,
     schedules,
-    skills,
     threads,
     tokens,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "notifications",
     "runs",
     "schedules",
-    "skills",
     "threads",
     "tokens",
 ]

@@ -75,14 +75,14 @@ def _times() -> Iterator[CheckMessage]:
 
 def _databases() -> Iterator[CheckMessage]:
     of_features = [config.label for config in features()]
-    for label in dict.fromkeys(["agents", "skills_app", "django_q", *of_features]):
+    for label in dict.fromkeys(["agents", "django_q", *of_features]):
         for model in apps.get_app_config(label).get_models():
             for alias in (router.db_for_write(model), router.db_for_read(model)):
                 if alias != "default":
                     yield Error(
                         f"A database router sends {model._meta.label} to {alias!r}: Vel's "
                         "transactions are in 'default'.",
-                        hint="Let DATABASE_ROUTERS leave the apps agents, skills_app and django_q, "
+                        hint="Let DATABASE_ROUTERS leave the apps agents and django_q, "
                         f"those of features, and the user model, in 'default'. {_DOCS}",
                         id="vel.E023",
                     )

@@ -23,13 +23,11 @@ from agents.kernel.proposals import Proposed
 from agents.middleware.base import Tool
 from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
-from agents.middleware.registry import known_tool_names
 from agents.models import ToolCall
 from agents.policy import Verdict, judge
 from agents.services.errors import InvalidRequest
 from agents.services.grants import find_grant, use_grant
 from agents.states import ToolCallStatus
-from skills_app.allowed_tools import narrows_to
 
 
 @dataclass(slots=True)
@@ -62,21 +60,16 @@ def judge_call(
         reads=input_names(tool.input_model),
         asks=tool.asks,
     )
-    narrowed = None if verdict.action == "deny" else _narrowed(session, tool.name)
-    return narrowed or verdict, proposed
+    refused = None if verdict.action == "deny" else _refusal(session, tool.name)
+    return refused or verdict, proposed
 
 
-def _narrowed(session: Session, tool: str) -> Verdict | None:
-    """The refusal of a tool that an active skill leaves no room for."""
-    for skill in session.skills.active.values():
-        known = known_tool_names() | session.toolset.tools.keys()
-        left = narrows_to(skill.head.allowed_tools, known)
-        if left is not None and tool not in left:
-            names = ", ".join(name for name in session.toolset.tools if name in left)
-            reason = f"While the skill {skill.name} is active only these may be used: {names}."
-            if "deactivate_skill" in session.toolset.tools:
-                reason += " Put it away with deactivate_skill when its task is done."
-            return Verdict("deny", f"skill {skill.name}", reason)
+def _refusal(session: Session, tool: str) -> Verdict | None:
+    """The refusal of a tool by a part of a feature."""
+    for part in session.parts:
+        verdict = part.refusal(tool, list(session.toolset.tools), session.known_tools)
+        if verdict is not None:
+            return verdict
     return None
 
 

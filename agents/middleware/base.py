@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar, get_args
@@ -15,7 +15,6 @@ from agents.kernel.proposals import Proposed
 from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
-from skills_app.pinned import PinnedSkill
 
 Input = TypeVar("Input", bound=BaseModel)
 T = TypeVar("T")
@@ -101,23 +100,14 @@ class Tool(Generic[Input]):
 
 
 @dataclass(frozen=True, slots=True)
-class PromptSkill:
-    """A loaded skill with its instructions."""
-
-    skill: PinnedSkill
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class PromptContext:
     """What a prompt segment may depend on; all of it is fixed when the epoch begins."""
 
     spec: AgentSpec
     tool_names: frozenset[str]
     now: datetime
-    skills: Sequence[PinnedSkill] = ()
-    active_skills: Sequence[PromptSkill] = ()
-    """With `spec.skill_mode` system_prompt: those whose instructions belong in the prompt."""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    """The content of the parts of features, by their labels: see `RunPart.prompt_content`."""
     in_own_directory: bool = False
     """Whether /sandbox/workspace is a directory of the caller's, which subagents work in too."""
 

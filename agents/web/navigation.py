@@ -37,10 +37,8 @@ _BUILT_IN = (
         "web:approvals", "Approvals", order=200, key="a", help="approvals", counts_waiting=True
     ),
     NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
-    NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills"),
     NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
     NavigationEntry("web:profile", "Profile", place=MENU, order=100),
-    NavigationEntry("web:skills", "Skills", place=AGENT, order=200),
     NavigationEntry("web:schedules", "Schedules", place=MENU, order=300),
     NavigationEntry("web:webhooks", "Webhooks", place=MENU, order=400),
 )

@@ -14,10 +14,10 @@ from agents.services.findings import FileFinding, findings_in, require_accepted
 from agents.services.prompt_import import PromptPlan, plan_prompt, store_prompt
 from memory.actions.changes import check_may_change
 from memory.actions.edits import change_memory, check_edited_content
-from memory.actions.files import Change
 from memory.edits import size_warnings
 from memory.errors import MemoryRefused
 from memory.folder import read_folder, write_folder
+from memory.folders import Change
 from memory.limits import size_of
 from memory.models import Operation
 from memory.paths import READ_ONLY

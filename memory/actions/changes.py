@@ -12,13 +12,12 @@ from django.db import transaction
 from agents.models import Agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from memory.actions.edits import change_memory
-from memory.actions.files import Change
 from memory.edits import MemoryEdit, content_after
 from memory.errors import MemoryRefused, NoSuchFile
+from memory.folders import Change, FileState
 from memory.models import Operation
 from memory.paths import InvalidPath, check_writable
 from memory.queries.rights import may_change_memory
-from memory.queries.state import FileState
 from memory.queries.tree import memory_state, revision_content
 
 

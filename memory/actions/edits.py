@@ -10,18 +10,16 @@ from django.db import transaction
 from agents.models import Agent, ApprovalRequest
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
-from memory.actions.files import Change, check_content, check_place, store_change
+from memory.actions.files import check_content, check_place, store_change
 from memory.edits import EditOperation, MemoryEdit, content_after, size_warnings
 from memory.errors import Changed, MemoryRefused, NoSuchFile
+from memory.folders import Change, MemoryFolder, folder_of
 from memory.limits import size_of
 from memory.models import MemoryEditRequest, Operation
 from memory.paths import InvalidPath, check_writable
 from memory.queries.provenance import untrusted_sources
 from memory.queries.state import memory_bytes
-from memory.queries.tree import memory_state, skill_name
-from skills_app.errors import SkillChanged, SkillRefused
-from skills_app.models import Trust
-from skills_app.services.versions import check_skill, store_version
+from memory.queries.tree import memory_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +56,12 @@ def check_edited_content(agent_id: str, path: str, content: str) -> None:
     """Refuse content that the file at `path` may not have. Raises `InvalidRequest`."""
     try:
         check_content(content)
-        if path.startswith("skills/"):
-            check_skill(skill_name(path), content)
+        folder = _folder_of(path)
+        if folder is not None:
+            folder.check(path, content)
         else:
             check_place(agent_id, path)
-    except (MemoryRefused, SkillRefused) as problem:
+    except MemoryRefused as problem:
         raise InvalidRequest(str(problem)) from None
 
 
@@ -127,7 +126,7 @@ def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -
 
 @transaction.atomic
 def change_memory(agent_id: str, change: Change) -> int:
-    """`change` as the next revision of a knowledge file or version of a skill; its number.
+    """`change` as the next revision of a file; its number.
 
     For all doors. The caller has checked that the person may. Raises `InvalidRequest` and
     `Conflict` (code `stale`).
@@ -135,7 +134,7 @@ def change_memory(agent_id: str, change: Change) -> int:
     try:
         check_writable(change.path)
         revision = _stored(agent_id, change)
-    except (Changed, SkillChanged, InvalidPath, MemoryRefused, SkillRefused) as problem:
+    except (InvalidPath, MemoryRefused) as problem:
         raise _as_service_error(problem) from None
     agent = Agent.objects.get(pk=agent_id)
     # The revisions keep the contents: here is who, and from which door.
@@ -154,23 +153,22 @@ def change_memory(agent_id: str, change: Change) -> int:
 
 
 def _stored(agent_id: str, change: Change) -> int:
-    if not change.path.startswith("skills/"):
-        return store_change(agent_id, change)
-    return store_version(
-        agent_id,
-        skill_name(change.path),
-        change.content,
-        base_version=change.base_revision,
-        # Approved to be kept, not vouched for: a review says so of exactly these bytes.
-        trust=Trust.IMPORTED,
-        source=change.source,
-        by_id=change.by_id,
-        reason=change.reason,
-    )
+    folder = _folder_of(change.path)
+    return store_change(agent_id, change) if folder is None else folder.store(agent_id, change)
+
+
+def _folder_of(path: str) -> MemoryFolder | None:
+    """The folder of a feature that the file is in. Raises `MemoryRefused` if nobody has it."""
+    folder = folder_of(path)
+    if folder is None and not path.startswith("knowledge/"):
+        raise MemoryRefused(
+            f"{path}: no installed feature has this folder. Use a path below knowledge/."
+        )
+    return folder
 
 
 def _as_service_error(problem: Exception) -> ServiceError:
-    if isinstance(problem, Changed | SkillChanged):
+    if isinstance(problem, Changed):
         return Conflict(str(problem), code="stale")
     if isinstance(problem, NoSuchFile):
         return NotFound(str(problem))

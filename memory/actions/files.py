@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
 from memory.errors import Changed, InvalidEdit
+from memory.folders import Change
 from memory.limits import MAX_FILE_BYTES, MAX_FILES, size_of
-from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision, Operation
+from memory.models import MemoryFile, MemoryRevision
 from memory.paths import content_type_of
 from memory.queries.state import file_state
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A revision to be. `content` is the whole file, None to delete it.
-
-    `base_revision` is the revision that it builds on. `source` names the door: `approval`, `api`,
-    `web`, `admin`, `cli`, `import`.
-    """
-
-    path: str
-    operation: Operation
-    content: str | None
-    base_revision: int
-    source: str
-    by_id: int | None = None
-    reason: str = ""
-    edit_request: MemoryEditRequest | None = None
 
 
 def check_content(content: str) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agents.models import Agent, AgentVersion
+from memory.folders import folder_of
 from memory.limits import size_of
 from memory.models import MemoryFile
 from memory.paths import READ_ONLY, check_path, content_type_of
-from memory.queries.tree import memory_state, skill_name
-from skills_app.models import Skill
+from memory.queries.tree import memory_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,7 @@ def _updated_at(agent_id: str, path: str) -> datetime | None:
     if path in READ_ONLY:
         version = AgentVersion.objects.filter(agent_id=agent_id).order_by("-number").first()
         return version.created_at if version else Agent.objects.get(pk=agent_id).updated_at
-    if path.startswith("skills/"):
-        skills = Skill.objects.filter(agent_id=agent_id, name=skill_name(path), is_deleted=False)
-        return skills.values_list("updated_at", flat=True).first()
+    if (folder := folder_of(path)) is not None:
+        return folder.updated_at(agent_id, path)
     files = MemoryFile.objects.filter(agent_id=agent_id, path=path)
     return files.values_list("updated_at", flat=True).first()

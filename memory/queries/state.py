@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db.models import Sum
 
+from memory.folders import FileState
 from memory.models import MemoryFile, MemoryRevision
-
-
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """`content` is None where there is no such file; `revision` is 0 where there never was."""
-
-    content: str | None
-    revision: int
 
 
 def file_state(agent_id: str, path: str) -> FileState:

@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, InvalidRequest
-from memory.actions.files import Change, store_change
+from memory.actions.files import store_change
+from memory.folders import Change
 from memory.limits import MAX_FILE_BYTES
 from memory.models import MemoryFile, MemoryRevision, Operation
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run

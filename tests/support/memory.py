@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.models import Agent
 from memory.actions.edits import change_memory
-from memory.actions.files import Change
+from memory.folders import Change
 from memory.models import Operation
 from memory.queries.state import file_state
 

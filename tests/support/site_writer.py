@@ -45,7 +45,6 @@ from agents.services.inbound_webhooks import create_inbound_webhook
 from agents.services.processes import Reporter
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
-from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
 from agents.services.wake import lock_with_parent
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
@@ -53,7 +52,8 @@ from memory.actions.changes import write_file
 from memory.edits import MemoryEdit
 from memory.models import MemoryFile
 from memory.proposals import MEMORY_EDIT
-from skills_app.sources.archive import read_archive
+from skills_app.actions.library import import_skill
+from skills_app.library.sources.archive import read_archive
 from tests.support.raw_events import RawEvent, append_raw
 from tests.support.skill_zips import hostile_files, zipped
 from tests.support.subagents import delegate

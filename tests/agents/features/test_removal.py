@@ -77,6 +77,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["google_workspace"],
         ["slack", "google_workspace", "credentials"],
         ["memory"],
+        ["skills_app"],
     ],
     ids=lambda names: names[-1],
 )

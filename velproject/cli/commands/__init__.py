@@ -45,7 +45,6 @@ TABLE: Table = {
     },
     _HERE + "schedules": {"schedules": "List, start, pause and go on with schedules."},
     _HERE + "schema": {"schema": "Print the OpenAPI document."},
-    _HERE + "skills": {"skills": "Find, import, review and give out skills."},
     _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},
     _HERE + "workspaces": {"workspaces": "List, archive and remove the files of threads."},
 }
