@@ -1,8 +1,8 @@
 """What happens to a tool call before it runs: it is allowed, a person is asked, or it is denied.
 
 The order: an edit of the memory always asks, unless a rule denies it; then the first rule that
-fits; then `interrupt_on`; then the effect: what reaches outside asks. What is tried first, as a
-statement that writes to a database, asks unless it is denied, and no grant allows it. A grant,
+fits; then `interrupt_on`; then the effect: what reaches outside asks. What is tried and shown
+first (`Tool.trial`) asks unless it is denied, and no grant allows it. A grant,
 which turns a question into a yes, is looked at where the question would be put
 (`agents.services.grants`).
 """

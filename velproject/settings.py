@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.features import installed_features
+from agents.features.installed import installed_features
 from agents.kernel.settings import declarations, read_environment, refuse_duplicates
 from agents.page_templates import PAGE_TEMPLATES
 from velproject import env

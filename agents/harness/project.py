@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connections
 
-from agents.features import installed_features
+from agents.features.installed import installed_features
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
