@@ -8,5 +8,6 @@ FEATURES = (
     "agents.features.slack",
     "agents.features.google_workspace",
     "agents.features.databases",
+    "agents.features.forks",
 )
 """For INSTALLED_APPS, after `agents`."""
