@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from agents.demo.resources import data_bytes
 from agents.demo.task import (
     DATA_NAME,
+    DATABASE_NAME,
     OUTPUTS,
     PLAIN,
     PUBLISHING,
@@ -118,7 +119,7 @@ def demo_task(run: Run) -> DemoTask:
 
 
 def _task_for(agent: Agent) -> DemoTask:
-    """The task that fits the agent's toolbox.
+    """The task that fits the agent's toolbox and databases.
 
     The demo's own toolbox is taken where this host has it, and left where it does not any more:
     then the standard library does. Another one that the operator chose stays.
@@ -128,7 +129,12 @@ def _task_for(agent: Agent) -> DemoTask:
         if agent.toolbox != wanted:
             agent.toolbox = wanted
             save_agent(agent)
-    return WITH_TOOLBOX if agent.toolbox and _has_packages(agent.toolbox) else PLAIN
+    task = WITH_TOOLBOX if agent.toolbox and _has_packages(agent.toolbox) else PLAIN
+    return task if _has_database(agent) else task.without_database()
+
+
+def _has_database(agent: Agent) -> bool:
+    return any(DATABASE_NAME in relation.names(agent) for relation in relations())
 
 
 def _has_packages(toolbox: str) -> bool:

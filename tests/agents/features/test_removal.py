@@ -48,7 +48,13 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
 
 @pytest.mark.parametrize(
     "names",
-    [["slack"], ["forks"], ["google_workspace"], ["slack", "google_workspace", "credentials"]],
+    [
+        ["slack"],
+        ["databases"],
+        ["forks"],
+        ["google_workspace"],
+        ["slack", "google_workspace", "credentials"],
+    ],
     ids=lambda names: names[-1],
 )
 def test_vel_works_without_a_feature(tmp_path: Path, names: Sequence[str]) -> None:

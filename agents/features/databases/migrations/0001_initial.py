@@ -16,8 +16,12 @@ TABLES = (
 
 def take_permissions(apps, schema_editor):
     """Permissions refer to the content type, so they move with it."""
-    types = apps.get_model("contenttypes", "ContentType").objects
-    types.filter(app_label="agents", model="databaseconnection").update(app_label="vel_databases")
+    types = apps.get_model("contenttypes", "ContentType").objects.filter(model="databaseconnection")
+    earlier = types.filter(app_label="agents")
+    if types.filter(app_label="vel_databases").exists():
+        earlier.delete()  # made by going back to an earlier migration: the rights stayed here
+    else:
+        earlier.update(app_label="vel_databases")
 
 
 class Migration(migrations.Migration):
