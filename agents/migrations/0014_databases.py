@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0011_machine")]
+    dependencies = [("agents", "0013_skills")]
 
     operations = [
         migrations.SeparateDatabaseAndState(
