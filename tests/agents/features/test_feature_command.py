@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from agents.kernel.features import features
 from tests.sandbox.places import reachable_directory
 from tests.support.migrated import copy_sqlite
 
