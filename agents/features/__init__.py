@@ -7,6 +7,7 @@ FEATURES = (
     "skills_app",
     "memory",
     "agents.features.credentials",
+    "agents.features.databases",
     "agents.features.slack",
     "agents.features.google_workspace",
     "agents.features.forks",

@@ -22,7 +22,7 @@ class ApprovalKind(models.TextChoices):
 
 def request_kinds() -> list[tuple[str, str]]:
     """Return the kinds of requests with their labels: those of Vel, and those of proposals."""
-    tool, budget = ApprovalKind.choices
+    tool, budget = ((name, str(label)) for name, label in ApprovalKind.choices)
     proposals = [(kind.name, str(kind.label)) for _, kind in collect("proposals", "PROPOSALS")]
     return [tool, *proposals, budget]
 
