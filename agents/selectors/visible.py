@@ -14,7 +14,6 @@ from agents.models import (
     ApprovalRequest,
     AuditEntry,
     Budget,
-    DatabaseConnection,
     InboundWebhook,
     McpServer,
     Run,
@@ -34,7 +33,6 @@ VIEW_ALL = "agents.view_all_runs"
 CHANGE_BUDGETS = "agents.change_budget"
 VIEW_BUDGETS = "agents.view_budget"
 VIEW_AUDIT = "agents.view_auditentry"
-CONFIGURE_DATABASE = "agents.configure_database"
 CONFIGURE_MCP = "agents.configure_mcpserver"
 
 
@@ -198,25 +196,6 @@ def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
     if not user.is_authenticated:
         return InboundWebhook.objects.none()
     return InboundWebhook.objects.filter(owner=user.pk)
-
-
-def may_see_all_databases(user: Person) -> bool:
-    """Whether `user` sees every connection, with its limits."""
-    return _has(user, CONFIGURE_DATABASE) or _has(user, "agents.view_databaseconnection")
-
-
-def databases_for(user: Person) -> QuerySet[DatabaseConnection]:
-    """Connections of agents that `user` may use, the user's own, or all for operators.
-
-    Never those that others gave on the command line.
-    """
-    if not user.is_authenticated:
-        return DatabaseConnection.objects.none()
-    shared = Q(agent=None)
-    if not may_see_all_databases(user):
-        assigned = Agent.databases.through.objects.filter(agent__in=agents_for(user))
-        shared &= Q(pk__in=assigned.values("databaseconnection"))
-    return DatabaseConnection.objects.filter(shared | Q(owner=user.pk))
 
 
 def may_see_all_mcp_servers(user: Person) -> bool:

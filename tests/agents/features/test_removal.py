@@ -73,6 +73,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
     "names",
     [
         ["slack"],
+        ["databases"],
         ["forks"],
         ["google_workspace"],
         ["slack", "google_workspace", "credentials"],

@@ -22,9 +22,6 @@ TABLE: Table = {
         "policy": "Show an agent's policy, and try another on its past calls.",
     },
     _HERE + "budgets": {"budgets": "List budgets."},
-    _HERE + "databases": {
-        "databases": "List databases that agents may read, and remove one's own."
-    },
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {
