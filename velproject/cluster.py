@@ -191,7 +191,7 @@ def modules_of_features() -> list[str]:
 
 def _needed(preload: Preload) -> bool:
     try:
-        return preload.needed()
+        return preload.needed is None or preload.needed()
     except DatabaseError:
         return True
 

@@ -36,8 +36,6 @@ INSTALLED_APPS = [
     "channels",
     "django_q",
     "agents",
-    "skills_app",
-    "memory",
     *installed_features(),
     "velproject",
 ]
@@ -156,7 +154,7 @@ _DECLARED = declarations(_OWN_APPS)
 refuse_duplicates([*_DECLARED, ServerSettings])
 _READ = read_environment(_DECLARED)
 VEL = {**_READ["VEL"], "DATA_DIR": DATA_DIR, "CHECK_EVENTS": DEBUG}
-VEL_SKILLS = _READ["VEL_SKILLS"]
+globals().update({name: values for name, values in _READ.items() if name != "VEL"})
 
 # Several machines on one database: docs/scaling.md.
 if VEL.get("HOST"):

@@ -1,4 +1,4 @@
-"""Which features are installed. Settings can import it: it needs no app."""
+"""The features of an installation. Settings can import it: it needs no app."""
 
 from __future__ import annotations
 

@@ -32,8 +32,6 @@ _APPS = (
     "django.contrib.auth",
     "django_q",
     "agents",
-    "skills_app",
-    "memory",
 )
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
@@ -187,7 +185,7 @@ def _use_key(api_key: str | None, provider: str) -> None:
 
 
 def _check_apps() -> None:
-    missing = [name for name in ("agents", "skills_app", "memory") if not apps.is_installed(name)]
+    missing = [] if apps.is_installed("agents") else ["agents"]
     if missing:
         raise SetupError(
             f"The project's INSTALLED_APPS lack {', '.join(missing)}: add "

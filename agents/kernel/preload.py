@@ -1,4 +1,4 @@
-"""Modules that workers need only for some installations.
+"""Modules that workers need, or that some of them need.
 
 A cluster imports them once, before it forks its workers, which share the memory. A feature lists
 instances of `Preload` in its `preload.PRELOAD`.
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Preload:
-    """`needed` may query the database."""
-
     modules: tuple[str, ...]
-    needed: Callable[[], bool]
+    needed: Callable[[], bool] | None = None
+    """Whether this installation needs them. It may query the database. None: it does."""

@@ -9,14 +9,13 @@ import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from typing import NoReturn, TextIO
 
 import click
 
 from velproject.cli.commands import TABLE
 from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
-from velproject.cli.lazy_group import LazyGroup, Table
+from velproject.cli.lazy_group import LazyGroup
 from velproject.cli.terminal import use_tolerant_streams, visible
 
 _NOBODY_READS = (errno.EPIPE, errno.EIO)
@@ -36,12 +35,6 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     ctx.exit()
 
 
-def tables_of_features() -> list[Table]:
-    # Imported here: it costs 40 ms, which Vel's own commands should not wait for.
-    tables: list[Table] = import_module("velproject.cli.of_features").tables_of_features()
-    return tables
-
-
 class TaskOrCommand(LazyGroup):
     """A group whose help begins with what a task takes."""
 
@@ -59,7 +52,7 @@ class TaskOrCommand(LazyGroup):
 @click.group(
     cls=TaskOrCommand,
     tables=[TABLE],
-    later=tables_of_features,
+    later="velproject.cli.feature_commands",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
@@ -134,9 +127,9 @@ def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:
 def _routed(arguments: list[str]) -> list[str]:
     """`arguments` with `run` in front unless they begin with a command."""
     first = arguments[0] if arguments else ""
-    if first in ("-h", "--help", "--version") or vel.has(first):
-        return arguments
     commands = vel.list_commands()
+    if first in commands or first in ("-h", "--help", "--version"):
+        return arguments
     word = " " not in first and not first.startswith("-")
     if word and (near := get_close_matches(first, commands, cutoff=0.75)):
         raise click.UsageError(

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("agents", "0012_databases"),
+        ("agents", "0014_databases"),
         ("contenttypes", "0002_remove_content_type_name"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
