@@ -13,6 +13,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",
+    "agents.features.notifications",
 )
 """For INSTALLED_APPS, after `agents`."""
 
