@@ -14,6 +14,7 @@ FEATURES = (
     "agents.features.slack",
     "agents.features.google_workspace",
     "agents.features.notifications",
+    "agents.features.mcp_server",
 )
 """For INSTALLED_APPS, after `agents`."""
 

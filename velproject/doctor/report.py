@@ -13,6 +13,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
+from agents.kernel.features import collect
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.probe import check_host
@@ -54,6 +55,8 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
     yield from skills.check_skills()
     if database.level is Level.OK:
         yield from features.check_features()
+        for _, check in collect("doctor", "CHECKS"):
+            yield from check()
         yield from mcp.check_mcp_servers()
         yield running.check_workers()
         yield from watching.check_watching()

@@ -131,6 +131,7 @@ def test_features_are_listed_with_their_rows(python: Command) -> None:
         ["vel_slack", "0"],
         ["vel_google_workspace", "0"],
         ["vel_credentials", "1"],
+        ["vel_mcp_server", "0"],
         ["vel_notifications", "0"],
     ]
 

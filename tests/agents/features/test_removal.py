@@ -52,6 +52,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["slack"],
         ["google_workspace"],
         ["notifications"],
+        ["mcp_server"],
         ["slack", "google_workspace", "credentials"],
     ],
     ids=lambda names: names[-1],

@@ -8,15 +8,15 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from agents.mcp_server.answers import Result, answer_of
-from agents.mcp_server.caller import Caller, in_database
-from agents.mcp_server.limits import MAX_WAIT_SECONDS, WAIT_SECONDS, WAIT_WITH_PROGRESS
-from agents.mcp_server.tools import CANCEL_RUN, GET_RUN, agent_of
-from agents.mcp_server.waiting import Tell, one_of_few, wait_for_answer
+from agents.features.mcp_server.answers import Result, answer_of
+from agents.features.mcp_server.caller import Caller, in_database
+from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, WAIT_SECONDS, WAIT_WITH_PROGRESS
+from agents.features.mcp_server.queries import mcp_runs_for
+from agents.features.mcp_server.starts import McpCall, request_key, start_call
+from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, agent_of
+from agents.features.mcp_server.waiting import Tell, one_of_few, wait_for_answer
 from agents.models import Run
-from agents.selectors.visible import mcp_runs_for
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
-from agents.services.mcp_calls import McpCall, request_key, start_call
 from agents.services.run_control import cancel_for
 
 Id = Annotated[str, Field(pattern=r"^[0-9a-z]{1,26}$")]

@@ -17,10 +17,10 @@ from agents.events.catalogue.subagents import SubagentFinished
 from agents.events.catalogue.tool_calls import ToolCalled
 from agents.events.read import RunNotFound, StoredEvent
 from agents.events.tree import follow_tree
+from agents.features.mcp_server.answers import waits_for_person
+from agents.features.mcp_server.caller import Caller, check_still_good, in_database
+from agents.features.mcp_server.limits import LOOK_SECONDS, MAX_PROGRESS, TELL_SECONDS
 from agents.hidden_text import visible
-from agents.mcp_server.answers import waits_for_person
-from agents.mcp_server.caller import Caller, check_still_good, in_database
-from agents.mcp_server.limits import LOOK_SECONDS, MAX_PROGRESS, TELL_SECONDS
 from agents.models import Run, RunClock
 from agents.services.errors import Conflict
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place

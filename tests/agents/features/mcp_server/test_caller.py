@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents.mcp_server.caller import Caller, Refused, caller_of, check_still_good
+from agents.features.mcp_server.caller import Caller, Refused, caller_of, check_still_good
 from agents.models import ApiToken
 from agents.services.errors import NotAllowed
 from agents.services.tokens import create_token

@@ -15,8 +15,8 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
 from agents.events.append import dump
+from agents.features.mcp_server.queries import MCP_SOURCE, mcp_runs_for, mcp_tools_for
 from agents.models import IdempotencyKey, Run
-from agents.selectors.visible import MCP_SOURCE, mcp_runs_for, mcp_tools_for
 from agents.services.errors import InvalidRequest, NotFound
 from agents.services.run_control import cancel_for
 from agents.services.runs import RunRequest, create_run

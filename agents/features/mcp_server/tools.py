@@ -11,12 +11,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from agents.features.mcp_server.caller import Caller
+from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, TOOLS_PER_PAGE
+from agents.features.mcp_server.queries import mcp_tools_for
 from agents.hidden_text import visible
-from agents.mcp_server.caller import Caller
-from agents.mcp_server.limits import MAX_WAIT_SECONDS, TOOLS_PER_PAGE
 from agents.models import Agent
 from agents.prompt_variables import CONTEXT, names_in
-from agents.selectors.visible import mcp_tools_for
 from agents.services.errors import InvalidRequest
 from agents.states import RunStatus, WaitReason
 from agents.structured_output.schema import check_schema

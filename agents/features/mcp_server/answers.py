@@ -8,8 +8,8 @@ from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 
+from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, SPACE
 from agents.hidden_text import visible
-from agents.mcp_server.tools import CANCEL_RUN, GET_RUN, SPACE
 from agents.models import Message, MessageRole, Run
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of, goes_on_alone

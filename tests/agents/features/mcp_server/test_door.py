@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.agents.mcp_server.serving import Served, call, message, messages_in
+from tests.agents.features.mcp_server.serving import Served, call, message, messages_in
 from tests.support.hang import HANG
 from tests.support.runs import wait_until
 

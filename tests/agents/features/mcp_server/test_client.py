@@ -10,7 +10,7 @@ import anyio
 import httpx2
 import pytest
 
-from tests.agents.mcp_server.serving import ERAS, FORM, JSON, LONG, Served, call
+from tests.agents.features.mcp_server.serving import ERAS, FORM, JSON, LONG, Served, call
 from tests.support.hang import HANG
 from tests.support.runs import wait_until
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.agents.mcp_server.serving import FORM, HIDDEN, LONG, PLAN, Served
+from tests.agents.features.mcp_server.serving import FORM, HIDDEN, LONG, PLAN, Served
 from tests.support.runs import script_file
 from tests.support.site import migrated_site
 from tests.support.site_worker import working
