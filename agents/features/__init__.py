@@ -13,6 +13,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",
+    "agents.features.forks",
     "agents.features.notifications",
     "agents.features.mcp_server",
 )

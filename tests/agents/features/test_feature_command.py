@@ -130,6 +130,7 @@ def test_features_are_listed_with_their_rows(python: Command) -> None:
     assert [line.split()[:2] for line in lines] == [
         ["vel_slack", "0"],
         ["vel_google_workspace", "0"],
+        ["vel_forks", "0"],
         ["vel_credentials", "1"],
         ["vel_mcp_server", "0"],
         ["vel_notifications", "0"],

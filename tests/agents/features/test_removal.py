@@ -50,6 +50,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
     "names",
     [
         ["slack"],
+        ["forks"],
         ["google_workspace"],
         ["notifications"],
         ["mcp_server"],

@@ -81,7 +81,7 @@ def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(served
         answer = served.post(message("ping"), token, Origin=origin)
         assert answer.status_code == 403, origin
     assert served.post(message("ping"), token, Origin=own).status_code == 200
-    assert served.post(message("ping"), token, Worker="rebound.example").status_code == 400
+    assert served.post(message("ping"), token, Host="rebound.example").status_code == 400
 
 
 def test_what_is_no_request_is_refused_in_few_words(served: Served) -> None:
