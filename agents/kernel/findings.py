@@ -1,5 +1,5 @@
 """What `vel doctor` finds. Features list checks, functions that return findings, in their
-`doctor.CHECKS`. They are called when the database can be used."""
+`doctor.CHECKS`, and those that need the database in `doctor.DATABASE_CHECKS`."""
 
 from __future__ import annotations
 

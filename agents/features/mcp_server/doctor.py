@@ -24,4 +24,4 @@ def check_offers() -> Iterator[Finding]:
     yield Finding("agents over MCP", Level.OK, f"{offered} offered as tools at /mcp")
 
 
-CHECKS = [check_offers]
+DATABASE_CHECKS = [check_offers]
