@@ -11,5 +11,7 @@ FEATURES = (
     "agents.features.slack",
     "agents.features.google_workspace",
     "agents.features.forks",
+    "agents.features.notifications",
+    "agents.features.mcp_server",
 )
 """For INSTALLED_APPS, after `agents`."""

@@ -76,6 +76,8 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["databases"],
         ["forks"],
         ["google_workspace"],
+        ["mcp_server"],
+        ["notifications"],
         ["slack", "google_workspace", "credentials"],
         ["memory"],
         ["skills_app"],
