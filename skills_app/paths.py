@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from sandbox.normal_form import normal_form
 from skills_app.devices import is_device
 from skills_app.invisible import has_invisible
 from skills_app.problems import Problem, error
@@ -104,4 +104,4 @@ def _collisions(paths: Sequence[str]) -> list[Problem]:
 def _folded(path: str) -> str:
     if path.isascii():
         return path.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+    return normal_form("NFKC", normal_form("NFKC", path).casefold())

@@ -15,6 +15,7 @@ import re2  # type: ignore[import-untyped]
 
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
+from sandbox.normal_form import normal_form
 
 _OPERATORS = frozenset(";&|<>`$(){}\\\n\r")
 """What can make one command into several, or into another than it reads."""
@@ -80,7 +81,7 @@ def _views(command: str) -> list[str]:
         _BLANKS.sub(" ", plain),
         " ".join(plain.split()),
         "\n".join(lines),
-        unicodedata.normalize("NFKC", plain),
+        normal_form("NFKC", plain),
     ]
     return list(dict.fromkeys(found))
 
