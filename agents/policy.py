@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agents.conditions import holds
+from agents.conditions import CallReading, holds
 from agents.models import Effect
 from agents.spec import ALL_DECISIONS, Action, AgentSpec, InterruptRule, PolicyRule
 
@@ -88,6 +88,7 @@ def _first_rule(
 ) -> tuple[int, PolicyRule] | None:
     # An edit of the memory is one by whatever tool, and no rule allows it: such a rule must not
     # keep a later one from denying it.
+    reading = CallReading(tool_input)
     names = dict.fromkeys((tool, MEMORY_TOOL) if edits_memory else (tool,))
     for number, rule in enumerate(spec.approval_rules, start=1):
         if edits_memory and rule.action == "allow":
@@ -100,6 +101,7 @@ def _first_rule(
                 permits=rule.action == "allow",
                 sandbox=spec.sandbox,
                 reads=reads,
+                reading=reading,
             ):
                 return number, rule
     return None
