@@ -53,6 +53,7 @@ from agents.events.catalogue.messages import (
 )
 from agents.events.catalogue.runs import Usage
 from agents.events.catalogue.tool_calls import ToolStarted
+from agents.json_levels import MOST_LEVELS
 from agents.models import Effect
 from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
@@ -289,7 +290,8 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
         name = session.toolset.name_of(block["name"])
         broken = reply.broken_inputs.get(block["id"])
         checked = (
-            "The input was not complete JSON: it was cut off, or malformed. Send it again."
+            "The input was not complete JSON: it was cut off, malformed, or nested deeper than "
+            f"{MOST_LEVELS} levels. Send it again."
             if broken is not None
             else check_call(session, name, block["input"])
         )

@@ -23,6 +23,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
 from agents.disk_space import full_disk
+from agents.json_levels import MOST_LEVELS, nests_too_deep
 from agents.mcp_server.bridge import answer_by
 from agents.mcp_server.caller import Caller, Refused, caller_of, in_database_to_the_end
 from agents.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
@@ -126,6 +127,8 @@ def _message_of(body: bytes) -> dict[str, Any]:
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or len(method) > MAX_ID:
         raise Refused(400, 'A message has "jsonrpc": "2.0" and a method: nothing is asked of you.')
+    if nests_too_deep(message):
+        raise Refused(400, f"The body nests deeper than {MOST_LEVELS} levels.")
     if not isinstance(message.get("params", {}), dict):
         raise Refused(400, "The params of a message are an object.")
     return message

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.ids import new_id
+from agents.json_levels import nests_too_deep
 from agents.providers.base import (
     Block,
     ModelEvent,
@@ -148,6 +149,8 @@ class ReplyBuilder:
         usable = isinstance(told, str) and _ID.fullmatch(told) and told not in self._ids
         call_id = str(told) if usable else MADE + new_id()
         self._ids.add(call_id)
+        if nests_too_deep(args):
+            raise TypeError("the input of a call nests too deep")
         text = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
         try:
             text.encode()

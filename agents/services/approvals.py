@@ -16,6 +16,7 @@ from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
 from agents.events.event import OMITTED
 from agents.events.preview import preview
+from agents.json_levels import MOST_LEVELS, nests_too_deep
 from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
@@ -214,6 +215,8 @@ def _check_edited_input(
     """What a person makes of a call must fit the tool, and no rule may deny it."""
     assert request.tool_call is not None
     assert answer.input is not None
+    if nests_too_deep(answer.input):
+        raise InvalidRequest(f"The input nests deeper than {MOST_LEVELS} levels.")
     spec = AgentSpec.model_validate(run.spec)
     problem = check_input(spec, request.tool, answer.input) if check_input else None
     if problem is not None:
