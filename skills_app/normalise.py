@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from sandbox.normal_form import normal_form
+from sandbox.backends.normal_form import normal_form
 from skills_app.devices import is_device
 from skills_app.invisible import has_invisible
 from skills_app.package import SKILL_FILE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sandbox.normal_form import normal_form
+from sandbox.backends.normal_form import normal_form
 from skills_app.errors import InvalidSkill
 from skills_app.frontmatter import read_skill, split_skill
 from skills_app.head import read_head

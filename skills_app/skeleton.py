@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from memory.scanner.confusables import TABLE
-from sandbox.normal_form import normal_form
+from sandbox.backends.normal_form import normal_form
 
 _ASCII = {"0": "o", "1": "l", "rn": "m", "vv": "w"}
 

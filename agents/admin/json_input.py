@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from django import forms
 from django.core.exceptions import ValidationError
 
-from agents.json_levels import MOST_LEVELS, nests_too_deep
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 
 def parse_json(text: str) -> Any:

@@ -15,9 +15,9 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 
 from agents.call_patterns.steps import Steps, TooMuchToRead
+from sandbox.backends.normal_form import normal_form
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
-from sandbox.normal_form import normal_form
 
 _OPERATORS = frozenset(";&|<>`$(){}\\\n\r")
 """What can make one command into several, or into another than it reads."""

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from agents.call_patterns.fields import any_strings, any_values, holds_host
 from agents.call_patterns.steps import TooMuchToRead
-from sandbox.normal_form import normal_form
+from sandbox.backends.normal_form import normal_form
 
 MOST_BYTES = 24_000_000
 """Of all views of a call. A model's reply has 4 MB; some characters become eighteen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterator
 
-from sandbox.normal_form import normal_form
+from sandbox.backends.normal_form import normal_form
 
 NAME_BYTES = 180
 """Room is left for a number and for `.md`: file systems end at 255."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.json_levels import MOST_LEVELS, nests_too_deep
 from agents.providers.base import Block, PartDelta, PartStarted, ProviderError, Reply
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 MOST_BYTES = 4_000_000
 """Of one reply in UTF-8, its thoughts and inputs of tools included. The longest have about a

@@ -53,12 +53,12 @@ from agents.events.catalogue.messages import (
 )
 from agents.events.catalogue.runs import Usage
 from agents.events.catalogue.tool_calls import ToolStarted
-from agents.json_levels import MOST_LEVELS
 from agents.models import Effect
 from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
+from agents.structured_output.levels import MOST_LEVELS
 
 
 async def run_turns(session: Session) -> None:

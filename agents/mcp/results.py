@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.json_levels import MOST_LEVELS, nests_too_deep
 from agents.mcp.limits import MAX_PARTS, MAX_PICTURE_BYTES
 from agents.png import NotAPicture, remade_png
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 _ENDINGS = {
     "image/png": "png",

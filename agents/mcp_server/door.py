@@ -23,12 +23,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 
 from agents.disk_space import full_disk
-from agents.json_levels import MOST_LEVELS, nests_too_deep
 from agents.mcp_server.bridge import answer_by
 from agents.mcp_server.caller import Caller, Refused, caller_of, in_database_to_the_end
 from agents.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
 from agents.mcp_server.protocol import CALLER, PackageMissing, serve
 from agents.services.mcp_calls import cancel_call, request_key
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 SESSION_HEADER = "Mcp-Session-Id"
 _SESSION = re.compile(rf"[\x21-\x7e]{{1,{MAX_ID}}}")

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.ids import new_id
-from agents.json_levels import nests_too_deep
 from agents.providers.base import (
     Block,
     ModelEvent,
@@ -28,6 +27,7 @@ from agents.providers.google_conversation import MADE
 from agents.providers.google_errors import event_error
 from agents.providers.reply_parts import encodable, parse_input
 from agents.providers.thoughts import ORIGIN
+from agents.structured_output.levels import nests_too_deep
 
 _ENDINGS = {
     "STOP": "end_turn",

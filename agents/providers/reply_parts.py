@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from agents.json_levels import nests_too_deep
+from agents.structured_output.levels import nests_too_deep
 
 
 def parse_input(text: str) -> dict[str, Any]:

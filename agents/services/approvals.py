@@ -16,7 +16,6 @@ from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
 from agents.events.event import OMITTED
 from agents.events.preview import preview
-from agents.json_levels import MOST_LEVELS, nests_too_deep
 from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
@@ -46,6 +45,7 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 EDIT_CHARACTERS = 4_000_000
 """Of an edited input."""

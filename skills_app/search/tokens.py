@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import snowballstemmer
 
-from sandbox.normal_form import normal_form
+from sandbox.backends.normal_form import normal_form
 
 MAX_TEXT = 60_000
 """Characters of one text that are read."""

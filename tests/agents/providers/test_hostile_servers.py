@@ -21,7 +21,6 @@ from agents.engine.reply_limits import (
     check_reply,
 )
 from agents.engine.window import MIN_WINDOW, note_overflow, window_of
-from agents.json_levels import MOST_LEVELS
 from agents.providers.anthropic_stream import ReplyBuilder
 from agents.providers.base import (
     ModelLimits,
@@ -39,6 +38,7 @@ from agents.providers.registry import ProviderSettings, get_provider
 from agents.providers.reply_parts import parse_input
 from agents.providers.transport import MAX_BODY_BYTES
 from agents.spec import AgentSpec
+from agents.structured_output.levels import MOST_LEVELS
 
 HEADERS = "HTTP/1.1 {} x\r\nContent-Type: {}\r\nConnection: close\r\n{}\r\n"
 PART = b"data: " + b"x" * 65_530

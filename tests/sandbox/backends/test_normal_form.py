@@ -11,7 +11,7 @@ import re2  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.normal_form import MOST_MARKS, normal_form
+from sandbox.backends.normal_form import MOST_MARKS, normal_form
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
