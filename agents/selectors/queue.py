@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce, Length
 from django.db.models.lookups import LessThanOrEqual
 from django.utils import timezone
 
+from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest, Run
 from agents.models.json_text import JSONTextField
 from agents.selectors.visible import Person, approvals_for
@@ -123,7 +124,7 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
         "run__owner",
         "run__thread",
         "tool_call",
-        "memory_edit__agent",
+        *request_relations(),
         "allowance",
         "first_approver",
         "decided_by",
