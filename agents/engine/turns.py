@@ -58,6 +58,7 @@ from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
+from agents.structured_output.levels import MOST_LEVELS
 
 
 async def run_turns(session: Session) -> None:
@@ -289,7 +290,8 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
         name = session.toolset.name_of(block["name"])
         broken = reply.broken_inputs.get(block["id"])
         checked = (
-            "The input was not complete JSON: it was cut off, or malformed. Send it again."
+            "The input was not complete JSON: it was cut off, malformed, or nested deeper than "
+            f"{MOST_LEVELS} levels. Send it again."
             if broken is not None
             else check_call(session, name, block["input"])
         )
