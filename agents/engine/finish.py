@@ -11,6 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from agents.engine.final_output import Verdict
+from agents.engine.journal import write_events
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back
 from agents.engine.sql import CLOCK
@@ -19,6 +20,7 @@ from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
 from agents.events.event import OMITTED
 from agents.kernel import row_hooks
 from agents.kernel.lease import lock_and_release
+from agents.kernel.park import End
 from agents.models import RunClock
 from agents.services.run_control import (
     close_open_work,
@@ -106,6 +108,14 @@ def fail_run(
     append_events(run.id, [failed])
     row_hooks.ended(run)
     start_next_pending(run)
+
+
+def end_run(writer: Writer, end: End, active_ms: int) -> None:
+    """Let the run fail for what a middleware has said."""
+    if end.events:
+        lock_with_parent(writer.run_id, writer.parent_id)
+        write_events(writer, end.events)
+    fail_run(writer, end.code, end.message, active_ms)
 
 
 def cancel_driven_run(writer: Writer, active_ms: int) -> None:

@@ -27,6 +27,7 @@ from agents.engine.lease import Claim
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.resources import Resources
+from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
 from agents.engine.skill_session import RunSkills, skills_of
 from agents.engine.skill_sync import synced_sources
@@ -120,11 +121,10 @@ async def _load(
 
 
 async def open_session(
-    worker: Resources, handle: RunHandle, claim: Claim, writer: Writer
+    worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
     """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
-    run, clock = claim.run, claim.clock
-    spec = AgentSpec.model_validate(run.spec)
+    run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
     if spec.fallbacks:
         spec = await worker.database.run(spec_in_force, run, spec)
     provider = provider_of(worker.provider, spec)
@@ -135,6 +135,8 @@ async def open_session(
         worker.database, provider, run, loaded.head, loaded.history
     )
     session = Session(
+        context=context,
+        chain=context.chain,
         run=run,
         spec=spec,
         toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
@@ -166,6 +168,7 @@ async def open_session(
         output=loaded.output,
         budget=loaded.budget,
     )
+    context.session = session
     servers = RunMcpServers(session, run_marker(run.pk))
     session.mcp = servers
     session.on_close.append(servers.close)

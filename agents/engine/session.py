@@ -20,6 +20,8 @@ from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
+from agents.kernel.chain import Chain
+from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
 from agents.middleware.context import McpServers, Preview
 from agents.middleware.registry import Toolset
 from agents.models import Run
@@ -47,6 +49,9 @@ def _no_provider(name: str) -> Provider:
 class Session:
     """One claim of one run, from `claim_run` until the driver lets go of it."""
 
+    context: RunContext
+    """The run as its middleware sees it."""
+    chain: Chain
     run: Run
     spec: AgentSpec
     toolset: Toolset
@@ -70,6 +75,8 @@ class Session:
     """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
+    last_calls: list[Call] = field(default_factory=list)
+    """The calls of the last turn, when they have ended."""
     late_notes: list[str] = field(default_factory=list)
     """What the model is told beside their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
@@ -78,6 +85,12 @@ class Session:
     """Calls whose approval no longer fits the workspace, or whose grant is used up."""
     waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
     """Calls that go on when other runs have ended."""
+    leaving: list[Leave] = field(default_factory=list)
+    """Calls whose middleware lets go of the run, when the calls beside them have ended."""
+    call_model: ModelHandler = field(init=False, repr=False)
+    """A model call with all wraps."""
+    call_tool: ToolHandler = field(init=False, repr=False)
+    """An attempt of a tool call with all wraps."""
     guards: RunGuards | None = field(init=False)
     """None for a run without guardrails."""
     hooks: HookCalls | None = field(init=False)
