@@ -1,9 +1,6 @@
-"""One reply of the model, with its retries and its stream to the watchers."""
+"""One reply of the model, with its stream to the watchers."""
 
 from __future__ import annotations
-
-import asyncio
-import random
 
 from agents.engine.reply_limits import ReplyLimits, check_reply
 from agents.engine.session import Session
@@ -18,10 +15,7 @@ from agents.events.catalogue.messages import (
 from agents.events.catalogue.tool_calls import ToolInputDelta, ToolInputStarted
 from agents.kernel.middleware import ModelRequest
 from agents.providers.base import PartDelta, PartStarted, ProviderError, Reply
-from agents.settings import ModelSettings
 from agents.telemetry.model_watch import watched_model_call
-
-MAX_PAUSE_SECONDS = 60.0
 
 
 def part_id(turn: int, index: int) -> str:
@@ -54,35 +48,6 @@ async def attempt_call(request: ModelRequest) -> Reply:
     except ProviderError:
         request.stream.drop_parts()
         raise
-
-
-async def with_retries(request: ModelRequest) -> Reply:
-    settings = ModelSettings.now()
-    while True:
-        try:
-            return await attempt_call(request)
-        except ProviderError as error:
-            attempt = request.attempts
-            if not error.retryable or attempt >= settings.MODEL_ATTEMPTS:
-                raise
-            pause = _pause(attempt, error.retry_after, settings.RETRY_BASE_SECONDS)
-            request.reset(
-                StepReset(
-                    step=request.turn,
-                    reason=error.message,
-                    code=error.code,
-                    attempt=attempt,
-                    retry_in=round(pause, 2),
-                )
-            )
-        await asyncio.sleep(pause)
-
-
-def _pause(attempt: int, wished: float | None, base: float) -> float:
-    """Seconds until the next try: the server's wish, else doubling with jitter."""
-    if wished is not None:
-        return min(wished, MAX_PAUSE_SECONDS)
-    return min(base * 2.0 ** (attempt - 1), MAX_PAUSE_SECONDS) * (0.5 + random.random() / 2)  # noqa: S311
 
 
 async def _attempt(request: ModelRequest) -> Reply:

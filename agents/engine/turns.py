@@ -23,7 +23,7 @@ from agents.engine.compaction import (
 from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import wait_for_children
-from agents.engine.dispatch import run_open_calls
+from agents.engine.dispatch import attempt_tool, run_open_calls
 from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
@@ -35,13 +35,12 @@ from agents.engine.journal import check_fence, write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
-from agents.engine.model_call import call_model, part_id, with_retries
+from agents.engine.model_call import attempt_call, call_model, part_id
 from agents.engine.notes import insert_note, note_json, write_note
 from agents.engine.outcomes import committed
 from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
-from agents.engine.retries import with_tool_retries
 from agents.engine.review import ask_middleware, reply_stream, review_reply
 from agents.engine.session import Session
 from agents.engine.stuck import Progress
@@ -65,10 +64,9 @@ from agents.states import ToolCallStatus
 
 async def run_turns(session: Session) -> None:
     """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
-    session.call_model = session.chain.model_handler(session.context, with_retries)
-    session.call_tool = session.chain.tool_handler(
-        session.context, partial(with_tool_retries, session)
-    )
+    context, chain = session.context, session.chain
+    session.call_model = chain.model_handler(context, attempt_call)
+    session.call_tool = chain.tool_handler(context, partial(attempt_tool, session))
     progress = Progress()
     while True:
         session.handle.check()

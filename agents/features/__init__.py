@@ -11,6 +11,7 @@ from agents.settings import AppSettings
 
 FEATURES = (
     "agents.features.credentials",
+    "agents.features.guardrails",
     "agents.features.slack",
     "agents.features.google_workspace",
 )

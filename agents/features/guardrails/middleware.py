@@ -1,0 +1,7 @@
+"""The middleware of this feature."""
+
+from __future__ import annotations
+
+from agents.features.guardrails.retries import ModelRetries, ToolRetries
+
+MIDDLEWARE = (ModelRetries(), ToolRetries())
