@@ -1,4 +1,4 @@
-"""Looking at a reply before it is stored: whether it may be shown, and whether it says anything."""
+"""Looking at a reply before it is stored: whether it may be shown, and what follows from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from agents.engine.deltas import DeltaStream
 from agents.engine.guarding import REFUSED, HeldBack, Ruling, context_of
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
-from agents.engine.stuck import STUCK, stuck_event
 from agents.events.append import EventDraft
 from agents.kernel.middleware import Commit, Ending, ReplyDecision
 from agents.kernel.park import End
@@ -83,9 +82,7 @@ async def review_reply(session: Session, turn: int, reply: Reply) -> Review:
     """Let the guardrails look at a reply."""
     review = Review(reply, reply, ends=not _calls(reply) and reply.stop_reason != "pause_turn")
     text = "".join(block["text"] for block in reply.blocks if block["type"] == "text")
-    if not text.strip() and reply.stop_reason == "end_turn" and not _calls(reply):
-        await _empty(session, review)
-    elif session.guards is not None and session.guards.has("check_output"):
+    if session.guards is not None and session.guards.has("check_output"):
         await _check(session, turn, review, text)
     return review
 
@@ -192,37 +189,3 @@ def _blocked_before(run_id: str) -> int:
     return Message.objects.filter(
         run=run_id, role=MessageRole.ASSISTANT, stop_reason=BLOCKED
     ).count()
-
-
-async def _empty(session: Session, review: Review) -> None:
-    """A reply without words and calls: the model is asked to go on, some times."""
-    repeats = GuardSettings.now().STUCK_REPEATS
-    if not repeats:
-        return
-    count = 1 + await session.database.run(_empty_before, session.run.pk, repeats)
-    # A message that ends in thoughts may not be sent back.
-    without_thoughts = replace(review.reply, blocks=[])
-    if count < repeats:
-        text = "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
-        review.reply = without_thoughts
-        review.ask_again(text, STUCK)
-        review.drafts.append(stuck_event("empty_reply", count, "note"))
-    elif session.spec.on_stuck == "end":
-        review.reply = without_thoughts
-        review.drafts.append(stuck_event("empty_reply", count, "end"))
-        review.fail("stuck", f"The model's replies were empty {count} times in a row.")
-
-
-def _empty_before(run_id: str, limit: int) -> int:
-    """How many of the run's latest replies, up to `limit`, were empty."""
-    latest = (
-        Message.objects.filter(run=run_id, role=MessageRole.ASSISTANT)
-        .order_by("-turn")
-        .values_list("content", flat=True)[:limit]
-    )
-    count = 0
-    for content in latest:
-        if content != "[]":
-            break
-        count += 1
-    return count

@@ -43,7 +43,6 @@ from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
 from agents.engine.review import ask_middleware, reply_stream, review_reply
 from agents.engine.session import Session
-from agents.engine.stuck import Progress
 from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.messages import (
@@ -67,18 +66,17 @@ async def run_turns(session: Session) -> None:
     context, chain = session.context, session.chain
     session.call_model = chain.model_handler(context, attempt_call)
     session.call_tool = chain.tool_handler(context, partial(attempt_tool, session))
-    progress = Progress()
     while True:
         session.handle.check()
         try:
-            if not await _take_turn(session, progress):
+            if not await _take_turn(session):
                 return
         except Leave as leave:
             if await _let_go(session, leave.reason):
                 return
 
 
-async def _take_turn(session: Session, progress: Progress) -> bool:
+async def _take_turn(session: Session) -> bool:
     """Finish the open calls, or ask the model. False: the run has ended or is parked."""
     if session.open_calls:
         questions = await run_open_calls(session, session.open_calls)
@@ -100,13 +98,7 @@ async def _take_turn(session: Session, progress: Progress) -> bool:
         for late in session.late_notes:
             session.say("user", late)
         session.late_notes = []
-        progress.add(session.open_calls)
         session.last_calls, session.open_calls = session.open_calls, []
-    stuck = await progress.look(session)
-    if stuck is not None:
-        await report(session)
-        await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
-        return False
     for item in session.chain.before_model:
         told = await item.before_model(session.context)
         if isinstance(told, Tell):

@@ -6,6 +6,8 @@ class GuardrailsConfig(FeatureConfig):
     label = "vel_guardrails"
     verbose_name = "Guardrails"
     middleware_order = {
+        "stuck.before_model": 100,
+        "stuck.after_model": 200,
         "model_retries": 900,
         "tool_retries": 900,
     }

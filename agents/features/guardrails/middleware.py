@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from agents.features.guardrails.retries import ModelRetries, ToolRetries
+from agents.features.guardrails.stuck import StuckMiddleware
 
-MIDDLEWARE = (ModelRetries(), ToolRetries())
+MIDDLEWARE = (StuckMiddleware(), ModelRetries(), ToolRetries())
