@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
 from agents.engine.fallback import output_format_of
-from agents.engine.final_output import FinalOutput, final_output
 from agents.engine.handle import RunHandle
 from agents.engine.history import (
     history_since,
@@ -58,7 +57,6 @@ class Loaded:
     last_step: str
     skills: RunSkills
     location: WorkspaceLocation
-    output: FinalOutput | None
     budget: Scope | None
     has_left_out: bool
     late_notes: list[str] = field(default_factory=list)
@@ -85,7 +83,6 @@ def load_run(
     epoch = current_epoch(
         run, spec, skills, calls_open=bool(calls), output_format=output_format, window=window
     )
-    output = final_output(run, spec, in_prompt="output_format" not in epoch.head)
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
@@ -105,7 +102,6 @@ def load_run(
         last_step=last or "",
         skills=skills,
         location=run_location(run),
-        output=output,
         budget=open_budget(run, spec),
         has_left_out=shorter is not None,
         late_notes=late_notes(run, calls),
@@ -165,7 +161,6 @@ async def open_session(
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
-        output=loaded.output,
         budget=loaded.budget,
     )
     context.session = session

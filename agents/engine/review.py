@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.engine.deltas import DeltaStream
 from agents.engine.guarding import REFUSED, HeldBack, Ruling, context_of
@@ -39,6 +39,8 @@ class Review:
     author: str = "guardrails"
     """Whose note it is."""
     end: End | None = None
+    completed: dict[str, Any] = field(default_factory=dict)
+    """Fields of the event `run.completed`."""
     commits: list[Commit] = field(default_factory=list)
 
     def fail(self, code: str, message: str) -> None:
@@ -62,6 +64,7 @@ class Review:
         if decision.end is not None:
             self.drafts += decision.end.events
             self.fail(decision.end.code, decision.end.message)
+        self.completed |= decision.completed
         self.commits += [Commit(write, True, None) for write in decision.writes]
         if decision.then is not None:
             self.commits.append(Commit(_nothing, False, decision.then))

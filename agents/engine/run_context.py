@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim, with what the middleware has read. `failure`: what that raised."""
+    """A claim, with the state of its middleware, or with the error of reading it."""
 
     claim: Claim
     spec: AgentSpec | None = None
@@ -43,13 +43,15 @@ class Claimed:
 def claim_and_load(
     run_id: str, executor: str, holder: str, member: Member | None = None
 ) -> Claimed | None:
-    """`claim_run`, and let the middleware read what it needs, in the same transaction."""
+    """Claim a run and load the state of its middleware, in one transaction."""
     claim = claim_run(run_id, executor, holder, member)
     if claim is None:
         return None
     try:
         spec = AgentSpec.model_validate(claim.run.spec)
-        return Claimed(claim, spec, load(LoadContext(claim.run, spec, claim.clock.turn)))
+        has_form = claim.run.output_schema is not None or bool(spec.output_schema)
+        needs = spec.needed_middleware(has_form=has_form)
+        return Claimed(claim, spec, load(LoadContext(claim.run, spec, claim.clock.turn, needs)))
     except DatabaseError:
         raise
     except Exception as error:  # noqa: BLE001  # the driver raises it, when it can end the run
@@ -110,7 +112,7 @@ class DrivenRun(RunContext):
         await self._database.share(write_events, self.writer, events)
 
     async def close(self) -> None:
-        """Let go of all that lives as long as the claim. Writes nothing."""
+        """Close the middleware and the session. Writes no rows."""
         for item in self.chain.close:
             try:
                 await item.close(self)

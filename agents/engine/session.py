@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
-from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
@@ -71,8 +70,6 @@ class Session:
     tokens: int
     cost_microusd: int
     active_ms_before: int
-    output: FinalOutput | None = None
-    """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
     last_calls: list[Call] = field(default_factory=list)

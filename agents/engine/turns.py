@@ -28,7 +28,6 @@ from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
-from agents.engine.final_output import INVALID, Verdict, judge_final
 from agents.engine.finish import complete_run, end_run, fail_run
 from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
 from agents.engine.journal import check_fence, write_reply
@@ -219,12 +218,6 @@ async def _step(session: Session) -> bool:
     drafts = session.stream.take()
     drafts += _reply_events(turn, review.shown, calls)
     drafts += review.drafts
-    verdict = None
-    if ends and review.end is None:
-        verdict = await judge_final(session.output, reply, session.threads)
-    if verdict is not None:
-        drafts += verdict.events
-        ends = not verdict.asks_again
     if ends:
         drafts += await report_drafts(session)
     content = dump(reply.blocks)
@@ -237,16 +230,16 @@ async def _step(session: Session) -> bool:
             lock_with_parent(session.writer.run_id, session.writer.parent_id)
         budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
         settle_call(session, usage, cost, budgeted=budgeted)
-        if verdict is not None and verdict.note:
-            insert_note(session.writer, turn, verdict.note, "structured_output")
         if review.note:
             insert_note(session.writer, turn, review.note, review.author)
         for commit in commits:
             commit.write()
         if review.end is not None:
             fail_run(session.writer, review.end.code, review.end.message, 0)
+        elif ends and reply.stop_reason in BAD_ENDINGS:
+            fail_run(session.writer, *BAD_ENDINGS[reply.stop_reason], 0)
         elif ends:
-            _end(session, reply.stop_reason, verdict)
+            complete_run(session.writer, reply.stop_reason, 0, review.completed)
 
     try:
         # What locks more than its own clock shares no transaction.
@@ -272,23 +265,9 @@ async def _step(session: Session) -> bool:
         session.conversation.append("assistant", content)
     session.meter.replied(usage, content)
     session.overflows = 0
-    if verdict is not None:
-        assert session.output is not None
-        session.output.invalid = verdict.attempt
-        session.say("user", verdict.note)
     if review.note:
         session.say("user", review.note)
     return True
-
-
-def _end(session: Session, stop_reason: str, verdict: Verdict | None) -> None:
-    problem = BAD_ENDINGS.get(stop_reason)
-    if verdict is not None and not verdict.fits:
-        problem = (INVALID, verdict.failure)
-    if problem is None:
-        complete_run(session.writer, stop_reason, 0, verdict)
-    else:
-        fail_run(session.writer, *problem, 0, retryable=False)
 
 
 def _check_reply(reply: Reply) -> None:

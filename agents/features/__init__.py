@@ -13,6 +13,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.guardrails",
     "agents.features.slack",
+    "agents.features.structured_output",
     "agents.features.google_workspace",
 )
 """For INSTALLED_APPS, after `agents`."""

@@ -8,7 +8,7 @@ the same place for a hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -80,6 +80,9 @@ def load(context: LoadContext) -> Loaded:
     """Let all middleware read what they need of a run. In the transaction of its claim."""
     states: dict[type, Any] = {}
     absent = set()
+    missing = context.needs.keys() - {item.name for item in installed()}
+    if missing:
+        return Loaded(Chain(), {}, _feature_missing(context, sorted(missing)))
     for item in installed():
         if not _overrides(item, "load"):
             continue
@@ -91,6 +94,15 @@ def load(context: LoadContext) -> Loaded:
         else:
             states[type(state)] = state
     return Loaded(_chain_without(frozenset(absent)), states)
+
+
+def _feature_missing(context: LoadContext, names: Sequence[str]) -> End:
+    needs = ", ".join(f"{name} (for {context.needs[name]})" for name in names)
+    return End(
+        "feature_missing",
+        f"This run needs middleware that is not installed here: {needs}. Install the feature that "
+        "has it, or change the agent.",
+    )
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ it. What it must remember of a run is in rows, or in `run.state` while one drive
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar
 
@@ -32,10 +32,12 @@ class LoadContext:
     spec: AgentSpec
     turn: int
     """How many turns it has."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """The middleware that the run needs, each with the option that needs it."""
 
 
 class Leave(BaseException):
-    """What `run.leave` raises. No wrap may catch it."""
+    """`run.leave` raises it. No wrap may catch it."""
 
     def __init__(self, reason: Park | End) -> None:
         super().__init__(reason)
@@ -81,8 +83,8 @@ class RunContext(ABC):
     def leave(self, reason: Park | End) -> NoReturn:
         """Let go of the run from inside a wrap. Calls that run beside this one end first.
 
-        If a park finds nothing to wait for, the call is made again, with all its wraps. Park only
-        in calls that just read: nobody can know what others have changed.
+        If a park finds nothing to wait for, the call is made again, with all its wraps. A call
+        that may have changed something cannot park.
         """
         raise Leave(reason)
 
@@ -118,7 +120,7 @@ class _Committing:
         alone: bool = False,
         then: Callable[[], None] | None = None,
     ) -> None:
-        """Let `write` run in the transaction that stores what the handler returns.
+        """Let `write` run in the transaction that stores the reply or the result.
 
         It runs after the check of the fence and after the kernel's own rows. It can run again, so
         it changes rows only; `then` runs once, on the loop, when all of it is committed. A write
@@ -129,7 +131,7 @@ class _Committing:
 
 
 class Watched(Protocol):
-    """Where the parts of a reply go while it comes."""
+    """The receiver of the parts of a reply."""
 
     def add(self, kind: type[Piece], part: str, text: str) -> None: ...
 
@@ -152,10 +154,10 @@ class ModelRequest(_Committing):
     attempts: int = 0
     """How often the model was called."""
     has_parts: bool = False
-    """Whether watchers may have seen parts of a reply that did not come to its end."""
+    """Whether watchers may have parts of a reply that was not completed."""
 
     def reset(self, event: EventDraft) -> None:
-        """Tell watchers by `step.reset` to forget what they have seen of the reply."""
+        """Send watchers this `step.reset`: they forget the parts of the reply."""
         self.stream.drop_parts()
         self.stream.put(event)
         self.has_parts = False
@@ -167,7 +169,7 @@ class ToolCallRequest(_Committing):
 
     row: Call
     effect: str
-    """What the tool can change with this input: a value of `agents.models.Effect`."""
+    """The effect of the tool with this input: a value of `agents.models.Effect`."""
 
 
 ModelHandler = Callable[[ModelRequest], Awaitable[Reply]]
@@ -206,15 +208,17 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDecision:
-    """What becomes of a reply. All of it is one transaction with the reply."""
+    """A decision about a reply. All of it is one transaction with the reply."""
 
     note: str = ""
     """A message to the model, for a reply that would end the run: the run goes on."""
     end: End | None = None
-    """The run fails. With a note, the note is what the model reads if the run is resumed."""
+    """The run fails. If a person resumes it, the model reads the note."""
     reply: Reply | None = None
-    """What is stored and sent back instead. Watchers see the model's own reply."""
+    """It is stored and sent back instead. Watchers see the model's own reply."""
     events: Sequence[EventDraft] = ()
+    completed: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the event `run.completed`, if the run completes with this reply."""
     writes: Sequence[Callable[[], None]] = ()
     """As `on_commit`, and before the end of the run. The transaction is not shared."""
     then: Callable[[], None] | None = None
@@ -259,8 +263,8 @@ class Middleware:
     ) -> ToolResult:
         """Make a call with `handler`: more than once only if it just reads.
 
-        Change a result with `dataclasses.replace`, so that what the tool writes with it stays.
-        What a wrap raises becomes the result of the call, and the tool's writes stay as well.
+        Change a result with `dataclasses.replace`, so that its writes stay. An exception of a wrap
+        becomes the result of the call, and the writes of the tool stay as well.
         `CancelledError` must pass.
         """
         return await handler(call)

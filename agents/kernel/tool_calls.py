@@ -1,4 +1,4 @@
-"""A call of a tool as its driver holds it, and what a tool returns."""
+"""Calls of tools as their driver holds them, and their results."""
 
 from __future__ import annotations
 

@@ -701,6 +701,12 @@ def test_the_first_end_of_a_reply_is_the_last_word(tmp_path: Path, install: Inst
     assert events(run, "text.completed")[0]["text"] == "One.", "what watchers saw stays"
 
 
+def test_the_end_of_a_run_can_have_more_fields(tmp_path: Path, install: Install) -> None:
+    install(Decides("first", ReplyDecision(completed={"structured_output": [1]})))
+    run = drive_to_end(play(tmp_path, DONE))
+    assert events(run, "run.completed")[0]["structured_output"] == [1]
+
+
 def test_a_note_beside_calls_is_refused(tmp_path: Path, install: Install) -> None:
     class Notes(Middleware):
         name = "notes"
@@ -799,3 +805,26 @@ def test_a_wrap_can_change_a_result(tmp_path: Path, install: Install) -> None:
     run = drive_to_end(play(tmp_path, PLAN, DONE))
     assert ToolCall.objects.get(run=run).result == '"short"'
     assert run.thread.todos.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("feature", "fields", "message"),
+    [
+        ("guardrails", {"on_stuck": "end"}, "stuck (for on_stuck)"),
+        ("guardrails", {"tool_retries": [{"tool": "*", "attempts": 2}]}, "tool_retries (for"),
+        ("structured_output", {"output_schema": {"type": "object"}}, "structured_output (for"),
+    ],
+)
+def test_a_run_that_needs_a_removed_feature_ends_with_a_clear_reason(
+    settings: Any, tmp_path: Path, feature: str, fields: dict[str, Any], message: str
+) -> None:
+    name = f"agents.features.{feature}"
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != name]
+    user = make_user()
+    make_agent(user, model=script_file(tmp_path, [DONE]), **fields)
+    run = drive_to_end(start_run(user))
+    assert (run.status, run.error_code) == ("failed", "feature_missing")
+    assert message in run.error_message
+    assert run.clock.turn == 0
+    make_agent(user, slug="plain", name="plain", model=script_file(tmp_path, [DONE], "plain.json"))
+    assert drive_to_end(start_run(user, agent="plain")).status == "completed"
