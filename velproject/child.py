@@ -31,9 +31,8 @@ SETTINGS_WITHOUT_ADMIN = "velproject.cli.settings"
 SHARED = (
     "agents.tasks",
     "agents.services.agent_files",
-    "memory.scanner.scanning",
+    "text_scanner.scanning",
     "sandbox.egress.execution",
-    "skills_app.scan.scanning",
 )
 """The engine, and what it imports at first use."""
 DRIVERS = ("agents.databases.execute", "agents.databases.write")
@@ -137,9 +136,12 @@ def run_workers(life: Life | None = None) -> None:
 def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
-        import_module(module).preload()
+        import_module(module)
     for name in SHARED:
         import_module(name)
+    for feature in import_module("agents.kernel.features").features():
+        for name in feature.preload:
+            import_module(name)
     import_module("agents.middleware.registry").installed_middleware()
     ours = import_module("velproject.cluster")
     if ours.agents_have_databases():

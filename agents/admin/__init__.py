@@ -1,5 +1,5 @@
 """The operator's rooms: agents to define, threads and runs to read, approvals to decide, tokens,
-skills, who is told that something waits.
+who is told that something waits.
 
 One file per aggregate. Pages read rows; whatever changes them is a function of `agents.services`.
 """
@@ -14,11 +14,9 @@ from agents.admin import (
     inbound_webhooks,
     machines,
     mcp_servers,
-    memory,
     notifications,
     runs,
     schedules,
-    skills,
     threads,
     tokens,
 )
@@ -33,11 +31,9 @@ __all__ = [
     "inbound_webhooks",
     "machines",
     "mcp_servers",
-    "memory",
     "notifications",
     "runs",
     "schedules",
-    "skills",
     "threads",
     "tokens",
 ]

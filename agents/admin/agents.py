@@ -15,7 +15,7 @@ from django.urls import path, reverse
 from agents.admin.agent_actions import AgentActions, not_to_change
 from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
-from agents.admin.agent_skills import skills_page, summary
+from agents.admin.agent_pages import agent_pages, with_links
 from agents.admin.approval_fields import APPROVAL_FIELDS
 from agents.admin.guard_fields import GUARD_FIELDS
 from agents.admin.option_fields import option_fieldsets, option_form_fields, option_values
@@ -117,7 +117,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         "created_at",
         "updated_at",
         "limits_of_commands",
-        "skills_of_agent",
         "shown_options",
     ]
     save_on_top = True
@@ -129,7 +128,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         ("Prompt", {"fields": ["system_prompt"]}),
         ("Model", {"fields": [*MODEL_FIELDS]}),
         ("Tools", {"fields": ["profile", "tools"]}),
-        ("Skills", {"fields": ["builtin_skills", "skill_mode", "skills_of_agent"]}),
+        ("Skills", {"fields": ["builtin_skills", "skill_mode"]}),
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
         ("Databases", {"fields": ["databases"]}),
@@ -164,11 +163,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
 
-    @admin.display(description="skills")
-    def skills_of_agent(self, agent: Agent) -> str:
-        """How many it has, linked to the page where each is turned on or off."""
-        return summary(agent) if agent.version else "once it is saved"
-
     @admin.display(description="options")
     def shown_options(self, agent: Agent) -> str:
         """Those of features, for people who may only look."""
@@ -182,6 +176,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
         *before, sharing, history = super().get_fieldsets(request, obj)
+        before = with_links(before)
         options = option_fieldsets()
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
@@ -190,8 +185,12 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
             options = [("Options of features", {"fields": ["shown_options"]})]
         return [*before, *options, sharing, history]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
-        return [*super().get_readonly_fields(request, obj), *not_to_change(request)]
+    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        return [
+            *super().get_readonly_fields(request, obj),
+            *not_to_change(request),
+            *(page.field for page in agent_pages()),
+        ]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
@@ -260,7 +259,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
 
     def get_urls(self) -> list[Any]:
         rehearse = self.admin_site.admin_view(partial(rehearsal_page, self))
-        skills = self.admin_site.admin_view(partial(skills_page, self))
         tried = self.admin_site.admin_view(partial(try_page, self))
         export = self.admin_site.admin_view(partial(export_file, self))
         importing = self.admin_site.admin_view(partial(import_page, self))
@@ -269,7 +267,14 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
             path("<str:object_id>/try/", tried, name="agents_agent_try"),
             path("<str:object_id>/export/", export, name="agents_agent_export"),
             path("<str:object_id>/rehearse/", rehearse, name="agents_agent_rehearse"),
-            path("<str:object_id>/skills/", skills, name="agents_agent_skills"),
+            *(
+                path(
+                    f"<str:object_id>/{page.name}/",
+                    self.admin_site.admin_view(partial(page.view, self)),
+                    name=f"agents_agent_{page.name}",
+                )
+                for page in agent_pages()
+            ),
         ]
         return [*own, *super().get_urls()]
 

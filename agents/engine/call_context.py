@@ -13,6 +13,7 @@ from agents.engine.journal_rows import Call
 from agents.engine.session import Session
 from agents.events.catalogue.tool_calls import ToolProgress
 from agents.ids import run_marker
+from agents.middleware.run_parts import Part
 from agents.selectors.databases import connections_of_run, targets_of
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
@@ -41,11 +42,13 @@ class CallContext:
         self.call_id = call.call_id
         self.spec = session.spec
         self.deadline = deadline
-        self.skills = session.skills
         self.subagents = CallSubagents(session, call)
         self.approved = session.approved.get((call.turn, call.position))
         self.marker = run_marker(self.run_id)
         self.mcp = session.mcp
+
+    def part(self, kind: type[Part]) -> Part:
+        return self._session.parts.get(kind)
 
     def files(self) -> FileBackend:
         return self._session.files.backend()

@@ -101,6 +101,6 @@ def _switch(
 ) -> tuple[PromptHead, list[tuple[Role, str]]]:
     """The epoch and its events: all of it, or nothing."""
     check_fence(session.writer)
-    epoch = begin_epoch(session.run, spec, session.skills, window, output_format)
+    epoch = begin_epoch(session.run, spec, session.parts, window, output_format)
     append_events(session.writer.run_id, drafts)
     return head_of(epoch), list(thread_history(session.run))

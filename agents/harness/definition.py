@@ -57,6 +57,8 @@ class Definition:
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
             raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
+        if config.memory and not built_in_tools().keys() >= _MEMORY:
+            raise SetupError("memory: the app memory is not installed: leave the option out.")
         registered = registered_tools().keys()
         if wrong := sorted(set(function_names(config.tools)) - registered):
             raise SetupError(

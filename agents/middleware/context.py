@@ -1,4 +1,4 @@
-"""What the engine lends a tool for one call: files, a sandbox, skills, subagents, MCP servers.
+"""What the engine lends a tool for one call: files, a sandbox, subagents, MCP servers and more.
 
 The engine implements these protocols; tools know nothing else of it.
 """
@@ -10,29 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from agents.databases.target import DatabaseTarget
+from agents.middleware.run_parts import Part
 from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
-from skills_app.pinned import PinnedSkill
 
 T = TypeVar("T")
-
-
-class SkillsInUse(Protocol):
-    """The skills of a run, by name: those it has, and those that are loaded.
-
-    The two methods are for a result's `commit`, so that nothing is active that is not stored.
-    """
-
-    @property
-    def pinned(self) -> Mapping[str, PinnedSkill]: ...
-
-    @property
-    def active(self) -> Mapping[str, PinnedSkill]: ...
-
-    def activate(self, skills: Sequence[PinnedSkill]) -> None: ...
-
-    def deactivate(self, name: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +93,8 @@ class ToolContext(Protocol):
     deadline: float
     """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
 
-    @property
-    def skills(self) -> SkillsInUse: ...
+    def part(self, kind: type[Part]) -> Part:
+        """What a feature has for the run: its subclass of `RunPart`."""
 
     @property
     def subagents(self) -> Subagents: ...

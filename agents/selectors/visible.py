@@ -6,6 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
+from agents.kernel.proposals import proposal_kinds
 from agents.models import (
     Agent,
     ApiToken,
@@ -144,7 +145,7 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """Requests that `user` may see and, but for own ones that want somebody else, decide.
 
-    Those of own runs, edits of the memory of own agents, those of agents that a group of the
+    Those of own runs, those that a kind of proposals shows, those of agents that a group of the
     user's approves for, or all with the permission to approve.
     """
     if not user.is_authenticated:
@@ -152,11 +153,10 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     requests = ApprovalRequest.objects.filter(run__is_erased=False)
     if _has(user, APPROVE):
         return requests
-    mine = (
-        Q(run__owner=user.pk)
-        | Q(memory_edit__agent__owner=user.pk)
-        | Q(run__agent_version__agent__in=approved_agents(user))
-    )
+    mine = Q(run__owner=user.pk)
+    for kind in proposal_kinds().values():
+        mine |= kind.seen_by(user)
+    mine |= Q(run__agent_version__agent__in=approved_agents(user))
     if may_change_budgets(user):
         mine |= Q(allowance__budget__isnull=False)
     return requests.filter(mine)

@@ -1,7 +1,8 @@
-"""The commands of `vel`: a file or a folder for each feature.
+"""The commands of `vel`: a file or a folder for each subject.
 
 A file holds the options and the code of its commands, and lists these as `COMMANDS`. `TABLE` has
-their names and their help, because `vel --help` imports none of the files.
+their names and their help, because `vel --help` imports none of the files. Those of
+features are in `velproject.cli.feature_commands`.
 """
 
 from velproject.cli.lazy_group import Table
@@ -33,7 +34,6 @@ TABLE: Table = {
         "up": "Start the web pages, the API and the workers.",
         "worker": "Start workers only, for another supervisor to watch.",
     },
-    _HERE + "memory": {"memory": "Read, change, export and import what an agent remembers."},
     _HERE + "notifications": {
         "notifications": "Tell people by webhook or e-mail that something waits."
     },
@@ -45,7 +45,6 @@ TABLE: Table = {
     },
     _HERE + "schedules": {"schedules": "List, start, pause and go on with schedules."},
     _HERE + "schema": {"schema": "Print the OpenAPI document."},
-    _HERE + "skills": {"skills": "Find, import, review and give out skills."},
     _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},
     _HERE + "workspaces": {"workspaces": "List, archive and remove the files of threads."},
 }
