@@ -1,4 +1,4 @@
-"""Parts of the paths of the REST API. A module with patterns of its own imports this one first."""
+"""Parts of the paths of the REST API, which `agents.api.base` registers by its import."""
 
 from __future__ import annotations
 
