@@ -9,4 +9,3 @@ class SkillsConfig(FeatureConfig):
     order = 900
     commands: ClassVar = {"skills": "Find, import, review and give out skills."}
     requires = ("agents",)
-    preload = ("skills_app.library.scan.scanning",)

@@ -35,8 +35,6 @@ SHARED = (
     "sandbox.egress.execution",
 )
 """The engine, and what it imports at first use."""
-DRIVERS = ("agents.databases.execute", "agents.databases.write")
-"""Likewise, where agents have databases."""
 
 
 def main() -> None:
@@ -139,14 +137,10 @@ def preload_workers(life: Life) -> Cluster:
         import_module(module)
     for name in SHARED:
         import_module(name)
-    for feature in import_module("agents.kernel.features").features():
-        for name in feature.preload:
-            import_module(name)
     import_module("agents.middleware.registry").installed_middleware()
     ours = import_module("velproject.cluster")
-    if ours.agents_have_databases():
-        for name in DRIVERS:
-            import_module(name)
+    for name in ours.modules_of_features():
+        import_module(name)
     ours.join_before_forks()
     cluster: Cluster = ours.VelCluster(life)
     return cluster

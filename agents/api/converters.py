@@ -1,4 +1,4 @@
-"""Parts of the paths of the REST API, which `agents.api.base` registers by its import."""
+"""Parts of the paths of the REST API. `agents.api.base` imports it for modules with patterns."""
 
 from __future__ import annotations
 

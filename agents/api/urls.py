@@ -11,7 +11,6 @@ from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
 from agents.api.base import UnknownUrl
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
-from agents.api.databases import Databases
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
@@ -88,7 +87,6 @@ urlpatterns = [
         RehearsePolicy.as_view(),
         name="policy-rehearse",
     ),
-    path("databases", Databases.as_view(), name="databases"),
     path("mcp-servers", McpServers.as_view(), name="mcp-servers"),
     path("mcp-servers/<opaque_id:server_id>", OneMcpServer.as_view(), name="mcp-server"),
     path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),

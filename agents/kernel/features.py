@@ -37,8 +37,6 @@ class FeatureConfig(AppConfig):
     commands: ClassVar[Mapping[str, str]] = {}
     """Its commands of `vel`, each with one line of help, as literal texts. Their code is in its
     `cli.py`."""
-    preload: ClassVar[tuple[str, ...]] = ()
-    """Modules that runs need, which a process imports before it makes workers."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

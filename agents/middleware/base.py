@@ -72,6 +72,8 @@ class Tool(Generic[Input]):
     Such a call waits for a person whatever the policy says, is bound to what was shown, and is
     tried again before it is made: if anything else is shown then, it is asked anew.
     """
+    leaves_machine: bool = False
+    """Whether its input gets to another machine, although its effect is READ."""
     proposes: Callable[[Input], Proposed | None] | None = None
     """What an input proposes; None if it proposes nothing.
 
@@ -103,7 +105,6 @@ _ALMOST_EVERYTHING = tuple(
         provider="",
         model="",
         profile=profile,
-        databases=("any",),
         integrations=(AGENTS,),
         background_subagents=True,
     )
@@ -128,8 +129,8 @@ class Middleware(middleware.Middleware):
     def every_tool(self) -> Sequence[Tool[Any]]:
         """Return each tool that some agent can have, for lists and checks.
 
-        Override it if `tools` depends on anything but the profile, the databases, the builder of
-        agents and background subagents.
+        Override it if `tools` depends on anything but the profile, the builder of agents and
+        background subagents.
         """
         return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from agents.databases.target import DatabaseTarget
 from agents.middleware.run_parts import Part
 from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
 from sandbox.backends.protocol import FileBackend
@@ -130,14 +129,6 @@ class ToolContext(Protocol):
 
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function that queries the database, in a short transaction."""
-
-    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
-        """The databases of `spec.databases` that the agent still has, by name.
-
-        They hold passwords: nothing of a target's URL belongs in a result, an event or a log.
-        Raises `agents.selectors.databases.DatabaseUnavailable`, whose message is for the model, if
-        the spec names some and none can be used; `targets[name]` raises it for one of several.
-        """
 
     def progress(self, text: str) -> None:
         """Show watchers more output of a call that is still running. Safe from any thread."""

@@ -15,7 +15,6 @@ from agents.kernel.features import collect
 from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.middleware.builder import BuilderMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
-from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.mcp import McpMiddleware
@@ -34,7 +33,6 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (100, PlanningMiddleware()),
     (200, FilesystemMiddleware()),
     (300, ExecutionMiddleware()),
-    (400, DatabaseMiddleware()),
     (600, BuilderMiddleware(lambda: _known_tools())),
     (700, McpMiddleware()),
     (1100, SubagentsMiddleware()),

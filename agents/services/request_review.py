@@ -8,7 +8,7 @@ from __future__ import annotations
 from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.review import Review, budget_review, call_review
-from agents.review.sql_changes import with_changes
+from agents.review.call import with_preview
 from agents.services.waiting_call import review_of
 from agents.states import ApprovalStatus
 
@@ -25,4 +25,6 @@ def review_of_request(request: ApprovalRequest) -> Review:
         return budget_review(request.input)
     pending = request.status == ApprovalStatus.PENDING
     review = review_of(request) if pending else call_review(request.tool, request.input)
-    return review if request.preview is None else with_changes(review, request.preview)
+    if request.preview is None:
+        return review
+    return with_preview(review, request.tool, request.preview)

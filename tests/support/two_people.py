@@ -81,7 +81,8 @@ def _triggers(made: Somebody, person: Any) -> None:
 
 def _agent(made: Somebody, person: Any) -> None:
     from agents.features.credentials.public import Credential
-    from agents.models import Agent, DatabaseConnection
+    from agents.features.databases.models import DatabaseConnection
+    from agents.models import Agent
     from agents.secret_text import SecretText
     from agents.services.agents import save_agent
     from memory.actions.changes import write_file

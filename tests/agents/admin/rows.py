@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import Permission, User
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents.events.append import append_events, dump
@@ -42,9 +43,12 @@ def user(name: str = "ada") -> User:
 
 
 def staff(name: str, *permissions: str) -> User:
-    """A member of staff with just these permissions of the app `agents`."""
+    """A member of staff with just these permissions of the apps of Vel."""
     member = User.objects.create_user(name, password=PASSWORD, is_staff=True)
-    found = Permission.objects.filter(content_type__app_label="agents", codename__in=permissions)
+    found = Permission.objects.filter(
+        Q(content_type__app_label="agents") | Q(content_type__app_label__startswith="vel_"),
+        codename__in=permissions,
+    )
     assert found.count() == len(permissions), permissions
     member.user_permissions.set(found)
     return member

@@ -33,7 +33,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # An editable installation would find the original, too.
-sys.path[:] = [path for path in sys.path if not Path(path, "velproject/urls.py").exists()]
+sys.path[:] = [path for path in sys.path if not Path(path, "manage.py").is_file()]
 sys.path.insert(0, os.getcwd())
 assert not any(map(find_spec, os.environ["REMOVED"].split()))
 from django.core.management import call_command
@@ -73,8 +73,11 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
     "names",
     [
         ["slack"],
+        ["databases"],
         ["forks"],
         ["google_workspace"],
+        ["mcp_server"],
+        ["notifications"],
         ["slack", "google_workspace", "credentials"],
         ["memory"],
         ["skills_app"],

@@ -22,9 +22,6 @@ TABLE: Table = {
         "policy": "Show an agent's policy, and try another on its past calls.",
     },
     _HERE + "budgets": {"budgets": "List budgets."},
-    _HERE + "databases": {
-        "databases": "List databases that agents may read, and remove one's own."
-    },
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {
@@ -33,9 +30,6 @@ TABLE: Table = {
         "migrate": "Bring the database's tables up to date.",
         "up": "Start the web pages, the API and the workers.",
         "worker": "Start workers only, for another supervisor to watch.",
-    },
-    _HERE + "notifications": {
-        "notifications": "Tell people by webhook or e-mail that something waits."
     },
     _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
     _HERE + "runs": {
