@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 
+from agents.kernel.findings import Finding, Level
 from skills_app.actions.sync import read_sources
 from skills_app.library.scopes import describe_scope
 from skills_app.settings import SkillSettings
-from velproject.doctor.findings import Finding, Level
 
 PACKAGES_TOLD = 20
 

@@ -7,8 +7,13 @@ FEATURES = (
     "skills_app",
     "memory",
     "agents.features.credentials",
+    "agents.features.guardrails",
+    "agents.features.databases",
     "agents.features.slack",
+    "agents.features.structured_output",
     "agents.features.google_workspace",
     "agents.features.forks",
+    "agents.features.notifications",
+    "agents.features.mcp_server",
 )
 """For INSTALLED_APPS, after `agents`."""

@@ -25,8 +25,6 @@ from agents.selectors.mcp_servers import servers_named_in
 
 Person = AbstractBaseUser | AnonymousUser
 
-MCP_SOURCE = "mcp"
-"""`Run.source` of what MCP clients began."""
 
 APPROVE = "agents.approve_toolcall"
 VIEW_ALL = "agents.view_all_runs"
@@ -56,11 +54,6 @@ def agents_for(user: Person) -> QuerySet[Agent]:
     ).distinct()
 
 
-def mcp_tools_for(user: Person) -> QuerySet[Agent]:
-    """Those of `agents_for` that are offered as tools to MCP clients."""
-    return agents_for(user).filter(mcp_tool=True)
-
-
 def threads_for(user: Person) -> QuerySet[Thread]:
     """Threads that `user` began: those of subagents are reached by their runs."""
     if not user.is_authenticated:
@@ -77,13 +70,6 @@ def runs_for(user: Person) -> QuerySet[Run]:
         return Run.objects.none()
     runs = Run.objects.filter(is_copy=False)
     return runs if _has(user, VIEW_ALL) else runs.filter(owner=user.pk)
-
-
-def mcp_runs_for(user: Person) -> QuerySet[Run]:
-    """Runs that `user` began through MCP: all that an MCP client knows of, whatever the rights."""
-    if not user.is_authenticated:
-        return Run.objects.none()
-    return Run.objects.filter(is_copy=False, owner=user.pk, parent=None, source=MCP_SOURCE)
 
 
 def counted_runs_for(user: Person) -> QuerySet[Run]:

@@ -16,7 +16,7 @@ from agents.kernel.proposals import Proposal, ProposalKind, proposal_kind
 from agents.models import ApprovalRequest, Run, ToolCall
 from agents.policy import AskTerms
 from agents.services.errors import InvalidRequest
-from agents.services.notifications import notify_of
+from agents.services.notices import announce_request
 from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, Decision, check_transition
 
 CHANGED = "It has changed since it was shown: look at it again."
@@ -69,7 +69,7 @@ def ask_about_call(
         workspace_generation=generation,
         **_terms(terms, list(terms.allowed_decisions)),
     )
-    notify_of(request)
+    announce_request(request)
     return requested_event(request)
 
 
@@ -98,7 +98,7 @@ def ask_about_proposal(
         **_terms(terms, decisions),
     )
     kind.store(request, proposal, call.turn)
-    notify_of(request)
+    announce_request(request)
     return requested_event(request)
 
 

@@ -56,6 +56,8 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield from look()
     if database.level is Level.OK:
         yield from features.check_features()
+        for _, look in collect("doctor", "DATABASE_CHECKS"):
+            yield from look()
         yield from mcp.check_mcp_servers()
         yield running.check_workers()
         yield from watching.check_watching()

@@ -30,7 +30,7 @@ from django.db import connection
 User.objects.get(username="ann").delete()
 print(ContentType.objects.filter(app_label="vel_credentials").count(),
       Permission.objects.filter(codename="share_credential").count(),
-      [name for name in connection.introspection.table_names() if "credential" in name])
+      [name for name in connection.introspection.table_names() if name.startswith("vel_cred")])
 """
 STORE_DATABASE = """
 import django; django.setup()
@@ -117,6 +117,43 @@ def test_agents_lose_the_rows_of_a_removed_feature(python: Command) -> None:
     looked = python("-c", LOOK_AT_AGENT, **disabled)
     assert looked.stdout.split("\n")[-2] == "1 2 False 0 []", looked.stderr
     assert "databases" not in vel(python, "--help", **disabled).stdout
+    assert "tables of the feature" not in vel(python, "doctor", **disabled).stdout
+
+
+TELL = """
+import django; django.setup()
+from django.contrib.auth.models import User
+from agents.features.notifications.models import Notification, NotificationTarget
+from agents.models import Run
+from tests.agents.api.rows import make_agent, make_run
+ann = User.objects.create_user("ann")
+make_agent(sandbox=False)
+run = make_run(ann)
+Run.objects.update(status="completed")
+target = NotificationTarget.objects.create(kind="webhook", address="https://a.example/", secret="s")
+Notification.objects.create(target=target, type="approval.requested", subject_id="x", run=run)
+"""
+ERASE = """
+import django; django.setup()
+from django.contrib.auth.models import Permission, User
+from agents.models import Thread
+from agents.services.erasure import erase_thread, finish_erasures
+ann = User.objects.get(username="ann")
+erase_thread(Thread.objects.get().pk, by=ann)
+finish_erasures()
+print(Thread.objects.count(), Permission.objects.filter(codename__contains="notification").count())
+"""
+
+
+def test_threads_can_be_erased_after_the_notifications_were_removed(python: Command) -> None:
+    told = python("-c", TELL)
+    assert told.returncode == 0, told.stderr
+    removed = vel(python, "features", "remove", "notifications", "--yes")
+    assert removed.returncode == 0, removed.stderr
+    disabled = {"VEL_DISABLED_FEATURES": "notifications"}
+    erased = python("-c", ERASE, **disabled)
+    assert erased.stdout.split("\n")[-2:] == ["0 0", ""], erased.stderr
+    assert "notifications" not in vel(python, "--help", **disabled).stdout
     assert "tables of the feature" not in vel(python, "doctor", **disabled).stdout
 
 

@@ -33,7 +33,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # An editable installation would find the original, too.
-sys.path[:] = [path for path in sys.path if not Path(path, "velproject").is_dir()]
+sys.path[:] = [path for path in sys.path if not Path(path, "manage.py").is_file()]
 sys.path.insert(0, os.getcwd())
 assert not any(map(find_spec, os.environ["REMOVED"].split()))
 from django.core.management import call_command
@@ -76,9 +76,12 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["databases"],
         ["forks"],
         ["google_workspace"],
+        ["mcp_server"],
+        ["notifications"],
         ["slack", "google_workspace", "credentials"],
         ["memory"],
         ["skills_app"],
+        ["guardrails", "structured_output"],
     ],
     ids=lambda names: names[-1],
 )

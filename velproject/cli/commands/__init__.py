@@ -31,9 +31,6 @@ TABLE: Table = {
         "up": "Start the web pages, the API and the workers.",
         "worker": "Start workers only, for another supervisor to watch.",
     },
-    _HERE + "notifications": {
-        "notifications": "Tell people by webhook or e-mail that something waits."
-    },
     _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
     _HERE + "runs": {
         "run": "Give an agent a task (the same as `vel TASK`).",
