@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from agents.events.append import dump
@@ -25,6 +26,8 @@ from agents.spec import Action, AgentSpec
 
 MAX_DAYS = 365
 MAX_CALLS = 20_000
+MAX_CHARACTERS = 20_000_000
+"""Of the inputs of all calls that are looked at."""
 EXAMPLES = 50
 CHUNK = 500
 """Calls that are in memory at once: an input may be large."""
@@ -109,17 +112,17 @@ def rehearse(
     calls = ToolCall.objects.filter(
         run__agent_version__agent=agent, run__created_at__gte=since
     ).order_by("-id")
-    ids = list(calls.values_list("id", flat=True)[: limit + 1])
+    ids, cut = _newest(calls, limit)
     tally = _Tally()
     policies = [(each, toolset_for(each, has_left_out=True)) for each in (present, spec)]
-    for rows in _chunks(ids[:limit]):
+    for rows in _chunks(ids):
         seen = _readable_among({row["run_id"] for row in rows}, readable)
         for row in rows:
             _count(tally, policies, row, seen)
     return Rehearsal(
         days=days,
         calls=tally.calls,
-        cut=len(ids) > limit,
+        cut=cut,
         left_out=tally.left_out,
         changed=tally.changes,
         tools=dict(sorted(tally.tools.items())),
@@ -140,6 +143,18 @@ def with_policy(agent: Agent, policy: dict[str, Any]) -> AgentSpec:
         if name in policy:
             setattr(changed, name, policy[name])
     return build_spec(changed)
+
+
+def _newest(calls: QuerySet[ToolCall], limit: int) -> tuple[list[int], bool]:
+    """The calls to look at, and whether there are more."""
+    ids: list[int] = []
+    left = MAX_CHARACTERS
+    for call_id, size in calls.values_list("id", Length("input"))[: limit + 1]:
+        left -= size
+        if len(ids) == limit or (ids and left < 0):
+            return ids, True
+        ids.append(call_id)
+    return ids, False
 
 
 def _chunks(ids: list[int]) -> Iterator[Sequence[Mapping[str, Any]]]:

@@ -124,6 +124,14 @@ def test_it_says_when_there_were_more_and_takes_the_newest() -> None:
     assert not rehearse(agent, spec, days=1, limit=5).cut
 
 
+def test_a_rehearsal_reads_only_so_much_of_long_inputs() -> None:
+    _, agent, run = an_agent()
+    for position in range(8):
+        made(run, "write_file", position, path="/a", content="x" * 3_000_000)
+    found = rehearse(agent, with_policy(agent, {}), days=1)
+    assert (found.calls, found.cut) == (6, True)
+
+
 @pytest.mark.parametrize("days", [0, 366])
 def test_the_days_are_bounded(days: int) -> None:
     _, agent, _ = an_agent()
