@@ -208,7 +208,7 @@ async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | 
             session.started_here.discard((item.call.turn, item.call.position))
             session.leaving.append(leave)
             return None
-        error: Exception = RuntimeError(f"a call that may change something cannot wait: {leave}")
+        error: Exception = RuntimeError("a call that may change something cannot wait")
     except (OperationalError, InterfaceError, InternalError, FenceLost):
         raise
     except Exception as problem:  # noqa: BLE001  # logged below
