@@ -134,4 +134,4 @@ def _must_run(request: Request) -> None:
 
 
 def _own(request: Request, schedule_id: str) -> Schedule:
-    return own(schedules_for(person(request)), schedule_id)
+    return own(schedules_for(person(request)), schedule_id, "schedule")

@@ -17,12 +17,6 @@ from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
-from agents.api.inbound_webhooks import (
-    Deliveries,
-    InboundWebhooks,
-    OneInboundWebhook,
-    RotateInboundWebhook,
-)
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
 from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
 from agents.api.resume_and_fork import ForkRun, ResumeRun
@@ -151,10 +145,6 @@ urlpatterns = [
     path("schedules/<opaque_id:schedule_id>", OneSchedule.as_view(), name="schedule"),
     path("schedules/<opaque_id:schedule_id>/run", RunSchedule.as_view(), name="schedule-run"),
     path("schedules/<opaque_id:schedule_id>/firings", Firings.as_view(), name="firings"),
-    path("hooks", InboundWebhooks.as_view(), name="hooks"),
-    path("hooks/<opaque_id:hook_id>", OneInboundWebhook.as_view(), name="hook"),
-    path("hooks/<opaque_id:hook_id>/rotate", RotateInboundWebhook.as_view(), name="hook-rotate"),
-    path("hooks/<opaque_id:hook_id>/deliveries", Deliveries.as_view(), name="deliveries"),
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
     path(

@@ -13,6 +13,8 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.slack",
     "agents.features.google_workspace",
+    "agents.features.schedules",
+    "agents.features.inbound_webhooks",
 )
 """For INSTALLED_APPS, after `agents`."""
 

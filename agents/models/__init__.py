@@ -16,13 +16,6 @@ from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.idempotency import IdempotencyKey
-from agents.models.inbound_webhook import (
-    DeliveryOutcome,
-    InboundWebhook,
-    InboundWebhookDelivery,
-    InboundWebhookRefusal,
-    InboundWebhookSigning,
-)
 from agents.models.machine import Machine
 from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.mcp_state import McpState
@@ -42,7 +35,6 @@ from agents.models.schedule import (
     Overlap,
     Schedule,
     ScheduleFiring,
-    ThreadPolicy,
 )
 from agents.models.seen_file import SeenFile
 from agents.models.server_process import ProcessKind, ServerProcess
@@ -53,6 +45,7 @@ from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
+from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger
 from agents.models.upload import MessageImage, Upload, UploadContent
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
@@ -73,7 +66,6 @@ __all__ = [
     "Compaction",
     "CompactionAuthor",
     "DatabaseConnection",
-    "DeliveryOutcome",
     "Door",
     "Effect",
     "EndedRun",
@@ -81,10 +73,6 @@ __all__ = [
     "ErasedFiles",
     "FiringOutcome",
     "IdempotencyKey",
-    "InboundWebhook",
-    "InboundWebhookDelivery",
-    "InboundWebhookRefusal",
-    "InboundWebhookSigning",
     "Machine",
     "McpServer",
     "McpState",
@@ -120,8 +108,10 @@ __all__ = [
     "TokenScope",
     "ToolCall",
     "ToolProfile",
+    "Trigger",
     "Upload",
     "UploadContent",
     "UsageTotal",
     "WorkspaceSnapshot",
+    "forget_trigger",
 ]

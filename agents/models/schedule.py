@@ -5,17 +5,12 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.signals import pre_delete
 from django.utils.translation import gettext_lazy as _
 
-from agents.ids import ID_LENGTH, new_id
 from agents.models.agent import Agent
 from agents.models.run import Run
-from agents.models.thread import Thread
-
-
-class ThreadPolicy(models.TextChoices):
-    NEW = "new", _("a new thread each time")
-    ONE = "one", _("go on in one thread")
+from agents.models.trigger import Trigger, forget_trigger
 
 
 class Overlap(models.TextChoices):
@@ -23,7 +18,7 @@ class Overlap(models.TextChoices):
     QUEUE = "queue", _("wait for its end")
 
 
-class Schedule(models.Model):
+class Schedule(Trigger):
     """A message to an agent, sent by the clock in the name of its owner.
 
     Either `cron` (five fields, by the wall clock of `time_zone`) or `interval_seconds`. `due_at` is
@@ -31,8 +26,6 @@ class Schedule(models.Model):
     an earlier run is waited for. Both are null while nothing is due.
     """
 
-    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
-    name = models.CharField(max_length=100)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
@@ -56,18 +49,6 @@ class Schedule(models.Model):
         default="UTC",
         help_text=_("As Europe/Vienna: the clock that cron is read by."),
     )
-    thread_policy = models.CharField(
-        max_length=10, choices=ThreadPolicy.choices, default=ThreadPolicy.NEW
-    )
-    thread = models.ForeignKey(
-        Thread,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-        help_text=_("The one thread, once it has begun."),
-    )
     overlap = models.CharField(
         max_length=10,
         choices=Overlap.choices,
@@ -75,14 +56,10 @@ class Schedule(models.Model):
         help_text=_("When the run before has not ended."),
     )
     ends_at = models.DateTimeField(null=True, blank=True, help_text=_("Nothing is due after it."))
-    is_enabled = models.BooleanField(default=True)
     due_at = models.DateTimeField(null=True, editable=False)
     next_at = models.DateTimeField(null=True, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
 
-    class Meta:
-        ordering = ["name", "id"]
+    class Meta(Trigger.Meta):
         constraints = [
             models.CheckConstraint(
                 condition=Q(cron="", interval_seconds__isnull=False)
@@ -97,9 +74,6 @@ class Schedule(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def when(self) -> str:
         """Its times in words, as "30 8 * * mon-fri Europe/Vienna" or "every 1 h 30 min"."""
@@ -110,6 +84,9 @@ class Schedule(models.Model):
         days, hours = divmod(hours, 24)
         parts = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s"))
         return "every " + " ".join(f"{count} {unit}" for count, unit in parts if count)
+
+
+pre_delete.connect(forget_trigger, sender=Schedule)
 
 
 class FiringOutcome(models.TextChoices):

@@ -14,7 +14,6 @@ from agents.models import (
     AuditEntry,
     Budget,
     DatabaseConnection,
-    InboundWebhook,
     McpServer,
     Run,
     Schedule,
@@ -191,13 +190,6 @@ def schedules_for(user: Person) -> QuerySet[Schedule]:
     if not user.is_authenticated:
         return Schedule.objects.none()
     return Schedule.objects.filter(owner=user.pk)
-
-
-def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
-    """The webhooks of `user` that start runs: a person's own, whatever the permissions."""
-    if not user.is_authenticated:
-        return InboundWebhook.objects.none()
-    return InboundWebhook.objects.filter(owner=user.pk)
 
 
 def may_see_all_databases(user: Person) -> bool:

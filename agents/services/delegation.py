@@ -118,8 +118,7 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
         status=RunStatus.QUEUED if may_begin else RunStatus.PENDING,
         executor=parent.executor,
         source="subagent",
-        schedule_id=parent.schedule_id,
-        hook_id=parent.hook_id,
+        trigger=parent.trigger,
         skill_set_id=order.skill_set_id,
         opening_note=_instructions(order.loaded),
     )

@@ -31,8 +31,8 @@ from agents.services.notifications import notify_of_firing
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import check_schedule, locked_schedule, set_next
 from agents.services.trigger_rights import check_can_start, check_may_define
+from agents.services.trigger_template import clock_values, filled
 from agents.states import ACTIVE_RUNS, RunStatus
-from agents.triggers.template import clock_values, filled
 from agents.triggers.times import latest_until, times_of
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def _start(schedule: Schedule, moment: datetime) -> Run:
         message=filled(schedule.message, values),
         thread=schedule.thread_id if goes_on and mine.exists() else None,
         source="schedule",
-        schedule=schedule,
+        trigger=schedule.pk,
     )
     run = create_run(request, owner=schedule.owner).run
     if goes_on and schedule.thread_id != run.thread_id:
@@ -148,7 +148,7 @@ def _start(schedule: Schedule, moment: datetime) -> Run:
 
 def _is_busy(schedule: Schedule) -> bool:
     """Whether a run that it began, or one of its one thread, has not ended."""
-    earlier = Q(schedule=schedule)
+    earlier = Q(trigger=schedule.pk)
     if schedule.thread_policy == ThreadPolicy.ONE:
         earlier |= Q(thread=schedule.thread_id)
     unfinished = [*ACTIVE_RUNS, RunStatus.PENDING]

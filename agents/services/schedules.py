@@ -18,7 +18,7 @@ from agents.services.trigger_rights import (
     check_message,
     check_trigger,
 )
-from agents.triggers.template import BadTemplate, check_template
+from agents.services.trigger_template import BadTemplate, check_template
 from agents.triggers.times import BadTimes, Times, next_after, times_of
 
 MOST_SCHEDULES = 100

@@ -21,14 +21,17 @@ from django.utils import timezone
 from agents.events.append import append_events, dump
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.tool_calls import ToolCalled
+from agents.features.inbound_webhooks.actions import create_inbound_webhook
+from agents.features.inbound_webhooks.models import (
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookRefusal,
+)
 from agents.models import (
     Agent,
     ApiToken,
     ApprovalRequest,
     Effect,
-    InboundWebhook,
-    InboundWebhookDelivery,
-    InboundWebhookRefusal,
     ProcessKind,
     Run,
     RunClock,
@@ -41,7 +44,6 @@ from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
 from agents.services.asking import ask_about_memory, digest_of, requested_event
 from agents.services.delegation import child_ended
-from agents.services.inbound_webhooks import create_inbound_webhook
 from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
 from agents.services.processes import Reporter

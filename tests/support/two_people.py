@@ -67,8 +67,9 @@ def make_person(name: str) -> Somebody:
 
 
 def _triggers(made: Somebody, person: Any) -> None:
-    from agents.models import Agent, InboundWebhook, Schedule
-    from agents.services.inbound_webhooks import create_inbound_webhook
+    from agents.features.inbound_webhooks.actions import create_inbound_webhook
+    from agents.features.inbound_webhooks.models import InboundWebhook
+    from agents.models import Agent, Schedule
     from agents.services.schedules import save_schedule
 
     agent = Agent.objects.get(slug=made.ids["agent"][0])

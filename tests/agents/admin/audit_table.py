@@ -8,11 +8,11 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.models import (
     Agent,
     Budget,
     DatabaseConnection,
-    InboundWebhook,
     Machine,
     McpServer,
     NotificationTarget,
@@ -29,7 +29,7 @@ from tests.agents.admin.pages import act
 from tests.agents.admin.test_agents import form
 from tests.agents.admin.test_mcp_servers import form as server_form
 from tests.agents.admin.test_triggers import typed
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 from tests.agents.services.schedule_rows import make_schedule
 
 SECRET = "postgresql://me:hunter2@192.0.2.1/x"
@@ -240,12 +240,18 @@ DONE: dict[str, tuple[Any, str]] = {
         "schedule.changed",
     ),
     "agents.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
-    "agents.InboundWebhook add": (_owned_by_root("agents_inboundwebhook", **HOOK), "hook.created"),
-    "agents.InboundWebhook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
-    "agents.InboundWebhook delete": (_delete(_hook), "hook.deleted"),
-    "agents.InboundWebhook pause": (_act("pause", _hook), "hook.changed"),
-    "agents.InboundWebhook go_on": (_act("go_on", lambda: _hook(is_enabled=False)), "hook.changed"),
-    "agents.InboundWebhook new_secret": (_act("new_secret", _hook), "hook.rotated"),
+    "vel_inbound_webhooks.InboundWebhook add": (
+        _owned_by_root("vel_inbound_webhooks_inboundwebhook", **HOOK),
+        "hook.created",
+    ),
+    "vel_inbound_webhooks.InboundWebhook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
+    "vel_inbound_webhooks.InboundWebhook delete": (_delete(_hook), "hook.deleted"),
+    "vel_inbound_webhooks.InboundWebhook pause": (_act("pause", _hook), "hook.changed"),
+    "vel_inbound_webhooks.InboundWebhook go_on": (
+        _act("go_on", lambda: _hook(is_enabled=False)),
+        "hook.changed",
+    ),
+    "vel_inbound_webhooks.InboundWebhook new_secret": (_act("new_secret", _hook), "hook.rotated"),
     "agents.McpServer add": (_add("agents_mcpserver", **server_form()), "mcp_server.created"),
     "agents.McpServer change": (
         _change(_server, **server_form(call_seconds="31")),

@@ -31,7 +31,6 @@ from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.states import RunStatus
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import (
     ask_approval,
     client_with,
@@ -39,6 +38,7 @@ from tests.agents.api.rows import (
     make_run,
     make_user,
 )
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 from tests.support.google_workspace_server import GoogleServer, authorized_user, google_server
 from tests.support.skill_zips import zipped
 from tests.support.skills import package, store_skill

@@ -48,7 +48,12 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
 
 @pytest.mark.parametrize(
     "names",
-    [["slack"], ["google_workspace"], ["slack", "google_workspace", "credentials"]],
+    [
+        ["slack"],
+        ["google_workspace"],
+        ["slack", "google_workspace", "credentials"],
+        ["inbound_webhooks"],
+    ],
     ids=lambda names: names[-1],
 )
 def test_vel_works_without_a_feature(tmp_path: Path, names: Sequence[str]) -> None:

@@ -9,15 +9,16 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from agents.models import Allowance, AuditEntry, Budget, InboundWebhook, Schedule, Thread
+from agents.features.inbound_webhooks.actions import delete_inbound_webhook, enable_inbound_webhook
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.models import Allowance, AuditEntry, Budget, Schedule, Thread
 from agents.services.budget_scope import window_name
 from agents.services.budgets import save_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
-from agents.services.inbound_webhooks import delete_inbound_webhook, enable_inbound_webhook
 from agents.services.schedule_firing import fire_now
 from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 from tests.agents.services.schedule_rows import (
     end_runs,
     fire_all,
@@ -51,7 +52,7 @@ def test_by_hand():
     schedule = make_schedule(ada)
     run = fire_now(schedule.pk, by=ada)
 
-    assert (run.schedule, last(schedule).reason) == (schedule, "by_hand")
+    assert (run.trigger, last(schedule).reason) == (schedule.pk, "by_hand")
     assert Schedule.objects.get().due_at == schedule.due_at
     with pytest.raises(NotAllowed):
         fire_now(schedule.pk, by=make_operator())

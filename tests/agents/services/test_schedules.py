@@ -72,10 +72,10 @@ def test_what_is_due_is_started_once():
     assert fire_all() == 1
 
     run = Run.objects.get()
-    assert (run.owner, run.source, run.schedule, run.status) == (
+    assert (run.owner, run.source, run.trigger, run.status) == (
         ada,
         "schedule",
-        schedule,
+        schedule.pk,
         "queued",
     )
     assert Message.objects.get(run=run).text == "Daily of Friday, 2026-01-02 08:30"
@@ -157,13 +157,13 @@ def test_one_thread_or_new_ones():
         end_runs()
         ScheduleFiring.objects.all().delete()
 
-    assert one.runs.values("thread").distinct().count() == 1
-    assert new.runs.values("thread").distinct().count() == 2
+    assert Run.objects.filter(trigger=one.pk).values("thread").distinct().count() == 1
+    assert Run.objects.filter(trigger=new.pk).values("thread").distinct().count() == 2
     # What was deleted is begun anew.
-    Thread.objects.filter(runs__schedule=one).delete()
+    Thread.objects.filter(runs__trigger=one.pk).delete()
     make_due(one)
     fire_all()
-    assert one.runs.count() == 1
+    assert Run.objects.filter(trigger=one.pk).count() == 1
 
 
 def _lose_agent(schedule: Schedule) -> None:
@@ -234,7 +234,7 @@ def test_what_vel_itself_does_wrong_keeps_back_no_other(monkeypatch: pytest.Monk
     monkeypatch.setattr(schedule_firing, "_start", broken)
     fire_all()
 
-    assert [run.schedule_id for run in Run.objects.all()] == [good.pk]
+    assert [run.trigger for run in Run.objects.all()] == [good.pk]
     bad.refresh_from_db()
     assert (bad.is_enabled, last(bad).outcome, last(bad).reason) == (
         False,

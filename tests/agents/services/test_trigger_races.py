@@ -13,14 +13,15 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents.models import InboundWebhookDelivery, Run, Schedule, ScheduleFiring
-from agents.services.inbound_webhook_deliveries import Delivered, deliver
+from agents.features.inbound_webhooks.deliveries import Delivered, deliver
+from agents.features.inbound_webhooks.models import InboundWebhookDelivery
+from agents.models import Run, Schedule, ScheduleFiring
 from agents.services.request_rates import forget_shares
 from agents.services.schedule_firing import fire_due
 from agents.states import RunStatus
-from tests.agents.api.inbound_webhook_rows import BODY, make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.engine.by_hand import at_once
+from tests.agents.features.inbound_webhooks.rows import BODY, make_inbound_webhook
 from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
 from tests.support.cluster import ROOT, database_url
 

@@ -60,7 +60,7 @@ def test_one_is_paused_goes_on_and_is_run(capsys: Output) -> None:
     call("schedules", "run", mine.pk.upper())
     run = Run.objects.get()
     assert capsys.readouterr().out == f"{run.pk}\n"
-    assert (run.schedule, last(mine).reason) == (mine, "by_hand")
+    assert (run.trigger, last(mine).reason) == (mine.pk, "by_hand")
     call("schedules", "go-on", mine.pk)
     mine.refresh_from_db()
     assert capsys.readouterr().out == f"{mine.pk}: {mine.due_at:%Y-%m-%d %H:%M} UTC\n"

@@ -13,20 +13,20 @@ from agents.api.serializers.triggers import (
     stamp,
     thread_policy_field,
 )
-from agents.models import (
-    DeliveryOutcome,
-    InboundWebhook,
-    InboundWebhookDelivery,
-    InboundWebhookSigning,
-    ThreadPolicy,
-)
-from agents.services.inbound_webhooks import (
+from agents.features.inbound_webhooks.actions import (
     LONGEST_OVERLAP,
     MOST_PER_MINUTE,
     USUAL_OVERLAP,
     budget_of,
 )
-from agents.triggers.signatures import LONGEST_SECRET
+from agents.features.inbound_webhooks.models import (
+    DeliveryOutcome,
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookSigning,
+)
+from agents.features.inbound_webhooks.signatures import LONGEST_SECRET
+from agents.models import ThreadPolicy
 
 MOST_TOKENS = 10**15
 _USD = {"max_digits": 12, "decimal_places": 6, "min_value": Decimal("0")}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models.signals import pre_delete
 from django.utils.translation import gettext_lazy as _
 
-from agents.ids import ID_LENGTH, new_id
-from agents.models.agent import Agent
-from agents.models.run import Run
-from agents.models.schedule import ThreadPolicy
-from agents.models.thread import Thread
+from agents.ids import ID_LENGTH
+from agents.models import Run, Trigger, forget_trigger
 from agents.secret_text import SecretTextField
 
 
@@ -22,20 +19,11 @@ class InboundWebhookSigning(models.TextChoices):
     STRIPE = "stripe", _("Stripe (Stripe-Signature)")
 
 
-class InboundWebhook(models.Model):
+class InboundWebhook(Trigger):
     """An address that starts a run of `agent` in the owner's name, for whoever has the secret."""
 
     audit_kind = "hook"
 
-    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
-    name = models.CharField(max_length=100)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        related_name="hooks",
-        help_text=_("Whose runs they are: the owner's rights and budgets apply."),
-    )
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="hooks")
     message = models.TextField(
         help_text=_("{{ body.issue.title }} and the like are filled in, marked as data.")
     )
@@ -47,26 +35,14 @@ class InboundWebhook(models.Model):
     former_until = models.DateTimeField(
         null=True, editable=False, help_text=_("Until then the secret before is taken as well.")
     )
-    thread_policy = models.CharField(
-        max_length=10, choices=ThreadPolicy.choices, default=ThreadPolicy.NEW
-    )
-    thread = models.ForeignKey(
-        Thread, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", editable=False
-    )
     per_minute = models.PositiveIntegerField(
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
         help_text=_("Runs that it starts in a minute at most."),
     )
-    is_enabled = models.BooleanField(default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
 
-    class Meta:
-        ordering = ["name", "id"]
 
-    def __str__(self) -> str:
-        return self.name
+pre_delete.connect(forget_trigger, sender=InboundWebhook)
 
 
 class DeliveryOutcome(models.TextChoices):

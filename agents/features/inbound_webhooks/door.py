@@ -21,10 +21,10 @@ from rest_framework.exceptions import ParseError
 
 from agents.api.wire import check_json
 from agents.events.append import dump
+from agents.features.inbound_webhooks.admission import TooManyFailures, admit
+from agents.features.inbound_webhooks.deliveries import deliver
 from agents.services.disk_reserve import disk_full_refused
 from agents.services.errors import Conflict, NoSpace
-from agents.services.inbound_webhook_admission import TooManyFailures, admit
-from agents.services.inbound_webhook_deliveries import deliver
 from agents.services.request_rates import network_of
 
 MOST_BYTES = 1_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.triggers.template import (
+from agents.services.trigger_template import (
     LONGEST,
     MISSING,
     MOST_VALUES,

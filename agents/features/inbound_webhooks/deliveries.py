@@ -11,22 +11,20 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agents.models import (
+from agents.features.inbound_webhooks.actions import locked_inbound_webhook
+from agents.features.inbound_webhooks.models import (
     DeliveryOutcome,
     InboundWebhook,
     InboundWebhookDelivery,
-    Run,
-    Thread,
-    ThreadPolicy,
 )
+from agents.features.inbound_webhooks.signatures import TOLERANCE
+from agents.models import Run, Thread, ThreadPolicy
 from agents.selectors.visible import threads_for
 from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
-from agents.services.inbound_webhooks import locked_inbound_webhook
 from agents.services.request_rates import wait_for
 from agents.services.runs import RunRequest, create_run
 from agents.services.trigger_rights import check_can_start
-from agents.triggers.signatures import TOLERANCE
-from agents.triggers.template import BadTemplate, clock_values, filled_from_outside
+from agents.services.trigger_template import BadTemplate, clock_values, filled_from_outside
 
 KEPT_DELIVERIES = 10_000
 """Of one hook; with them goes the memory of what was sent before."""
@@ -115,7 +113,7 @@ def _message(hook: InboundWebhook, content: Any) -> _Message:
 def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
     if not hook.is_enabled:
         raise NotFound("It was paused in this moment.", code="paused")
-    check_can_start(hook, hook_id=hook.pk)
+    check_can_start(hook)
     if message is None or message.made_of != (hook.name, hook.message):
         message = _message(hook, content)  # it was changed in this moment
     if message.problem:
@@ -129,7 +127,7 @@ def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
         thread=thread,
         queue=goes_on,
         source="hook",
-        hook=hook,
+        trigger=hook.pk,
     )
     run = create_run(request, owner=hook.owner).run
     if thread is None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from agents.triggers.signatures import (
+from agents.features.inbound_webhooks.signatures import (
     TOLERANCE,
     is_genuine,
     key_of,

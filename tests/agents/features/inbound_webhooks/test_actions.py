@@ -11,10 +11,8 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
-from agents.models import AuditEntry, Budget, InboundWebhook, Thread, ThreadPolicy
-from agents.services import inbound_webhooks
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.inbound_webhooks import (
+from agents.features.inbound_webhooks import actions
+from agents.features.inbound_webhooks.actions import (
     LONGEST_OVERLAP,
     DayBudget,
     change_inbound_webhook,
@@ -23,9 +21,12 @@ from agents.services.inbound_webhooks import (
     enable_inbound_webhook,
     rotate_secret,
 )
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.models import AuditEntry, Budget, Thread, ThreadPolicy
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.trigger_rights import MESSAGE_CHARACTERS
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 
 pytestmark = pytest.mark.django_db
 
@@ -138,7 +139,7 @@ def test_an_agent_of_others_is_none():
 
 
 def test_how_many_one_person_may_have(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(inbound_webhooks, "MOST_HOOKS", 2)
+    monkeypatch.setattr(actions, "MOST_HOOKS", 2)
     ada, agent = make_user("ada"), make_agent()
     make_inbound_webhook(make_user("bob"), agent=agent)
     for _ in range(2):

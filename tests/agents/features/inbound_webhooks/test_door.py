@@ -11,19 +11,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.models import (
+from agents.features.inbound_webhooks import admission
+from agents.features.inbound_webhooks.actions import enable_inbound_webhook
+from agents.features.inbound_webhooks.models import (
     InboundWebhook,
     InboundWebhookDelivery,
     InboundWebhookRefusal,
     InboundWebhookSigning,
-    Message,
-    Run,
 )
-from agents.services import inbound_webhook_admission
-from agents.services.inbound_webhooks import enable_inbound_webhook
-from agents.triggers.signatures import new_secret
-from tests.agents.api.inbound_webhook_rows import BODY, make_inbound_webhook, send, signed
+from agents.features.inbound_webhooks.signatures import new_secret
+from agents.models import Message, Run
 from tests.agents.api.rows import make_agent, make_user
+from tests.agents.features.inbound_webhooks.rows import BODY, make_inbound_webhook, send, signed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
@@ -41,7 +40,8 @@ def test_a_signed_request_starts_a_run():
 
     run = Run.objects.get()
     assert (answer.status_code, answer.json()) == (202, {"run": run.pk, "repeated": False})
-    assert (run.owner, run.source, run.hook, run.thread.title) == (ada, "hook", hook, "Issues")
+    assert (run.owner, run.source, run.trigger) == (ada, "hook", hook.pk)
+    assert run.thread.title == "Issues"
     text = Message.objects.get(run=run).text
     assert text.startswith("A request to the webhook Issues started this.")
     assert ">Rain</data-" in text
@@ -116,7 +116,7 @@ def test_an_unknown_id_costs_what_a_bad_signature_costs():
     for _ in range(15):
         for hook_id, spent in times.items():
             begun = time.thread_time()
-            inbound_webhook_admission.admit(hook_id, bad, large, network=f"n{_}{hook_id}")
+            admission.admit(hook_id, bad, large, network=f"n{_}{hook_id}")
             spent.append(time.thread_time() - begun)
     known, unknown = (sorted(spent)[4] for spent in times.values())
     assert 0.4 < known / unknown < 2.5
@@ -127,7 +127,7 @@ def test_failures_of_one_address_are_limited_and_write_nothing_more(
     monkeypatch: pytest.MonkeyPatch,
 ):
     hook, secret = make_inbound_webhook(make_user("ada"))
-    monkeypatch.setattr(inbound_webhook_admission, "FAILURES_A_MINUTE", 2)
+    monkeypatch.setattr(admission, "FAILURES_A_MINUTE", 2)
     codes = [send(hook_id, {}).status_code for hook_id in (hook.pk, "x", hook.pk, "x")]
 
     assert codes == [404, 404, 429, 429]

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from agents.models import InboundWebhook
-from agents.services.inbound_webhooks import DayBudget, create_inbound_webhook
-from agents.triggers.signatures import sign_standard
+from agents.features.inbound_webhooks.actions import DayBudget, create_inbound_webhook
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.inbound_webhooks.signatures import sign_standard
 from tests.agents.api.rows import make_agent
 
 TEMPLATE = "Look at {{ body.issue.title }}"

@@ -1,4 +1,4 @@
-"""A person's own webhooks that start runs. Requests come in at `inbound_webhook_door`.
+"""A person's own webhooks that start runs. Requests come in at `door`.
 
 Only sessions make, change and rotate them: a hook goes on starting runs when the token is revoked
 that made it, so a stolen token must not make one.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.urls import path
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.request import Request
@@ -16,20 +17,10 @@ from rest_framework.response import Response
 from agents.api.base import ApiView, person
 from agents.api.operations import LOCATION, Page, operation
 from agents.api.permissions import SESSION_ONLY
-from agents.api.serializers.inbound_webhooks import (
-    DeliveryShape,
-    HookBody,
-    HookShape,
-    NewHookBody,
-    NewSecretShape,
-    RotateBody,
-)
 from agents.api.serializers.strict import PageQuery, read_body
 from agents.api.serializers.triggers import TriggerListQuery
 from agents.api.triggers import list_page, own, records_page, with_body
-from agents.models import InboundWebhook, TokenScope
-from agents.selectors.visible import inbound_webhooks_for
-from agents.services.inbound_webhooks import (
+from agents.features.inbound_webhooks.actions import (
     DayBudget,
     budget_of,
     change_inbound_webhook,
@@ -38,6 +29,17 @@ from agents.services.inbound_webhooks import (
     enable_inbound_webhook,
     rotate_secret,
 )
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.inbound_webhooks.queries import inbound_webhooks_for
+from agents.features.inbound_webhooks.serializers import (
+    DeliveryShape,
+    HookBody,
+    HookShape,
+    NewHookBody,
+    NewSecretShape,
+    RotateBody,
+)
+from agents.models import TokenScope
 
 _LIMITS = ("max_tokens_a_day", "max_cost_a_day")
 
@@ -136,7 +138,7 @@ class Deliveries(ApiView):
 
 
 def _own(request: Request, hook_id: str) -> InboundWebhook:
-    return own(inbound_webhooks_for(person(request)), hook_id)
+    return own(inbound_webhooks_for(person(request)), hook_id, "webhook")
 
 
 def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | None:
@@ -147,3 +149,11 @@ def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | No
     row = budget_of(hook) if hook is not None else None
     had = (row.max_tokens, row.max_cost) if row is not None else (None, None)
     return DayBudget(named.get(_LIMITS[0], had[0]), named.get(_LIMITS[1], had[1]))
+
+
+urlpatterns = [
+    path("hooks", InboundWebhooks.as_view(), name="hooks"),
+    path("hooks/<opaque_id:hook_id>", OneInboundWebhook.as_view(), name="hook"),
+    path("hooks/<opaque_id:hook_id>/rotate", RotateInboundWebhook.as_view(), name="hook-rotate"),
+    path("hooks/<opaque_id:hook_id>/deliveries", Deliveries.as_view(), name="deliveries"),
+]

@@ -13,10 +13,7 @@ from django.utils.safestring import SafeString
 from agents.admin.journal import person, tag
 from agents.admin.trigger_text import rows_table, run_link
 from agents.admin.triggers import TriggerAdmin, TriggerForm
-from agents.hidden_text import visible
-from agents.models import InboundWebhook, InboundWebhookRefusal
-from agents.services.errors import ServiceError
-from agents.services.inbound_webhooks import (
+from agents.features.inbound_webhooks.actions import (
     DayBudget,
     budget_of,
     change_inbound_webhook,
@@ -26,6 +23,9 @@ from agents.services.inbound_webhooks import (
     enable_inbound_webhook,
     rotate_secret,
 )
+from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookRefusal
+from agents.hidden_text import visible
+from agents.services.errors import ServiceError
 
 SHOWN_DELIVERIES = 30
 SHOWN_REFUSALS = 30

@@ -13,25 +13,19 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from agents.api import inbound_webhook_door
-from agents.models import (
-    Allowance,
-    Budget,
+from agents.features.inbound_webhooks import deliveries, door
+from agents.features.inbound_webhooks.actions import DayBudget, rotate_secret
+from agents.features.inbound_webhooks.models import (
     InboundWebhook,
     InboundWebhookDelivery,
     InboundWebhookRefusal,
-    Message,
-    Run,
-    Thread,
-    ThreadPolicy,
 )
-from agents.services import inbound_webhook_deliveries
+from agents.models import Allowance, Budget, Message, Run, Thread, ThreadPolicy
 from agents.services.budget_left import spent_budget
 from agents.services.budget_scope import budgets_of, scope_of
-from agents.services.inbound_webhooks import DayBudget, rotate_secret
 from agents.states import RunStatus
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook, send, signed
 from tests.agents.api.rows import make_agent, make_user
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 
@@ -75,7 +69,7 @@ def test_bodies(monkeypatch: pytest.MonkeyPatch):
     assert code(b"\xff", "text/plain") == 400
     for body in (b"{", b"\xff", b"NaN", b"[" * 100_000, b'"\\ud800"', b"1" * 5_000, b'"\\u0000"'):
         assert code(body) == 400, body[:20]
-    monkeypatch.setattr(inbound_webhook_door, "MOST_BYTES", 10)
+    monkeypatch.setattr(door, "MOST_BYTES", 10)
     assert code(b"12345678901") == 413
     assert code(b"1234567890") == 202
     unknown = send("0" * 26, {}, b"12345678901")
@@ -148,13 +142,13 @@ def test_the_budget_of_a_hook_counts_its_runs_only():
     send(hook.pk, signed(secret))
     run = Run.objects.get()
     budget = Budget.objects.get()
-    assert (budget.hook, budget.of) == (hook, "the webhook Issues")
+    assert (budget.trigger, budget.of) == (hook.pk, "the webhook Issues")
     assert list(budgets_of(scope_of(run))) == [budget]
-    Run.objects.update(hook=None)
+    Run.objects.update(trigger=None)
     assert list(budgets_of(scope_of(Run.objects.get()))) == []
     Allowance.objects.filter(budget=budget).update(used_microusd=1_000_000)
 
-    assert spent_budget(hook.agent_id, ada.pk, hook_id=hook.pk) == budget
+    assert spent_budget(hook.agent_id, ada.pk, trigger=hook.pk) == budget
     assert spent_budget(hook.agent_id, ada.pk) is None
     assert send(hook.pk, signed(secret, message_id="m2")).status_code == 409
     assert InboundWebhookDelivery.objects.get(key="m2").reason == "budget_spent"
@@ -174,8 +168,8 @@ def test_one_thread_takes_one_request_after_the_other():
 @pytest.mark.both_databases
 def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
     """Never less than what could still be sent again."""
-    monkeypatch.setattr(inbound_webhook_deliveries, "KEPT_DELIVERIES", 2)
-    monkeypatch.setattr(inbound_webhook_deliveries, "_PRUNE_EVERY", 1)
+    monkeypatch.setattr(deliveries, "KEPT_DELIVERIES", 2)
+    monkeypatch.setattr(deliveries, "_PRUNE_EVERY", 1)
     hook, secret = make_inbound_webhook(make_user("ada"))
     for number in range(4):
         send(hook.pk, signed(secret, message_id=f"m{number}"))
@@ -218,7 +212,7 @@ def test_the_message_is_made_before_anybody_is_kept_from_writing():
 
     depth = len(connection.savepoint_ids)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inbound_webhook_deliveries, "filled_from_outside", filled)
+        patch.setattr(deliveries, "filled_from_outside", filled)
         assert send(hook.pk, signed(secret)).status_code == 202
     assert made == [False]
 
@@ -229,7 +223,7 @@ def test_a_template_that_was_changed_meanwhile_is_what_counts():
     hook, _ = make_inbound_webhook(ada)
     before = InboundWebhook.objects.select_related("owner", "agent").get(pk=hook.pk)
     InboundWebhook.objects.update(message="Now: {{ body.a }}")
-    inbound_webhook_deliveries.deliver(before, "key", b"{}", {"a": "Rain"})
+    deliveries.deliver(before, "key", b"{}", {"a": "Rain"})
     text = Message.objects.get().text
     assert "Now: " in text
     assert "Look at" not in text
@@ -258,7 +252,7 @@ def test_a_delivery_touches_no_row_of_others():
 def test_pausing_between_the_signature_and_the_lock():
     hook, _ = make_inbound_webhook(make_user("ada"))
     InboundWebhook.objects.update(is_enabled=False)
-    done = inbound_webhook_deliveries.deliver(hook, "key", b"{}", {})
+    done = deliveries.deliver(hook, "key", b"{}", {})
     assert done.problem is not None
     assert done.problem.code == "paused"
     assert not Run.objects.exists()
@@ -301,8 +295,8 @@ def test_a_thread_is_named_once_and_kept_only_to_go_on_in_it():
 
 @pytest.mark.both_databases
 def test_only_its_own_deliveries_are_let_go(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(inbound_webhook_deliveries, "KEPT_DELIVERIES", 1)
-    monkeypatch.setattr(inbound_webhook_deliveries, "_PRUNE_EVERY", 1)
+    monkeypatch.setattr(deliveries, "KEPT_DELIVERIES", 1)
+    monkeypatch.setattr(deliveries, "_PRUNE_EVERY", 1)
     ada, agent = make_user("ada"), make_agent()
     seldom, often = (make_inbound_webhook(ada, agent=agent) for _ in range(2))
     for number, (hook, secret) in enumerate((seldom, often, often)):

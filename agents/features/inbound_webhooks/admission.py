@@ -12,10 +12,20 @@ from django.db.models import F
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from agents.models import InboundWebhook, InboundWebhookRefusal, InboundWebhookSigning
+from agents.features.inbound_webhooks.models import (
+    InboundWebhook,
+    InboundWebhookRefusal,
+    InboundWebhookSigning,
+)
+from agents.features.inbound_webhooks.signatures import (
+    Signed,
+    is_genuine,
+    key_of,
+    new_secret,
+    read_signed,
+)
 from agents.secret_text import SecretText, SecretUnreadable
 from agents.services.request_rates import wait_for
-from agents.triggers.signatures import Signed, is_genuine, key_of, new_secret, read_signed
 
 FAILURES_A_MINUTE = 60
 """Of one address; more are not looked up in a row of their own, and get 429."""

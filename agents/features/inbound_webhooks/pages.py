@@ -8,15 +8,11 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, path, reverse
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from agents.hidden_text import visible
-from agents.models import InboundWebhook, InboundWebhookRefusal, InboundWebhookSigning, ThreadPolicy
-from agents.selectors.visible import agents_for, inbound_webhooks_for
-from agents.services.errors import InvalidRequest, ServiceError
-from agents.services.inbound_webhooks import (
+from agents.features.inbound_webhooks.actions import (
     MOST_PER_MINUTE,
     DayBudget,
     budget_of,
@@ -26,11 +22,24 @@ from agents.services.inbound_webhooks import (
     enable_inbound_webhook,
     rotate_secret,
 )
+from agents.features.inbound_webhooks.models import (
+    InboundWebhook,
+    InboundWebhookRefusal,
+    InboundWebhookSigning,
+)
+from agents.features.inbound_webhooks.queries import inbound_webhooks_for
+from agents.hidden_text import visible
+from agents.models import ThreadPolicy
+from agents.selectors.visible import agents_for
+from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.settings import PageSettings
+from agents.web.navigation import MENU, NavigationEntry
 from agents.web.pages import PersonRequest, page
 
+LIST = "vel_inbound_webhooks/inbound_webhooks.html"
+ONE = "vel_inbound_webhooks/inbound_webhook.html"
 SHOWN_DELIVERIES = 30
 SHOWN_REFUSALS = 20
 
@@ -42,7 +51,7 @@ SHOWN_REFUSALS = 20
 def webhooks(request: PersonRequest) -> HttpResponse:
     """GET lists them and has the form of a new one; a POST makes it and shows its secret."""
     if request.method != "POST":
-        return render(request, "web/inbound_webhooks.html", _list(request))
+        return render(request, LIST, _list(request))
     try:
         signing = request.POST.get("signing", "")
         hook = _typed(request, InboundWebhook(owner_id=request.user.pk, signing=signing))
@@ -52,9 +61,9 @@ def webhooks(request: PersonRequest) -> HttpResponse:
         )
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
-        return render(request, "web/inbound_webhooks.html", context, status=error.http_status)
+        return render(request, LIST, context, status=error.http_status)
     context = {**_one(request, hook), "secret": "" if typed_secret else secret}
-    return render(request, "web/inbound_webhook.html", context)
+    return render(request, ONE, context)
 
 
 @sensitive_post_parameters("secret")
@@ -68,7 +77,7 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
     if found is None:
         raise Http404
     if request.method != "POST":
-        return render(request, "web/inbound_webhook.html", _one(request, found))
+        return render(request, ONE, _one(request, found))
     try:
         match request.POST.get("action"):
             case "save":
@@ -83,7 +92,7 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
                     **_one(request, rows.get(pk=hook_id)),
                     "secret": "" if typed_secret else secret,
                 }
-                return render(request, "web/inbound_webhook.html", context)
+                return render(request, ONE, context)
             case "pause":
                 enable_inbound_webhook(found.pk, False, by=request.user)
                 messages.success(request, "Paused.")
@@ -100,7 +109,7 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
         context = {**_one(request, rows.get(pk=hook_id)), "problem": error.message}
         if request.POST.get("action") == "save":
             context["typed"] = request.POST
-        return render(request, "web/inbound_webhook.html", context, status=error.http_status)
+        return render(request, ONE, context, status=error.http_status)
     return redirect("web:webhook", hook_id=found.pk)
 
 
@@ -161,10 +170,10 @@ def _one(request: PersonRequest, hook: InboundWebhook) -> dict[str, Any]:
 def address_of(hook: InboundWebhook) -> str:
     """Where senders post to; empty in a project that takes no such requests."""
     try:
-        path = reverse("hooks:receive", args=[hook.pk])
+        address = reverse("hooks:receive", args=[hook.pk])
     except NoReverseMatch:
         return ""
-    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + address
 
 
 def _shown(number: int | Decimal | None) -> str:
@@ -180,3 +189,11 @@ def _form(request: PersonRequest) -> dict[str, Any]:
         "message_characters": MESSAGE_CHARACTERS,
         "most_per_minute": MOST_PER_MINUTE,
     }
+
+
+urlpatterns = [
+    path("webhooks/", webhooks, name="webhooks"),
+    path("webhooks/<slug:hook_id>/", webhook, name="webhook"),
+]
+
+NAVIGATION = [NavigationEntry("web:webhooks", "Webhooks", place=MENU, order=400)]

@@ -9,10 +9,13 @@ from decimal import Decimal
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from agents.models import Budget, InboundWebhook, InboundWebhookSigning, Period, ThreadPolicy
+from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookSigning
+from agents.features.inbound_webhooks.signatures import key_of, new_secret
+from agents.models import Budget, Period, ThreadPolicy
 from agents.secret_text import SecretText
 from agents.services.audit import Change, changes_between, fields_of, record
 from agents.services.budgets import delete_budget, save_budget
@@ -23,8 +26,7 @@ from agents.services.trigger_rights import (
     check_message,
     check_trigger,
 )
-from agents.triggers.signatures import key_of, new_secret
-from agents.triggers.template import BadTemplate, check_template
+from agents.services.trigger_template import BadTemplate, check_template
 
 MOST_HOOKS = 50
 """That one person may have."""
@@ -88,6 +90,8 @@ def change_inbound_webhook(
     if stored.agent_id != hook.agent_id:
         hook.thread_id = None
     hook.save(update_fields=[*(f.removesuffix("_id") for f in FIELDS), "thread", "updated_at"])
+    if stored.name != hook.name:
+        budgets_of(hook).update(trigger_name=_words(hook))
     changes = changes_between(fields_of(stored, *FIELDS), fields_of(hook, *FIELDS))
     if budget is not None:
         changes |= _set_budget(hook, budget)
@@ -137,11 +141,20 @@ def delete_inbound_webhook(hook_id: str, *, by: AbstractBaseUser) -> None:
     """Remove it, its budget and the record of its deliveries; its runs stay."""
     hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
-    for budget in hook.budgets.all():
+    for budget in budgets_of(hook):
         delete_budget(budget)
     changes = {name: (value, None) for name, value in fields_of(hook, *FIELDS).items()}
     record("hook.deleted", hook, name=hook.name, by=by, changes=changes)
     hook.delete()
+
+
+def delete_all() -> None:
+    """Delete every webhook, and its budget, so that runs which wait for the budget go on."""
+    for hook in InboundWebhook.objects.order_by("pk"):
+        with transaction.atomic():
+            for budget in budgets_of(hook):
+                delete_budget(budget)
+            hook.delete()
 
 
 def check_inbound_webhook(hook: InboundWebhook) -> None:
@@ -161,9 +174,13 @@ def check_inbound_webhook(hook: InboundWebhook) -> None:
         raise InvalidRequest(str(error)) from None
 
 
+def budgets_of(hook: InboundWebhook) -> QuerySet[Budget]:
+    return Budget.objects.filter(trigger=hook.pk)
+
+
 def budget_of(hook: InboundWebhook) -> Budget | None:
     """What its runs may use in a day, if that is limited."""
-    return hook.budgets.filter(period=Period.DAY).first()
+    return budgets_of(hook).filter(period=Period.DAY).first()
 
 
 def locked_inbound_webhook(hook_id: str) -> InboundWebhook:
@@ -185,6 +202,10 @@ def _checked_secret(signing: str, secret: str) -> str:
     return plain
 
 
+def _words(hook: InboundWebhook) -> str:
+    return f"the webhook {hook}"
+
+
 def _set_budget(hook: InboundWebhook, wanted: DayBudget) -> dict[str, Change]:
     """The change, for the audit entry of the hook; budgets have entries of their own, too."""
     if (wanted.max_tokens or 0) < 0 or (wanted.max_cost or 0) < 0:
@@ -194,7 +215,7 @@ def _set_budget(hook: InboundWebhook, wanted: DayBudget) -> dict[str, Change]:
     if row is not None and not wanted:
         delete_budget(row)
     elif wanted:
-        row = row or Budget(hook=hook, period=Period.DAY)
+        row = row or Budget(trigger=hook.pk, trigger_name=_words(hook), period=Period.DAY)
         row.max_tokens, row.max_cost = wanted.max_tokens, wanted.max_cost
         save_budget(row)
     return {

@@ -1,0 +1,9 @@
+from agents.kernel.features import FeatureConfig
+
+
+class SchedulesConfig(FeatureConfig):
+    name = "agents.features.schedules"
+    label = "vel_schedules"
+    verbose_name = "Schedules"
+    order = 700
+    requires = ("agents",)
