@@ -137,7 +137,7 @@ def run_workers(life: Life | None = None) -> None:
 def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
-        import_module(module).preload()
+        import_module(module)
     for name in SHARED:
         import_module(name)
     import_module("agents.middleware.registry").installed_middleware()

@@ -19,7 +19,7 @@ from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
 from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
-from agents.api.resume_and_fork import ForkRun, ResumeRun
+from agents.api.resume import ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schedules import Firings, OneSchedule, RunSchedule, Schedules
@@ -110,7 +110,6 @@ urlpatterns = [
     ),
     path("runs/<opaque_id:run_id>/cancel", CancelRun.as_view(), name="run-cancel"),
     path("runs/<opaque_id:run_id>/resume", ResumeRun.as_view(), name="run-resume"),
-    path("runs/<opaque_id:run_id>/fork", ForkRun.as_view(), name="run-fork"),
     path("runs/<opaque_id:run_id>/transcript", RunTranscript.as_view(), name="run-transcript"),
     path("runs/<opaque_id:run_id>/tool-calls", ToolCalls.as_view(), name="tool-calls"),
     path(

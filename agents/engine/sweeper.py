@@ -36,6 +36,8 @@ from sandbox.reaper import kill_marked
 logger = logging.getLogger(__name__)
 
 QUEUE_SWEEP_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 300.0
+"""Between two tries of a job that always fails."""
 SWEEP_SHARE = 4
 """One look fills the fourth part of the room at most, so that several processes share what waits.
 Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
@@ -67,6 +69,7 @@ class Sweeper:
         self._turned_away = False
         self._jobs = feature_jobs()
         self._due: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
         self._ends = EndTeller(worker.database)
         self._heartbeat = WorkerHeartbeat(
             worker.database, worker.name, worker.capacity, lambda: worker.running
@@ -161,10 +164,21 @@ class Sweeper:
                 for _ in range(job.parts):
                     if not await self._worker.database.run(job.run):
                         break
+                self._failures.pop(job.name, None)
             except DatabaseError as error:
                 self._failed(job.name, error)
             except Exception:
-                logger.exception("the periodic job for %s failed", job.name)
+                pause = self._pause_after_failure(job)
+                self._due[job.name] = now + pause
+                logger.exception(
+                    "the periodic job for %s failed, next try in %g s", job.name, pause
+                )
+
+    def _pause_after_failure(self, job: Job) -> float:
+        """Seconds, twice as many after each failure in a row."""
+        failures = self._failures[job.name] = self._failures.get(job.name, 0) + 1
+        pause = max(job.every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)
+        return max(job.every, min(pause, LONGEST_PAUSE_SECONDS))
 
     async def _send(self) -> None:
         try:

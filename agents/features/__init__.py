@@ -15,6 +15,7 @@ FEATURES = (
     "agents.features.google_workspace",
     "agents.features.schedules",
     "agents.features.inbound_webhooks",
+    "agents.features.forks",
 )
 """For INSTALLED_APPS, after `agents`."""
 

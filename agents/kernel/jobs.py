@@ -16,7 +16,8 @@ class Job:
     piece of work and returns whether there may be more; at most `parts` pieces are done in one
     look. Several workers call it at the same time, so it must lock the rows that it changes. Work
     that only one process may do, now and then, begins with
-    `agents.services.background_jobs.take_background_job(name, seconds)`.
+    `agents.services.background_jobs.take_background_job(name, seconds)`. After an error it is tried
+    again, with longer and longer pauses up to five minutes.
 
     `name` says what it looks for, for the log: "schedules".
     """

@@ -4,7 +4,7 @@ from agents.settings.conversations import ContextSettings, MessageSettings
 from agents.settings.data import DataSettings, DiskSettings
 from agents.settings.doors import LimitSettings, PageSettings
 from agents.settings.extensions import AppSettings, GuardSettings, ToolSettings
-from agents.settings.files import ForkSettings, SnapshotSettings, UploadSettings
+from agents.settings.files import SnapshotSettings, UploadSettings
 from agents.settings.machines import MachineSettings
 from agents.settings.models import ModelSettings, ScriptSettings
 from agents.settings.operation import EventSettings, MetricsSettings, ShellSettings
@@ -28,7 +28,6 @@ SETTINGS = (
     ContextSettings,
     SnapshotSettings,
     UploadSettings,
-    ForkSettings,
     RetentionSettings,
     WebhookSettings,
     McpSettings,

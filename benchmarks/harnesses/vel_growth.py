@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import django
@@ -34,7 +35,6 @@ from agents.models import (  # noqa: E402
     Thread,
     ToolCall,
 )
-from agents.providers.anthropic import preload  # noqa: E402
 from agents.selectors.metrics import gauges  # noqa: E402
 from agents.services.approval_expiry import expire_approval  # noqa: E402
 from agents.services.budget_answers import wake_for_window  # noqa: E402
@@ -94,7 +94,7 @@ class Growth:
 
     def __init__(self) -> None:
         call_command("migrate", verbosity=0, skip_checks=True)
-        preload()
+        import_module("agents.providers.anthropic.provider")
         self._owner = make_site()
         self._worker = Worker(executor=own_executor())
         self._worker.start()

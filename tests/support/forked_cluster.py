@@ -16,7 +16,7 @@ from tests.support.forking import Forked, reads_at_start
 SETTINGS = "tests.chaos.settings"
 _CHANGES_THE_APPS = "VEL_TEST_DIES_WITH_RESULT"
 _FIRST_USED_IN_WORKERS = (
-    "agents.providers.anthropic",
+    "agents.providers.anthropic.provider",
     "agents.providers.scripted",
     "django.db.backends.postgresql.base",
     "django.db.backends.sqlite3.base",
@@ -50,7 +50,6 @@ def import_modules() -> None:
     child = import_module("velproject.child")
     for name in (*child.SHARED, *child.DRIVERS, *_FIRST_USED_IN_WORKERS):
         import_module(name)
-    import_module("agents.providers.anthropic").preload()
 
 
 def run() -> None:

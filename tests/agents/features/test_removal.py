@@ -50,6 +50,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
     "names",
     [
         ["slack"],
+        ["forks"],
         ["google_workspace"],
         ["slack", "google_workspace", "credentials"],
         ["inbound_webhooks"],

@@ -21,7 +21,7 @@ from agents.engine.reply_limits import (
     check_reply,
 )
 from agents.engine.window import MIN_WINDOW, note_overflow, window_of
-from agents.providers.anthropic_stream import ReplyBuilder
+from agents.providers.anthropic.stream import ReplyBuilder
 from agents.providers.base import (
     ModelLimits,
     PartDelta,

@@ -23,6 +23,7 @@ from django.db.models import PROTECT, RESTRICT
 from django.utils import timezone
 from django_q.models import OrmQ
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import (
     Agent,
     ApprovalRequest,
@@ -47,7 +48,6 @@ from agents.services.erasure import (
     remembered_from,
 )
 from agents.services.errors import Conflict, NotFound, ServiceError
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.run_ends import take_ended_run
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from agents.settings import DataSettings

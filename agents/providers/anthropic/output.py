@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+import anthropic
+
 from agents.providers.base import Block
 
 MAX_OPTIONAL = 24
@@ -19,8 +21,6 @@ _SHAPES = ("type", "anyOf", "oneOf", "enum", "const")
 
 def output_format(schema: Block) -> str:
     """`output_config.format` as JSON text; empty if the server cannot take `schema`."""
-    import anthropic  # noqa: PLC0415 -- see `agents.providers.anthropic.preload`
-
     if schema.get("type") != "object" or not all(map(_is_taken, _parts(schema))):
         return ""
     optional = sum(

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import quote
 
-from agents.providers.anthropic_conversation import AnthropicConversation, CacheBreakpoint
-from agents.providers.anthropic_errors import status_error
-from agents.providers.anthropic_output import output_format, supports, supports_output_format
-from agents.providers.anthropic_stream import ReplyBuilder
+import anthropic
+import httpx2
+from anthropic import AsyncAnthropic
+
+from agents.providers.addresses import OFFICIAL, is_official
+from agents.providers.anthropic.conversation import AnthropicConversation, CacheBreakpoint
+from agents.providers.anthropic.errors import status_error
+from agents.providers.anthropic.output import output_format, supports, supports_output_format
+from agents.providers.anthropic.stream import ReplyBuilder
 from agents.providers.base import (
     Block,
     Conversation,
@@ -32,24 +37,9 @@ from agents.providers.transport import (
     bounded,
     drain,
     no_end,
-    same_host,
     tls_context,
     transport_error,
 )
-
-if TYPE_CHECKING:
-    import httpx2
-    from anthropic import AsyncAnthropic
-
-DEFAULT_BASE_URL = "https://api.anthropic.com"
-
-
-def preload() -> None:
-    """Import the SDK now: 1.2 s and 70 MB, which workers share when their parent has done it.
-
-    Imported within functions everywhere else, so that a command that calls no model starts fast.
-    """
-    import anthropic  # noqa: F401, PLC0415
 
 
 class AnthropicProvider:
@@ -72,8 +62,8 @@ class AnthropicProvider:
         stall_timeout: float = 120.0,
         cache_breakpoint: CacheBreakpoint | None = None,
     ) -> None:
-        self.base_url = base_url or DEFAULT_BASE_URL
-        official = is_official(self.base_url)
+        self.base_url = base_url or OFFICIAL["anthropic"]
+        official = is_official("anthropic", self.base_url)
         if official and not api_key:
             raise ProviderError(
                 "no API key for api.anthropic.com: set ANTHROPIC_API_KEY, or use "
@@ -97,8 +87,6 @@ class AnthropicProvider:
         """See `Provider.stream`."""
         if not isinstance(conversation, AnthropicConversation):
             raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
-        import httpx2  # noqa: PLC0415 -- see `preload`
-
         response = None
         try:
             response = await self._post(conversation)
@@ -126,8 +114,6 @@ class AnthropicProvider:
 
     async def limits(self, model: str) -> ModelLimits:
         """See `Provider.limits`. Asks the server once per model."""
-        import anthropic  # noqa: PLC0415 -- see `preload`
-
         if model not in self._limits:
             known = known_limits(model)
             try:
@@ -146,8 +132,6 @@ class AnthropicProvider:
 
     async def output_format(self, model: str, schema: Block) -> str:
         """See `Provider.output_format`. Asks the server once per model."""
-        import anthropic  # noqa: PLC0415 -- see `preload`
-
         wanted = output_format(schema)
         if not wanted:
             return ""
@@ -163,8 +147,6 @@ class AnthropicProvider:
 
     async def takes_images(self, model: str) -> bool:
         """See `Provider.takes_images`. Asks the server once per model that the data file lacks."""
-        import anthropic  # noqa: PLC0415 -- see `preload`
-
         if is_known(model):
             return True
         if model not in self._takes_images:
@@ -191,8 +173,6 @@ class AnthropicProvider:
             await client.close()
 
     def _client(self) -> AsyncAnthropic:
-        import anthropic  # noqa: PLC0415 -- see `preload`
-
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -218,9 +198,6 @@ class AnthropicProvider:
 
     async def _post(self, conversation: AnthropicConversation) -> httpx2.Response:
         """Send the request; return when the status line has come and is 200."""
-        import anthropic  # noqa: PLC0415 -- see `preload`
-        import httpx2  # noqa: PLC0415 -- see `preload`
-
         is_stream = True  # a variable: the overloads do not foresee a raw response to a stream
         try:
             response = await self._client().post(
@@ -238,8 +215,3 @@ class AnthropicProvider:
             cause = error.__cause__ or error
             raise transport_error(cause, self.base_url, self._stall_timeout) from error
         return cast("httpx2.Response", response)
-
-
-def is_official(base_url: str) -> bool:
-    """Whether this is Anthropic's own API, which needs a key."""
-    return same_host(base_url, DEFAULT_BASE_URL)

@@ -6,8 +6,8 @@ from typing import Any
 
 from agents.providers.base import ModelEvent, PartStarted, Reply, Usage
 from agents.providers.errors import malformed
-from agents.providers.openai_errors import event_error
-from agents.providers.openai_reply import ReplyBlocks, as_text, usage_of
+from agents.providers.openai.errors import event_error
+from agents.providers.openai.reply import ReplyBlocks, as_text, usage_of
 
 END = b"[DONE]"
 _THOUGHTS = ("reasoning_content", "reasoning")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from agents.providers.anthropic_errors import event_error
+from agents.providers.anthropic.errors import event_error
 from agents.providers.base import (
     Block,
     ModelEvent,

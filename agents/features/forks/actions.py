@@ -15,12 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from agents.disk_space import forget_room
-from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
-from agents.selectors.transcript import INPUT_REFUSED
-from agents.selectors.visible import agents_for
-from agents.services.disk_reserve import disk_full_refused, require_room
-from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.fork_files import (
+from agents.features.forks.files import (
     NONE,
     NOW,
     THEN,
@@ -30,8 +25,13 @@ from agents.services.fork_files import (
     remove_directories,
     state_after,
 )
-from agents.services.fork_history import copy_history
-from agents.services.fork_quota import check_room_for_fork, count_copied
+from agents.features.forks.history import copy_history
+from agents.features.forks.quota import check_room_for_fork, count_copied
+from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
+from agents.selectors.transcript import INPUT_REFUSED
+from agents.selectors.visible import agents_for
+from agents.services.disk_reserve import disk_full_refused, require_room
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.placement import home_of_new
 from agents.services.runs import RunRequest, check_create_run, create_run
 from agents.services.thread_files import has_workspace

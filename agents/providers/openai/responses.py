@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.providers.base import Block, PromptHead
-from agents.providers.openai_conversation import (
+from agents.providers.openai.conversation import (
     OpenAIConversation,
     data_url,
     encode,
@@ -17,7 +17,7 @@ from agents.providers.openai_conversation import (
     result_parts,
     unknown,
 )
-from agents.providers.openai_output import as_format
+from agents.providers.openai.output import as_format
 from agents.providers.prices import reasons
 
 MIN_OUTPUT = 16

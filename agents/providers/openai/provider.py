@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, cast
 
-from agents.providers import openai_models
+import httpx2
+import openai
+from openai import AsyncOpenAI
+
+from agents.providers.addresses import OFFICIAL, host_of, is_official
 from agents.providers.base import (
     Block,
     Conversation,
@@ -22,42 +26,24 @@ from agents.providers.base import (
 )
 from agents.providers.errors import hide_key, malformed
 from agents.providers.event_stream import EventDecoder
-from agents.providers.openai_chat import ChatConversation
-from agents.providers.openai_chat_stream import END, ChatReplyBuilder
-from agents.providers.openai_conversation import OpenAIConversation
-from agents.providers.openai_errors import status_error
-from agents.providers.openai_output import output_format
-from agents.providers.openai_responses import ResponsesConversation
-from agents.providers.openai_responses_stream import ResponsesReplyBuilder
+from agents.providers.openai import models as openai_models
+from agents.providers.openai.chat import ChatConversation
+from agents.providers.openai.chat_stream import END, ChatReplyBuilder
+from agents.providers.openai.conversation import OpenAIConversation, OpenAIWire
+from agents.providers.openai.errors import status_error
+from agents.providers.openai.output import output_format
+from agents.providers.openai.responses import ResponsesConversation
+from agents.providers.openai.responses_stream import ResponsesReplyBuilder
 from agents.providers.prices import is_known, known_limits
 from agents.providers.transport import (
     CONNECT_TIMEOUT,
     NO_KEY,
     bounded,
     drain,
-    host_of,
     no_end,
-    same_host,
     tls_context,
     transport_error,
 )
-
-if TYPE_CHECKING:
-    import httpx2
-    from openai import AsyncOpenAI
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-OpenAIWire = Literal["responses", "chat"]
-
-
-def preload() -> None:
-    """Import the SDK now, for workers to share: 0.6 s and 50 MB, half of it also anthropic's."""
-    import openai  # noqa: F401, PLC0415
-
-
-def is_official(base_url: str) -> bool:
-    """Whether this is OpenAI's own API, which needs a key."""
-    return same_host(base_url, DEFAULT_BASE_URL)
 
 
 class OpenAIProvider:
@@ -81,8 +67,8 @@ class OpenAIProvider:
         stall_timeout: float = 120.0,
     ) -> None:
         self.name = name
-        self.base_url = base_url or DEFAULT_BASE_URL
-        self._official = is_official(self.base_url)
+        self.base_url = base_url or OFFICIAL["openai"]
+        self._official = is_official("openai", self.base_url)
         if self._official and not api_key:
             raise ProviderError(
                 "no API key for api.openai.com: set OPENAI_API_KEY, or use "
@@ -107,8 +93,6 @@ class OpenAIProvider:
         """See `Provider.stream`."""
         if not isinstance(conversation, OpenAIConversation):
             raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
-        import httpx2  # noqa: PLC0415 -- see `preload`
-
         made = ResponsesReplyBuilder if self.wire == "responses" else ChatReplyBuilder
         builder = made(self._origin, conversation.call_ids)
         decoder = EventDecoder(END)
@@ -159,8 +143,6 @@ class OpenAIProvider:
             await client.close()
 
     async def _rows(self, model: str) -> list[Mapping[str, Any]]:
-        import openai  # noqa: PLC0415 -- see `preload`
-
         if self._official:
             return []
         if model not in self._told:
@@ -178,8 +160,6 @@ class OpenAIProvider:
         return self._told[model]
 
     def _client(self) -> AsyncOpenAI:
-        import openai  # noqa: PLC0415 -- see `preload`
-
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -205,9 +185,6 @@ class OpenAIProvider:
 
     async def _post(self, conversation: OpenAIConversation) -> httpx2.Response:
         """Send the request; return when the status line has come and is 200."""
-        import httpx2  # noqa: PLC0415 -- see `preload`
-        import openai  # noqa: PLC0415 -- see `preload`
-
         is_stream = True  # a variable: the overloads do not foresee a raw response to a stream
         try:
             response = await self._client().post(

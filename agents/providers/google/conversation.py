@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from agents.providers.base import Block, PromptHead, Role
-from agents.providers.google_schema import parameters
+from agents.providers.google.schema import parameters
 from agents.providers.pictures import excess_bytes
 from agents.providers.thoughts import is_foreign
 

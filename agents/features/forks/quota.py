@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.contrib.auth import get_user_model
 from django.db.models import Sum
 
+from agents.features.forks.settings import ForkSettings
 from agents.models import Thread
 from agents.services.errors import Conflict
-from agents.settings import ForkSettings
 
 
 def check_room_for_fork(owner_id: int) -> None:

@@ -23,8 +23,8 @@ from agents.providers.base import (
     Usage,
 )
 from agents.providers.errors import malformed
-from agents.providers.google_conversation import MADE
-from agents.providers.google_errors import event_error
+from agents.providers.google.conversation import MADE
+from agents.providers.google.errors import event_error
 from agents.providers.reply_parts import encodable, parse_input
 from agents.providers.thoughts import ORIGIN
 

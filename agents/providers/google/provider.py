@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
+import httpx2
+from google import genai
+from google.genai import Client, types
+
+from agents.providers.addresses import OFFICIAL, is_official
 from agents.providers.base import (
     Block,
     Conversation,
@@ -22,9 +26,9 @@ from agents.providers.base import (
 )
 from agents.providers.errors import hide_key, malformed
 from agents.providers.event_stream import EventDecoder
-from agents.providers.google_conversation import GoogleConversation
-from agents.providers.google_errors import status_error
-from agents.providers.google_stream import ReplyBuilder
+from agents.providers.google.conversation import GoogleConversation
+from agents.providers.google.errors import status_error
+from agents.providers.google.stream import ReplyBuilder
 from agents.providers.prices import is_known, known_limits
 from agents.providers.transport import (
     CONNECT_TIMEOUT,
@@ -32,23 +36,12 @@ from agents.providers.transport import (
     NO_KEY,
     bounded,
     no_end,
-    same_host,
     tls_context,
     transport_error,
 )
 
-if TYPE_CHECKING:
-    import httpx2
-    from google.genai import Client
-
-DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
 MAX_ERROR_BYTES = 64_000
-
-
-def preload() -> None:
-    """Import the SDK now, for workers to share."""
-    from google.genai import types  # noqa: F401, PLC0415
 
 
 class GoogleProvider:
@@ -69,8 +62,8 @@ class GoogleProvider:
         *,
         stall_timeout: float = 120.0,
     ) -> None:
-        self.base_url = (base_url or DEFAULT_BASE_URL).rstrip("/")
-        if is_official(self.base_url) and not api_key:
+        self.base_url = (base_url or OFFICIAL["google"]).rstrip("/")
+        if is_official("google", self.base_url) and not api_key:
             raise ProviderError(
                 "no API key for generativelanguage.googleapis.com: set GOOGLE_API_KEY or "
                 "GEMINI_API_KEY",
@@ -92,8 +85,6 @@ class GoogleProvider:
         """See `Provider.stream`."""
         if not isinstance(conversation, GoogleConversation):
             raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
-        import httpx2  # noqa: PLC0415 -- comes with the SDKs, and is heavy
-
         response: httpx2.Response | None = None
         try:
             response = await self._post(conversation)
@@ -164,8 +155,6 @@ class GoogleProvider:
             await client.aclose()
 
     def _client(self) -> httpx2.AsyncClient:
-        import httpx2  # noqa: PLC0415 -- comes with the SDKs, and is heavy
-
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -183,9 +172,6 @@ class GoogleProvider:
         return client
 
     def _sdk(self) -> Client:
-        from google import genai  # noqa: PLC0415 -- half a second, 50 MB
-        from google.genai import types  # noqa: PLC0415
-
         loop = asyncio.get_running_loop()
         if loop not in self._sdks:
             # Said in full: what is left out it takes from the environment, the key as well.
@@ -223,8 +209,3 @@ class GoogleProvider:
             raise status_error(response.status_code, bytes(body), response.headers)
         finally:
             await response.aclose()
-
-
-def is_official(base_url: str) -> bool:
-    """Whether this is Google's own API, which needs a key."""
-    return same_host(base_url, DEFAULT_BASE_URL)

@@ -6,8 +6,8 @@ from typing import Any
 
 from agents.providers.base import Block, ModelEvent, PartStarted, Reply
 from agents.providers.errors import malformed
-from agents.providers.openai_errors import event_error
-from agents.providers.openai_reply import ReplyBlocks, as_text, usage_of
+from agents.providers.openai.errors import event_error
+from agents.providers.openai.reply import ReplyBlocks, as_text, usage_of
 
 _STOP_REASONS = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 _TEXT_DELTAS = ("response.output_text.delta", "response.refusal.delta")

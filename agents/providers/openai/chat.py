@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.providers.base import Block, PromptHead
-from agents.providers.openai_conversation import (
+from agents.providers.openai.conversation import (
     OpenAIConversation,
     data_url,
     encode,
@@ -13,7 +13,7 @@ from agents.providers.openai_conversation import (
     result_parts,
     unknown,
 )
-from agents.providers.openai_output import as_format
+from agents.providers.openai.output import as_format
 
 _TEXT_START, _TEXT_END = '{"role":"user","content":"', b'"}'
 _PARTS_START, _PARTS_END = '{"role":"user","content":[', b"]}"

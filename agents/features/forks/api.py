@@ -1,49 +1,70 @@
-"""Going on from an ended run, and beginning another thread from any step of one."""
+"""`POST /runs/{id}/fork`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from django.urls import reverse
+from django.urls import path, reverse
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
-from agents.api.idempotency import answer_once, answered_before, idempotent
+from agents.api.idempotency import answer_once, answered_before
 from agents.api.operations import IDEMPOTENCY_KEY, LOCATION, operation
 from agents.api.runs import show_run
-from agents.api.serializers.resume_and_fork import CURRENT, ForkBody, ForkShape, ResumeBody
 from agents.api.serializers.runs import RunShape
-from agents.api.serializers.strict import read_body
+from agents.api.serializers.strict import StrictSerializer, Text, read_body
+from agents.api.serializers.threads import ThreadShape
 from agents.api.threads import show_thread
 from agents.api.transcript import run_of
+from agents.features.forks.actions import Fork, ForkRequest, complete_fork, prepared_fork
+from agents.features.forks.files import CHOICES, THEN
 from agents.models import TokenScope
-from agents.services.forking import Fork, ForkRequest, complete_fork, prepared_fork
-from agents.services.resume_ended_runs import resume_as_new_run
+
+PINNED, CURRENT = "pinned", "current"
 
 
-class ResumeRun(ApiView):
-    """`POST /runs/{id}/resume`: a new run of the same thread."""
+class ForkBody(StrictSerializer):
+    """`agents.features.forks.actions.ForkRequest`"""
 
-    scopes: ClassVar = {"POST": TokenScope.RUN}
-
-    @operation(
-        "resume_run",
-        "Go on with a run that failed, was cancelled or came to a limit",
-        body=ResumeBody,
-        answers={201: RunShape},
-        errors=(409,),
-        headers=(IDEMPOTENCY_KEY, LOCATION),
+    step = serializers.IntegerField(
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        allow_null=True,
+        help_text="The last turn that the new thread has; 0 for the message alone.",
     )
-    @idempotent
-    def post(self, request: Request, run_id: str) -> Response:
-        user = person(request)
-        body = read_body(ResumeBody, request)
-        run = run_of(user, run_id)
-        made = resume_as_new_run(run.pk, by=user, message=body.get("message") or "")
-        return Response(
-            show_run(user, made.pk), status=201, headers={"Location": reverse_run(made.pk)}
-        )
+    message = Text(required=False, allow_null=True, help_text="What begins a run in it.")
+    thread_key = Text(max_length=200, required=False, allow_null=True)
+    version = serializers.ChoiceField(
+        choices=[PINNED, CURRENT],
+        default=PINNED,
+        help_text="Of the agent, for the run that `message` begins: the old run's, or today's.",
+    )
+    files = serializers.ChoiceField(
+        choices=CHOICES,
+        default=THEN,
+        help_text="As they were after the step, as they are now, or none.",
+    )
+
+
+class LeftOutShape(serializers.Serializer[object]):
+    path = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class CopiedFilesShape(serializers.Serializer[object]):
+    written = serializers.IntegerField()
+    left_out = LeftOutShape(many=True)
+
+
+class ForkShape(serializers.Serializer[object]):
+    """`run` is null without a message."""
+
+    thread = ThreadShape()
+    run = RunShape(allow_null=True)
+    files = CopiedFilesShape()
 
 
 class ForkRun(ApiView):
@@ -92,5 +113,6 @@ class ForkRun(ApiView):
         return Response(shown, status=201, headers={"Location": where})
 
 
-def reverse_run(run_id: str) -> str:
-    return reverse("api:run", kwargs={"run_id": run_id})
+urlpatterns = [
+    path("runs/<opaque_id:run_id>/fork", ForkRun.as_view(), name="run-fork"),
+]

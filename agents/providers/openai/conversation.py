@@ -11,13 +11,16 @@ import hashlib
 import json
 import re
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 from agents.providers.base import Block, PromptHead, Role
 from agents.providers.pictures import excess_bytes
 from agents.providers.thoughts import is_foreign
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
+
+OpenAIWire = Literal["responses", "chat"]
+"""Which of OpenAI's protocols."""
 
 
 def encode(value: object) -> str:

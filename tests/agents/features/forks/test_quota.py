@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
+from agents.features.forks.files import NONE, NOW
 from agents.models import Run, StateFile, Thread
 from agents.services.errors import Conflict
-from agents.services.fork_files import NONE, NOW
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from agents.settings import DataSettings
 from tests.agents.api.rows import answer_run, client_for, make_agent, make_run, make_user, post
