@@ -25,7 +25,6 @@ from agents.services.dead_workers import (
     leases_of,
     settle_inherited,
 )
-from agents.services.notifications import due_targets
 from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
@@ -118,7 +117,7 @@ class Sweeper:
                 await self._heartbeat.look()
             await self._do(JOBS)
             if self._is_of_pool:
-                await self._send()
+                await self._look_for_parts()
             self._ends.look()
             if self._is_of_pool:
                 self._worker.pruner.look()
@@ -180,11 +179,14 @@ class Sweeper:
         pause = max(job.every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)
         return max(job.every, min(pause, LONGEST_PAUSE_SECONDS))
 
-    async def _send(self) -> None:
-        try:
-            self._worker.courier.send_to(await self._worker.database.run(due_targets))
-        except DatabaseError as error:
-            self._failed("notifications", error)
+    async def _look_for_parts(self) -> None:
+        for part in self._worker.parts:
+            try:
+                await self._worker.database.run(part.look)
+            except DatabaseError as error:
+                self._failed(part.finds, error)
+            except Exception:
+                logger.exception("looking for %s failed", part.finds)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""

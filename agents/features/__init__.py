@@ -16,6 +16,7 @@ FEATURES = (
     "agents.features.schedules",
     "agents.features.inbound_webhooks",
     "agents.features.forks",
+    "agents.features.notifications",
 )
 """For INSTALLED_APPS, after `agents`."""
 

@@ -21,12 +21,6 @@ from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
-from agents.models.notification import (
-    Notification,
-    NotificationStatus,
-    NotificationTarget,
-    TargetKind,
-)
 from agents.models.remote_trace import RemoteTrace
 from agents.models.request_count import RequestCount
 from agents.models.run import POOL, Run, RunClock
@@ -82,9 +76,6 @@ __all__ = [
     "MessageRole",
     "MiddlewareState",
     "NetworkChoice",
-    "Notification",
-    "NotificationStatus",
-    "NotificationTarget",
     "Overlap",
     "Period",
     "ProcessKind",
@@ -100,7 +91,6 @@ __all__ = [
     "SnapshotCause",
     "StateFile",
     "Subagent",
-    "TargetKind",
     "Thread",
     "ThreadPolicy",
     "Todo",

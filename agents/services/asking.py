@@ -16,7 +16,7 @@ from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import AskTerms
 from agents.services.errors import InvalidRequest
 from agents.services.memory_edits import Proposal, asked_edit, propose_edit, record_proposal
-from agents.services.notifications import notify_of
+from agents.services.notices import announce_request
 from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, Decision, check_transition
 
 CHANGED = "It has changed since it was shown: look at it again."
@@ -75,7 +75,7 @@ def ask_about_call(
         workspace_generation=generation,
         **_terms(terms, list(terms.allowed_decisions)),
     )
-    notify_of(request)
+    announce_request(request)
     return requested_event(request)
 
 
@@ -98,7 +98,7 @@ def ask_about_memory(
         digest=memory_digest_of(call.tool, displayed, proposal),
         **_terms(terms, decisions),
     )
-    notify_of(request)
+    announce_request(request)
     return requested_event(request)
 
 

@@ -8,11 +8,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
+from agents.kernel.features import features
 from velproject.schema import ensure_schema, missing_migrations, unknown_migrations
-
-
-def is_ours(app: str) -> bool:
-    return app in ("agents", "memory", "skills_app") or app.startswith("vel_")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -27,7 +24,8 @@ def test_the_names_on_disk_are_the_migrations_that_django_knows() -> None:
             " WHERE app IN ('agents', 'memory', 'skills_app') OR app LIKE 'vel_%%'",
             [],
         )
-    known = {f"{app}.{name}" for app, name in executor.loader.graph.nodes if is_ours(app)}
+    ours = {"agents", "memory", "skills_app", *(feature.label for feature in features())}
+    known = {f"{app}.{name}" for app, name in executor.loader.graph.nodes if app in ours}
     assert set(missing_migrations()) == known
     call_command("migrate", fake=True, verbosity=0)
 

@@ -9,13 +9,13 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.notifications.models import NotificationTarget
 from agents.models import (
     Agent,
     Budget,
     DatabaseConnection,
     Machine,
     McpServer,
-    NotificationTarget,
     Schedule,
     Thread,
 )
@@ -47,8 +47,8 @@ OTHERS = {
     "agents.ApprovalRequest reject_selected": "the service of the API, tested there",
     "agents.DatabaseConnection test_selected": "changes nothing",
     "agents.ApprovalGrant revoke_selected": "the service of the API, tested there",
-    "agents.NotificationTarget send_test_message": "changes nothing",
-    "agents.Notification try_again": "sends once more what was to be sent",
+    "vel_notifications.NotificationTarget send_test_message": "changes nothing",
+    "vel_notifications.Notification try_again": "sends once more what was to be sent",
 }
 
 
@@ -210,16 +210,19 @@ DONE: dict[str, tuple[Any, str]] = {
     "agents.Machine undrain": (_act("undrain", _draining), "host.undrained"),
     "agents.Machine declare_dead": (_act("declare_dead", _silent), "host.declared_dead"),
     "agents.Machine forget": (_act("forget", _silent), "host.forgotten"),
-    "agents.NotificationTarget add": (
-        _add("agents_notificationtarget", **TARGET),
+    "vel_notifications.NotificationTarget add": (
+        _add("vel_notifications_notificationtarget", **TARGET),
         "notification_target.created",
     ),
-    "agents.NotificationTarget change": (
+    "vel_notifications.NotificationTarget change": (
         _change(_target, **{**TARGET, "is_active": ""}),
         "notification_target.changed",
     ),
-    "agents.NotificationTarget delete": (_delete(_target), "notification_target.removed"),
-    "agents.NotificationTarget make_new_secret": (
+    "vel_notifications.NotificationTarget delete": (
+        _delete(_target),
+        "notification_target.removed",
+    ),
+    "vel_notifications.NotificationTarget make_new_secret": (
         _act("make_new_secret", _target),
         "notification_target.secret_renewed",
     ),

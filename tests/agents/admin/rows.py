@@ -41,10 +41,10 @@ def user(name: str = "ada") -> User:
     return User.objects.create_user(name, password=PASSWORD)
 
 
-def staff(name: str, *permissions: str) -> User:
-    """A member of staff with just these permissions of the app `agents`."""
+def staff(name: str, *permissions: str, app: str = "agents") -> User:
+    """A member of staff with just these permissions of the app `app`."""
     member = User.objects.create_user(name, password=PASSWORD, is_staff=True)
-    found = Permission.objects.filter(content_type__app_label="agents", codename__in=permissions)
+    found = Permission.objects.filter(content_type__app_label=app, codename__in=permissions)
     assert found.count() == len(permissions), permissions
     member.user_permissions.set(found)
     return member

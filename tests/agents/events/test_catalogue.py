@@ -31,8 +31,8 @@ from tests.support import site_writer
 
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "agents/static"
-NOTIFICATION = ("agents/services/notification_messages.py", "approval.requested")
-"""The type of a webhook's message, which only has the same name."""
+NOTICE = ("agents/services/notices.py", "approval.requested")
+"""The type of a notice, which only has the same name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ def test_no_python_code_has_the_name_of_a_type_as_text() -> None:
             if "/migrations/" in place or place.startswith("agents/events/catalogue/"):
                 continue
             found += [(place, name) for name in texts_of(path) if name in names]
-    assert found == [NOTIFICATION]
+    assert found == [NOTICE]
 
 
 def texts_of(path: Path) -> list[str]:

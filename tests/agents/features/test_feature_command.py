@@ -105,6 +105,43 @@ def test_a_removed_feature_leaves_nothing_that_hinders(python: Command) -> None:
     assert "tables of the feature" not in vel(python, "doctor", **DISABLED).stdout
 
 
+TELL = """
+import django; django.setup()
+from django.contrib.auth.models import User
+from agents.features.notifications.models import Notification, NotificationTarget
+from agents.models import Run
+from tests.agents.api.rows import make_agent, make_run
+ann = User.objects.create_user("ann")
+make_agent(sandbox=False)
+run = make_run(ann)
+Run.objects.update(status="completed")
+target = NotificationTarget.objects.create(kind="webhook", address="https://a.example/", secret="s")
+Notification.objects.create(target=target, type="approval.requested", subject_id="x", run=run)
+"""
+ERASE = """
+import django; django.setup()
+from django.contrib.auth.models import Permission, User
+from agents.models import Thread
+from agents.services.erasure import erase_thread, finish_erasures
+ann = User.objects.get(username="ann")
+erase_thread(Thread.objects.get().pk, by=ann)
+finish_erasures()
+print(Thread.objects.count(), Permission.objects.filter(codename__contains="notification").count())
+"""
+
+
+def test_threads_can_be_erased_after_the_notifications_were_removed(python: Command) -> None:
+    told = python("-c", TELL)
+    assert told.returncode == 0, told.stderr
+    removed = vel(python, "features", "remove", "notifications", "--yes")
+    assert removed.returncode == 0, removed.stderr
+    disabled = {"VEL_DISABLED_FEATURES": "notifications"}
+    erased = python("-c", ERASE, **disabled)
+    assert erased.stdout.split("\n")[-2:] == ["0 0", ""], erased.stderr
+    assert "notifications" not in vel(python, "--help", **disabled).stdout
+    assert "tables of the feature" not in vel(python, "doctor", **disabled).stdout
+
+
 def test_the_doctor_names_a_feature_that_was_only_disabled(python: Command) -> None:
     assert "tables of the feature" not in vel(python, "doctor").stdout
     found = vel(python, "doctor", **DISABLED).stdout
@@ -131,6 +168,7 @@ def test_features_are_listed_with_their_rows(python: Command) -> None:
         ["vel_schedules", "0"],
         ["vel_inbound_webhooks", "0"],
         ["vel_credentials", "1"],
+        ["vel_notifications", "0"],
     ]
 
 

@@ -53,6 +53,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["forks"],
         ["google_workspace"],
         ["slack", "google_workspace", "credentials"],
+        ["notifications"],
         ["inbound_webhooks"],
     ],
     ids=lambda names: names[-1],

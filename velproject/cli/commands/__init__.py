@@ -1,7 +1,8 @@
-"""The commands of `vel`: a file or a folder for each feature.
+"""The commands of `vel`: a file or a folder for each subject.
 
 A file holds the options and the code of its commands, and lists these as `COMMANDS`. `TABLE` has
-their names and their help, because `vel --help` imports none of the files.
+their names and their help, because `vel --help` imports none of the files. Those of
+features are in `velproject.cli.feature_commands`.
 """
 
 from velproject.cli.lazy_group import Table
@@ -34,9 +35,6 @@ TABLE: Table = {
         "worker": "Start workers only, for another supervisor to watch.",
     },
     _HERE + "memory": {"memory": "Read, change, export and import what an agent remembers."},
-    _HERE + "notifications": {
-        "notifications": "Tell people by webhook or e-mail that something waits."
-    },
     _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
     _HERE + "runs": {
         "run": "Give an agent a task (the same as `vel TASK`).",

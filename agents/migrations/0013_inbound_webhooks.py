@@ -37,7 +37,7 @@ def leave(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0011_machine")]
+    dependencies = [("agents", "0012_notifications")]
 
     operations = [
         migrations.AddField(

@@ -11,19 +11,24 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from agents.ids import new_id
-from agents.models import Notification, NotificationStatus, NotificationTarget, TargetKind
-from agents.services.errors import Conflict, NotFound, ServiceError
-from agents.services.notification_messages import (
+from agents.features.notifications.messages import (
+    NothingToTell,
     notification_mail,
     test_body,
     test_mail,
     webhook_body,
 )
-from agents.services.notifications import enqueue_deliveries
-from agents.services.webhook_address import parse_webhook_url
-from agents.services.webhook_delivery import DeliveryFailed, post
-from agents.states import ApprovalStatus
+from agents.features.notifications.models import (
+    Notification,
+    NotificationStatus,
+    NotificationTarget,
+    TargetKind,
+)
+from agents.features.notifications.queue import enqueue_deliveries
+from agents.features.notifications.webhook import DeliveryFailed, parse_webhook_url, post
+from agents.ids import new_id
+from agents.kernel.notices import kind_of
+from agents.services.errors import Conflict, NotFound, ServiceError
 
 logger = logging.getLogger(__name__)
 
@@ -69,8 +74,7 @@ def claim_next(target_id: str) -> Notification | None:
         )
         # One that is refused each time must not keep back those that were never tried.
         first = (
-            due.select_related("request")
-            .only("attempts", "next_attempt_at", "created_at", "error", "request__status")
+            due.only("type", "subject_id", "attempts", "next_attempt_at", "created_at", "error")
             .order_by("attempts", "next_attempt_at", "id")
             .first()
         )
@@ -80,7 +84,7 @@ def claim_next(target_id: str) -> Notification | None:
         mine = Notification.objects.filter(
             pk=first.pk, status=_PENDING, next_attempt_at=first.next_attempt_at
         )
-        if first.request is not None and first.request.status != ApprovalStatus.PENDING:
+        if not _is_needed(first):
             mine.update(status=NotificationStatus.OBSOLETE, next_attempt_at=None)
         elif first.attempts >= MAX_ATTEMPTS:
             lost = "its sender was lost before it could say how it went"
@@ -88,10 +92,13 @@ def claim_next(target_id: str) -> Notification | None:
         elif first.attempts and first.created_at <= now - MAX_AGE:
             _give_up(mine, first.error or "it could not be sent in time")
         elif mine.update(attempts=F("attempts") + 1, next_attempt_at=now + LEASE):
-            whole = Notification.objects.select_related(
-                "target", "request__run__agent_version__agent", "firing__schedule__agent"
-            )
-            return whole.defer("request__input", "request__edited_input").get(pk=first.pk)
+            return Notification.objects.select_related("target").get(pk=first.pk)
+
+
+def _is_needed(notification: Notification) -> bool:
+    """Whether somebody still has to hear of it. Not if the feature that told it was removed."""
+    kind = kind_of(notification.type)
+    return kind is not None and kind.is_needed(notification.subject_id)
 
 
 def _give_up(rows: QuerySet[Notification], error: str) -> None:
@@ -144,13 +151,16 @@ def retry_notification(notification_id: str) -> Notification:
     Raises `NotFound`, or `Conflict` where nothing is left to be sent.
     """
     found = Notification.objects.select_for_update(of=("self",)).filter(pk=notification_id)
-    row = found.select_related("request", "target").first()
+    row = found.select_related("target").first()
     if row is None:
         raise NotFound("There is no such notification.")
     if row.status == NotificationStatus.DELIVERED:
         raise Conflict("It has been delivered.")
-    if row.request is not None and row.request.status != ApprovalStatus.PENDING:
-        raise Conflict("The request waits no longer, so there is nothing to tell.")
+    kind = kind_of(row.type)
+    if kind is None:
+        raise Conflict(f"No installed feature knows messages of the type {row.type}.")
+    if not kind.is_needed(row.subject_id):
+        raise Conflict(kind.no_longer)
     if not row.target.is_active:
         raise Conflict("Its target is not active: make it active first.")
     row.status, row.attempts, row.next_attempt_at = _PENDING, 0, timezone.now()
@@ -175,7 +185,7 @@ def _try_to_send(notification: Notification) -> str | None:
     """Why it failed; None: it arrived."""
     try:
         _send(notification)
-    except (DeliveryFailed, ServiceError) as failed:
+    except (DeliveryFailed, NothingToTell, ServiceError) as failed:
         return str(failed)
     except (SMTPException, OSError) as error:
         return f"the mail server refused: {error}"[:1000]

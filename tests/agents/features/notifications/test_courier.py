@@ -13,11 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 from standardwebhooks.webhooks import Webhook
 
-from agents.engine.courier import Courier
-from agents.models import Notification, Run
-from agents.services.notifications import notify_of
+from agents.features.notifications.courier import Courier
+from agents.features.notifications.models import Notification
+from agents.models import Run
+from agents.services.notices import announce_request
 from tests.agents.engine import by_hand
-from tests.agents.services.waiting import asked, hooked, make_due, private, webhook
+from tests.agents.features.notifications.waiting import asked, hooked, make_due, private, webhook
 from tests.support.cluster import Cluster
 from tests.support.hang import HANG
 from tests.support.receivers import NO_ANSWER, InboundWebhook, receiver
@@ -77,7 +78,7 @@ def test_rows_of_a_command_s_run_are_sent_by_whichever_worker_looks_next() -> No
         [request] = asked()
         webhook(hook.url)
         request.run.executor = "here:1:abc"
-        notify_of(request)
+        announce_request(request)
         assert _hints() == []
         other = start_run(request.run.owner)
         Run.objects.filter(pk=other.pk).update(executor="here:2:abc")
@@ -97,7 +98,8 @@ def _hints() -> list[str]:
 
 @pytest.mark.both_databases
 def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.services.webhook_delivery.SECONDS", 600.0)  # it is never given up
+    # It is never given up.
+    monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 600.0)
     with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):
         slow, fast = webhook(stuck.url), webhook(quick.url)
         asked(20)

@@ -9,15 +9,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from agents.models import Notification, NotificationTarget
+from agents.features.notifications.models import Notification, NotificationTarget
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
-from tests.agents.services.waiting import email, private, webhook
+from tests.agents.features.notifications.waiting import email, private, webhook
 from tests.support.receivers import receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ADD = "admin:agents_notificationtarget_add"
+APP = "vel_notifications"
+ADD = "admin:vel_notifications_notificationtarget_add"
 PUBLIC = "https://hooks.example.org/vel"
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]{20,}")
 
@@ -31,7 +32,13 @@ def given_up(owner="ada", **target):
     target = webhook(PUBLIC, **target)
     request = rows.asked(rows.run(rows.user(owner)))
     return Notification.objects.create(
-        target=target, request=request, status="given_up", attempts=10, error="\u202eit <b>said"
+        target=target,
+        type="approval.requested",
+        subject_id=request.pk,
+        run=request.run,
+        status="given_up",
+        attempts=10,
+        error="\u202eit <b>said",
     )
 
 
@@ -100,15 +107,17 @@ def test_a_new_secret_replaces_the_old_one():
 def test_acting_on_targets_needs_the_permission_to_change(action):
     with receiver() as hook, private(hook.host):
         target = webhook(hook.url)
-        act(client_of(rows.staff("reader", "view_notificationtarget")), action, target)
+        act(client_of(rows.staff("reader", "view_notificationtarget", app=APP)), action, target)
         assert hook.received == []
     assert NotificationTarget.objects.get().secret == target.secret
 
 
 def test_a_target_is_removed_with_its_messages():
     row = given_up()
-    clerk = client_of(rows.staff("clerk", "view_notificationtarget", "delete_notificationtarget"))
-    url = reverse("admin:agents_notificationtarget_delete", args=[row.target_id])
+    clerk = client_of(
+        rows.staff("clerk", "view_notificationtarget", "delete_notificationtarget", app=APP)
+    )
+    url = reverse("admin:vel_notifications_notificationtarget_delete", args=[row.target_id])
     assert clerk.post(url, {"post": "yes"}).status_code == 302
     assert not NotificationTarget.objects.exists()
     assert not Notification.objects.exists()
@@ -129,7 +138,7 @@ def test_a_message_that_was_given_up_is_tried_again():
 
 def test_trying_again_needs_the_permission_to_change():
     row = given_up()
-    act(client_of(rows.staff("reader", "view_notification")), "try_again", row)
+    act(client_of(rows.staff("reader", "view_notification", app=APP)), "try_again", row)
     row.refresh_from_db()
     assert row.status == "given_up"
 
@@ -140,7 +149,7 @@ def test_messages_are_only_read_and_errors_are_text():
     for url in (list_url(Notification), page_url(row)):
         assert "⟨U+202E⟩it &lt;b&gt;said" in text_of(client.get(url))
     assert client.post(page_url(row), {"status": "delivered"}).status_code == 403
-    assert client.get(reverse("admin:agents_notification_add")).status_code == 403
+    assert client.get(reverse("admin:vel_notifications_notification_add")).status_code == 403
 
 
 def test_the_list_asks_no_more_queries_for_many_messages_than_for_one():
@@ -150,7 +159,9 @@ def test_the_list_asks_no_more_queries_for_many_messages_than_for_one():
         client.get(list_url(Notification))
     for _ in range(20):
         target = webhook(PUBLIC)
-        Notification.objects.create(target=target, request=first.request)
+        Notification.objects.create(
+            target=target, type=first.type, subject_id=first.subject_id, run=first.run
+        )
     with CaptureQueriesContext(connection) as many:
         client.get(list_url(Notification))
     assert len(many) <= len(few) + 1

@@ -1,7 +1,8 @@
-"""One POST to a webhook, signed as Standard Webhooks says (standardwebhooks.com).
+"""Where a webhook may go, and one POST to it, signed as Standard Webhooks says.
 
-HTTP is spoken by hand, since the connection is made by the sandboxes' `dial`: a name is resolved
-once, each address is checked, and one of these is connected to. No redirect is followed.
+The standard is at standardwebhooks.com. HTTP is spoken by hand, since the connection is made by the
+sandboxes' `dial`: a name is resolved once, each address is checked, and one of these is connected
+to. No redirect is followed.
 """
 
 from __future__ import annotations
@@ -15,16 +16,22 @@ import re
 import secrets
 import ssl
 import time
-from functools import lru_cache
 
+from agents.features.notifications.settings import NotificationSettings
 from agents.services.errors import InvalidRequest
-from agents.services.webhook_address import WebhookAddress
+from agents.services.outside_address import (
+    OutsideAddress,
+    Wording,
+    parse_outside_url,
+    tls_context,
+)
 from sandbox.egress.dialling import Unreachable, dial
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  # what a secret begins with
 SECONDS = 10.0
 """For all of it: look-up, connection, TLS, request and the beginning of the answer."""
 
+_WORDS = Wording("the webhook", "Webhooks go", "a receiver", "VEL_WEBHOOK_PRIVATE_HOSTS")
 _LONGEST_LINE = 1024
 _MOST_LINES = 100
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: .*)?\r\n", re.DOTALL)
@@ -32,6 +39,14 @@ _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: .*)?\r\n", re.DOTAL
 
 class DeliveryFailed(Exception):
     """A message that did not arrive, as far as is known. The text says why, for the operator."""
+
+
+def parse_webhook_url(url: str) -> OutsideAddress:
+    """Raises `InvalidRequest` for what has two readings and for what is known to be refused.
+
+    A name is not resolved here: where it leads is checked at each delivery.
+    """
+    return parse_outside_url(url, NotificationSettings.now().WEBHOOK_PRIVATE_HOSTS, _WORDS)
 
 
 def new_secret() -> str:
@@ -50,7 +65,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 
 
-def post(address: WebhookAddress, secret: str, message_id: str, body: bytes) -> int:
+def post(address: OutsideAddress, secret: str, message_id: str, body: bytes) -> int:
     """Deliver `body` (JSON) and return the status, which is a 2xx. Blocks for `SECONDS` at most.
 
     Raises `DeliveryFailed`. Nothing of what the receiver sent goes into the error but its status:
@@ -86,16 +101,7 @@ def post(address: WebhookAddress, secret: str, message_id: str, body: bytes) -> 
     raise DeliveryFailed(f"it answered {status}{redirect}")
 
 
-@lru_cache(maxsize=1)
-def tls_context() -> ssl.SSLContext:
-    """Verifies names and certificates; SSL_CERT_FILE adds an authority of the operator's own."""
-    context = ssl.create_default_context()
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-async def _exchange(address: WebhookAddress, request: bytes) -> int:
+async def _exchange(address: OutsideAddress, request: bytes) -> int:
     async with asyncio.timeout(SECONDS):
         connected = await dial(address.endpoint, address.world, SECONDS)
         try:

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 from django.db import transaction
 
-from agents.models import NotificationTarget, TargetKind
+from agents.features.notifications.messages import check_address
+from agents.features.notifications.models import NotificationTarget, TargetKind
+from agents.features.notifications.webhook import new_secret, parse_webhook_url
 from agents.secret_text import HIDDEN
 from agents.services.audit import changes_between, record
 from agents.services.errors import InvalidRequest, NotFound
-from agents.services.notification_messages import check_address
-from agents.services.webhook_address import LONGEST_URL, parse_webhook_url
-from agents.services.webhook_delivery import new_secret
+from agents.services.outside_address import LONGEST_URL
 
 
 def check_target(kind: str, address: str) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.test import override_settings
 
-from agents.models import ApprovalRequest, Notification, NotificationTarget
-from agents.services.notification_targets import save_target
+from agents.features.notifications.actions import save_target
+from agents.features.notifications.models import Notification, NotificationTarget
+from agents.models import ApprovalRequest
 from tests.agents.engine import by_hand
 from tests.support.receivers import InboundWebhook
 

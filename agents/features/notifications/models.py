@@ -6,8 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
-from agents.models.agent import Agent
-from agents.models.approval import ApprovalRequest
+from agents.models import Agent, Run
 
 
 class TargetKind(models.TextChoices):
@@ -52,27 +51,17 @@ class NotificationStatus(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One message to one target: written with the request, sent by a worker, tried again."""
+    """One message to one target: written with what it tells, sent by a worker, tried again."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     target = models.ForeignKey(
         NotificationTarget, on_delete=models.CASCADE, related_name="notifications"
     )
-    request = models.ForeignKey(
-        ApprovalRequest,
-        on_delete=models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="notifications",
+    type = models.CharField(max_length=50, help_text=_("What it tells, as approval.requested."))
+    subject_id = models.CharField(
+        max_length=64, help_text=_("The request or other row that it tells of.")
     )
-    firing = models.ForeignKey(
-        "agents.ScheduleFiring",
-        on_delete=models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="notifications",
-        help_text=_("The scheduled run that was not started, where it tells of one."),
-    )
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     status = models.CharField(
         max_length=10, choices=NotificationStatus.choices, default=NotificationStatus.PENDING
     )
@@ -85,11 +74,8 @@ class Notification(models.Model):
     class Meta:
         ordering = ["created_at"]
         constraints = [
-            models.UniqueConstraint(fields=["target", "request"], name="notification_once"),
-            models.CheckConstraint(
-                condition=models.Q(request__isnull=False, firing__isnull=True)
-                | models.Q(request__isnull=True, firing__isnull=False),
-                name="notification_of_one",
+            models.UniqueConstraint(
+                fields=["target", "type", "subject_id"], name="notification_once"
             ),
         ]
         indexes = [

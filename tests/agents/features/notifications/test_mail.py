@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from django.test import override_settings
 
-from agents.models import Agent, Notification
+from agents.features.notifications.delivery import deliver_next, send_test
+from agents.features.notifications.models import Notification
+from agents.features.notifications.webhook import DeliveryFailed
+from agents.models import Agent
 from agents.services.errors import InvalidRequest
-from agents.services.notification_delivery import deliver_next, send_test
-from agents.services.webhook_delivery import DeliveryFailed
-from tests.agents.services.waiting import asked, email, make_due, private
+from tests.agents.features.notifications.waiting import asked, email, make_due, private
 from tests.support.receivers import Mailbox, mail_server
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,21 +18,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from agents.models import Notification
-from agents.services.errors import InvalidRequest
-from agents.services.notification_delivery import deliver_next
-from agents.services.notification_targets import save_target
-from agents.services.private_hosts import PrivateHosts
-from agents.services.webhook_address import parse_webhook_url
-from agents.services.webhook_delivery import (
+from agents.features.notifications.actions import save_target
+from agents.features.notifications.delivery import deliver_next
+from agents.features.notifications.models import Notification
+from agents.features.notifications.webhook import (
     DeliveryFailed,
     new_secret,
+    parse_webhook_url,
     post,
     signature,
     tls_context,
 )
+from agents.services.errors import InvalidRequest
+from agents.services.private_hosts import PrivateHosts
 from sandbox.egress.destinations import PublicInternet
-from tests.agents.services.waiting import asked, hooked, private, webhook
+from tests.agents.features.notifications.waiting import asked, hooked, private, webhook
 from tests.sandbox.egress.world import Names, plain_server
 from tests.support.receivers import receiver
 
@@ -167,7 +167,7 @@ def test_answers_of_all_kinds(pieces: list[bytes], why: str) -> None:
 
 
 def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.services.webhook_delivery.SECONDS", 0.5)
+    monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 0.5)
     drops = talk(*[b"x"] * 1000, pause=0.05)
     with plain_server(drops) as port, private(f"127.0.0.1:{port}"):
         begin = time.monotonic()

@@ -34,6 +34,6 @@ def test_what_does_not_fit_is_one_line_and_adds_nothing(vel: Vel) -> None:
         refused = vel("notifications", *arguments)
         assert refused.returncode == 2, arguments
         assert len(refused.stderr.splitlines()) == 1
-    assert vel.count("agents_notificationtarget") == 0
+    assert vel.count("vel_notifications_notificationtarget") == 0
     mailed = vel("notifications", "add-email", "ada@example.org")
     assert mailed.returncode == 0

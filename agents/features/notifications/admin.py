@@ -9,20 +9,27 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.admin.journal import SealedAdmin, tag
-from agents.hidden_text import visible
-from agents.models import Notification, NotificationStatus, NotificationTarget
-from agents.services.errors import InvalidRequest, ServiceError
-from agents.services.notification_delivery import retry_notification, send_test
-from agents.services.notification_targets import (
+from agents.features.notifications.actions import (
     check_target,
     remove_target,
     renew_secret,
     save_target,
 )
-from agents.services.webhook_delivery import DeliveryFailed
+from agents.features.notifications.delivery import retry_notification, send_test
+from agents.features.notifications.models import (
+    Notification,
+    NotificationStatus,
+    NotificationTarget,
+)
+from agents.features.notifications.webhook import DeliveryFailed
+from agents.hidden_text import visible
+from agents.kernel.notices import kind_of
+from agents.services.errors import InvalidRequest, ServiceError
 
 TESTS_AT_ONCE = 3
 """Each may take ten seconds, for which the page waits."""
@@ -135,8 +142,8 @@ class NotificationAdmin(SealedAdmin):
     readonly_fields = (
         "id",
         "target",
-        "request",
-        "firing",
+        "type",
+        "about",
         "state",
         "attempts",
         "next_attempt_at",
@@ -148,26 +155,38 @@ class NotificationAdmin(SealedAdmin):
     list_display = [
         "id",
         "target",
-        "request",
-        "firing",
+        "type",
+        "about",
         "state",
         "attempts",
         "problem",
         "created_at",
     ]
     list_filter = ["status", "target", "created_at"]
-    list_select_related = ["target", "request", "firing"]
-    search_fields = ["^id", "^request__id"]
-    search_help_text = "The beginning of a message's or a request's id."
+    list_select_related = ["target"]
+    search_fields = ["^id", "^subject_id"]
+    search_help_text = "The beginning of the id of a message, or of what it tells of."
     ordering = ["-id"]
     actions = ["try_again"]
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.has_perm("agents.change_notification"))
+        return bool(request.user.has_perm("vel_notifications.change_notification"))
 
     @admin.display(description="status", ordering="status")
     def state(self, row: Notification) -> SafeString:
         return tag(_COLOURS[row.status], row.get_status_display())
+
+    @admin.display(description="tells of", ordering="subject_id")
+    def about(self, row: Notification) -> SafeString | str:
+        kind = kind_of(row.type)
+        if kind is None or not kind.model:
+            return visible(row.subject_id)
+        page = f"admin:{kind.model.replace('.', '_').lower()}_change"
+        try:
+            url = reverse(page, args=[row.subject_id])
+        except NoReverseMatch:
+            return visible(row.subject_id)
+        return format_html('<a href="{}">{}</a>', url, visible(row.subject_id))
 
     @admin.display(description="error")
     def problem(self, row: Notification) -> str:

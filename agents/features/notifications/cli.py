@@ -17,10 +17,15 @@ with late_imports:
     from django.db.models import Count, Q
     from rich.text import Text
 
-    from agents.models import Agent, NotificationStatus, NotificationTarget, TargetKind
-    from agents.services.notification_delivery import send_test
-    from agents.services.notification_targets import remove_target, save_target
-    from agents.services.webhook_delivery import DeliveryFailed
+    from agents.features.notifications.actions import remove_target, save_target
+    from agents.features.notifications.delivery import send_test
+    from agents.features.notifications.models import (
+        NotificationStatus,
+        NotificationTarget,
+        TargetKind,
+    )
+    from agents.features.notifications.webhook import DeliveryFailed
+    from agents.models import Agent
     from velproject.cli.console import print_table
     from velproject.cli.find import by_id
 

@@ -16,10 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from agents.models import ApprovalRequest, Notification, NotificationTarget
-from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.errors import Conflict, NotFound
-from agents.services.notification_delivery import (
+from agents.features.notifications.actions import remove_target, save_target
+from agents.features.notifications.delivery import (
     MAX_AGE,
     MAX_ATTEMPTS,
     claim_next,
@@ -29,10 +27,14 @@ from agents.services.notification_delivery import (
     record_failure,
     retry_notification,
 )
-from agents.services.notification_targets import remove_target, save_target
-from agents.services.notifications import DELIVER_TASK, due_targets, notify_of
+from agents.features.notifications.models import Notification, NotificationTarget
+from agents.features.notifications.queue import DELIVER_TASK, due_targets
+from agents.models import ApprovalRequest
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.errors import Conflict, NotFound
+from agents.services.notices import announce_request
 from tests.agents.engine import by_hand
-from tests.agents.services.waiting import asked, hooked, make_due, webhook
+from tests.agents.features.notifications.waiting import asked, hooked, make_due, webhook
 from tests.support.cluster import ROOT, database_url
 from tests.support.hang import HANG
 from tests.support.receivers import NO_ANSWER, receiver
@@ -58,7 +60,7 @@ def test_a_request_writes_a_row_for_each_active_target_of_its_agent_or_of_all() 
     webhook(PUBLIC, agent=other)
     webhook(PUBLIC, is_active=False)
     [request] = by_hand.parked(run)
-    rows = Notification.objects.filter(request=request)
+    rows = Notification.objects.filter(type="approval.requested", subject_id=request.pk, run=run)
     assert {row.target_id for row in rows} == {everyones.id, own.id}
     assert {(row.status, row.attempts) for row in rows} == {("pending", 0)}
     assert tasks() == [(sorted([everyones.id, own.id]),)]
@@ -81,7 +83,7 @@ def test_the_run_of_one_process_writes_rows_and_asks_no_worker() -> None:
     request.run.executor = "here:1:abc"
     target = webhook(PUBLIC)
     with transaction.atomic():
-        notify_of(request)
+        announce_request(request)
     assert (tasks(), due_targets()) == ([], [target.id])
 
 
@@ -89,11 +91,11 @@ def test_parking_costs_one_query_without_targets_and_three_with_two() -> None:
     [request] = asked()
     assert request.run.executor == "pool"  # it is loaded, as when a driver parks it
     with CaptureQueriesContext(connection) as without, transaction.atomic():
-        notify_of(request)
+        announce_request(request)
     webhook(PUBLIC)
     webhook(PUBLIC)
     with CaptureQueriesContext(connection) as with_two, transaction.atomic():
-        notify_of(request)
+        announce_request(request)
     begin_and_commit = 2
     assert len(without) <= 1 + begin_and_commit
     # The targets, the rows, the task (and django-q2's look at the queue's length, if any).
@@ -258,7 +260,7 @@ def test_a_sender_that_was_overtaken_marks_no_failure_but_marks_what_arrived() -
 SENDER = """
 import sys, django
 django.setup()
-from agents.services.notification_delivery import deliver_next
+from agents.features.notifications.delivery import deliver_next
 deliver_next(sys.argv[1])
 """
 
@@ -356,7 +358,7 @@ def test_a_message_that_cannot_be_built_is_a_failure_and_is_logged(
 
 
 def test_a_receiver_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.services.webhook_delivery.SECONDS", 0.5)
+    monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 0.5)
     with receiver([NO_ANSWER]) as hook, hooked(hook) as target:
         asked()
         assert not deliver_next(target.id)

@@ -1,4 +1,4 @@
-"""Telling people that something waits: a row for each message, written with the request.
+"""Telling people of what is announced: a row for each message, written with what it tells.
 
 A row is truth, the task only a hint: every worker process looks for messages that are due.
 """
@@ -6,57 +6,44 @@ A row is truth, the task only a hint: every worker process looks for messages th
 from __future__ import annotations
 
 from django.db import connection
-from django.db.models import Q
 from django.utils import timezone
 from django_q.tasks import async_task
 
-from agents.models import (
-    POOL,
-    AgentVersion,
-    ApprovalRequest,
+from agents.features.notifications.models import (
     Notification,
     NotificationStatus,
     NotificationTarget,
-    ScheduleFiring,
 )
+from agents.kernel.notices import Notice
+from agents.models import AgentVersion
 
-DELIVER_TASK = "agents.tasks.deliver_notifications"
+DELIVER_TASK = "agents.features.notifications.tasks.deliver"
 MOST_TARGETS = 50
 """That one look finds at most; the next look finds the others."""
 
 
-def notify_of(request: ApprovalRequest) -> None:
-    """Put a message about a new request on its way, in the request's transaction.
+def notify_of(notice: Notice) -> None:
+    """Put messages about a notice on their way, in its transaction.
 
     Without targets this is one query. A run of one process sends no task, since there may be no
     workers to take it: whichever worker looks next finds the rows.
     """
-    targets = _targets_of(request)
+    targets = _targets_of(notice)
     if not targets:
         return
     now = timezone.now()
     Notification.objects.bulk_create(
-        Notification(target_id=target, request=request, next_attempt_at=now) for target in targets
+        Notification(
+            target_id=target,
+            type=notice.type,
+            subject_id=notice.subject_id,
+            run_id=notice.run_id or None,
+            next_attempt_at=now,
+        )
+        for target in targets
     )
-    if request.run.executor == POOL:
+    if notice.for_workers:
         enqueue_deliveries(targets)
-
-
-def notify_of_firing(firing: ScheduleFiring) -> None:
-    """Put a message about a scheduled run that was not started on its way, in its transaction."""
-    found = NotificationTarget.objects.filter(
-        Q(agent=None) | Q(agent=firing.schedule.agent_id), is_active=True
-    )
-    # Locked for the reason that `_targets_of` gives; this is rare enough for a stronger lock.
-    locked = found.select_for_update(no_key=True).order_by("pk")
-    targets = list(locked.values_list("pk", flat=True))
-    if not targets:
-        return
-    now = timezone.now()
-    Notification.objects.bulk_create(
-        Notification(target_id=target, firing=firing, next_attempt_at=now) for target in targets
-    )
-    enqueue_deliveries(targets)
 
 
 def enqueue_deliveries(targets: list[str]) -> None:
@@ -76,19 +63,20 @@ def due_targets() -> list[str]:
     return list(dict.fromkeys(found[: MOST_TARGETS * 20]))[:MOST_TARGETS]
 
 
-def _targets_of(request: ApprovalRequest) -> list[str]:
-    """Targets of the request's agent, and those of all agents.
+def _targets_of(notice: Notice) -> list[str]:
+    """Targets of the notice's agent, and those of all agents.
 
     Raw for its lock: on PostgreSQL a target that is removed in this moment would otherwise let the
     run's own transaction fail at its commit. The lock excludes nobody who only reads or changes it.
     """
     target, version = NotificationTarget._meta.db_table, AgentVersion._meta.db_table
+    agent = "%s" if notice.agent_id else f'(SELECT agent_id FROM "{version}" WHERE id = %s)'  # noqa: S608
     sql = (
-        f'SELECT id FROM "{target}" WHERE is_active AND (agent_id IS NULL OR agent_id ='  # noqa: S608
-        f' (SELECT agent_id FROM "{version}" WHERE id = %s)) ORDER BY id'
+        f'SELECT id FROM "{target}" WHERE is_active AND (agent_id IS NULL OR agent_id = {agent})'  # noqa: S608
+        " ORDER BY id"
     )
     if connection.vendor == "postgresql":
         sql += " FOR KEY SHARE"
     with connection.cursor() as cursor:
-        cursor.execute(sql, [request.run.agent_version_id])
+        cursor.execute(sql, [notice.agent_id or notice.agent_version_id])
         return [row[0] for row in cursor.fetchall()]

@@ -13,7 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.db import DatabaseError, connection
 
-from agents.services.notification_delivery import deliver_next
+from agents.features.notifications.delivery import deliver_next
+from agents.features.notifications.queue import due_targets
+from agents.kernel.jobs import WorkerPart
 
 logger = logging.getLogger(__name__)
 
@@ -21,14 +23,32 @@ THREADS = 8
 """Targets that are sent to at once; the others wait for one of them."""
 
 
-class Courier:
+_open: set[Courier] = set()
+_lock = threading.Lock()
+
+
+def open_couriers() -> list[Courier]:
+    """Return the couriers of this process that are not closed: one for each worker."""
+    with _lock:
+        return list(_open)
+
+
+class Courier(WorkerPart):
     """`send_to` may be called from any thread; it returns at once."""
+
+    finds = "notifications"
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="vel-courier")
         self._lock = threading.Lock()
         self._busy: set[str] = set()
         self._stopping = False
+        with _lock:
+            _open.add(self)
+
+    def look(self) -> None:
+        """Send what is due."""
+        self.send_to(due_targets())
 
     def send_to(self, targets: Iterable[str]) -> None:
         """Send these targets whatever is due to them."""
@@ -42,6 +62,8 @@ class Courier:
 
     def close(self) -> None:
         """Begin no other message. Returns at once."""
+        with _lock:
+            _open.discard(self)
         with self._lock:
             self._stopping = True
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,19 +1,20 @@
-"""Where a webhook may go: https to public addresses, and what the operator lists.
+"""Which URLs Vel itself calls for people: https to public addresses, and what the operator lists.
 
-The check of addresses is the one of the sandboxes' network. Whoever may save a target must not be
-able to reach services of this host or its network through it.
+The check of addresses is the one of the sandboxes' network. Whoever may store such a URL must not
+be able to reach services of this host or its network through it.
 """
 
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 
 from agents.services.errors import InvalidRequest
 from agents.services.private_hosts import PrivateHosts
-from agents.settings import WebhookSettings
 from sandbox.egress.addresses import special_purpose
 from sandbox.egress.destinations import Destinations, PublicInternet
 from sandbox.egress.hosts import Address, Endpoint, HostRefused, parse_endpoint, parse_port
@@ -42,11 +43,8 @@ class Wording:
         )
 
 
-_WEBHOOK = Wording("the webhook", "Webhooks go", "a receiver", "VEL_WEBHOOK_PRIVATE_HOSTS")
-
-
 @dataclass(frozen=True, slots=True)
-class WebhookAddress:
+class OutsideAddress:
     """A URL in its parts. `world` resolves its name and says which addresses are allowed."""
 
     endpoint: Endpoint
@@ -56,16 +54,12 @@ class WebhookAddress:
     world: Destinations
 
 
-def parse_webhook_url(url: str) -> WebhookAddress:
-    """Raises `InvalidRequest` for what has two readings and for what is known to be refused.
+def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) -> OutsideAddress:
+    """Read `url`. `private_hosts` are those of the setting that `words` names.
 
-    A name is not resolved here: where it leads is checked at each delivery.
+    A name is not resolved here: where it leads is checked at each connection. Raises
+    `InvalidRequest` for what has two readings and for what is known to be refused.
     """
-    return parse_outside_url(url, WebhookSettings.now().WEBHOOK_PRIVATE_HOSTS, _WEBHOOK)
-
-
-def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) -> WebhookAddress:
-    """`parse_webhook_url` for another purpose, with the private hosts of its own setting."""
     match = _URL.fullmatch(url)
     if match is None or "#" in url or len(url) > LONGEST_URL:
         raise InvalidRequest(
@@ -76,7 +70,7 @@ def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) 
     path = path if path.startswith("/") else f"/{path}"
     private = _listed(authority, _PORTS[scheme], private_hosts)
     if private is not None:
-        return WebhookAddress(private, scheme == "https", authority, path, PrivateHosts())
+        return OutsideAddress(private, scheme == "https", authority, path, PrivateHosts())
     try:
         endpoint = parse_endpoint(authority, _PORTS[scheme])
     except HostRefused as refused:
@@ -88,7 +82,16 @@ def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) 
         )
     if scheme != "https":
         raise InvalidRequest(f"{words.subject} out over https:// only. {words.if_private}")
-    return WebhookAddress(endpoint, True, authority, path, PublicInternet())
+    return OutsideAddress(endpoint, True, authority, path, PublicInternet())
+
+
+@lru_cache(maxsize=1)
+def tls_context() -> ssl.SSLContext:
+    """Verifies names and certificates; SSL_CERT_FILE adds an authority of the operator's own."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def _listed(authority: str, default_port: int, hosts: Collection[str]) -> Endpoint | None:
