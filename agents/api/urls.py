@@ -22,7 +22,6 @@ from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMem
 from agents.api.resume import ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
-from agents.api.schedules import Firings, OneSchedule, RunSchedule, Schedules
 from agents.api.schema_views import Docs, Schema
 from agents.api.skill_library import Library, OneSkill
 from agents.api.skill_versions import (
@@ -140,10 +139,6 @@ urlpatterns = [
     path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
     path("mcp-servers/<opaque_id:server_id>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
-    path("schedules", Schedules.as_view(), name="schedules"),
-    path("schedules/<opaque_id:schedule_id>", OneSchedule.as_view(), name="schedule"),
-    path("schedules/<opaque_id:schedule_id>/run", RunSchedule.as_view(), name="schedule-run"),
-    path("schedules/<opaque_id:schedule_id>/firings", Firings.as_view(), name="firings"),
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
     path(

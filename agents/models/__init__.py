@@ -24,12 +24,6 @@ from agents.models.middleware_state import MiddlewareState
 from agents.models.remote_trace import RemoteTrace
 from agents.models.request_count import RequestCount
 from agents.models.run import POOL, Run, RunClock
-from agents.models.schedule import (
-    FiringOutcome,
-    Overlap,
-    Schedule,
-    ScheduleFiring,
-)
 from agents.models.seen_file import SeenFile
 from agents.models.server_process import ProcessKind, ServerProcess
 from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
@@ -65,7 +59,6 @@ __all__ = [
     "EndedRun",
     "Epoch",
     "ErasedFiles",
-    "FiringOutcome",
     "IdempotencyKey",
     "Machine",
     "McpServer",
@@ -76,7 +69,6 @@ __all__ = [
     "MessageRole",
     "MiddlewareState",
     "NetworkChoice",
-    "Overlap",
     "Period",
     "ProcessKind",
     "RemoteTrace",
@@ -84,8 +76,6 @@ __all__ = [
     "Run",
     "RunClock",
     "RunEvent",
-    "Schedule",
-    "ScheduleFiring",
     "SeenFile",
     "ServerProcess",
     "SnapshotCause",

@@ -16,7 +16,6 @@ from agents.models import (
     DatabaseConnection,
     McpServer,
     Run,
-    Schedule,
     Thread,
     UsageTotal,
 )
@@ -183,13 +182,6 @@ def tokens_for(user: Person) -> QuerySet[ApiToken]:
     if not user.is_authenticated:
         return ApiToken.objects.none()
     return ApiToken.objects.filter(user=user.pk)
-
-
-def schedules_for(user: Person) -> QuerySet[Schedule]:
-    """The schedules of `user`: a person's own, whatever the permissions."""
-    if not user.is_authenticated:
-        return Schedule.objects.none()
-    return Schedule.objects.filter(owner=user.pk)
 
 
 def may_see_all_databases(user: Person) -> bool:

@@ -38,7 +38,6 @@ _BUILT_IN = (
     NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills"),
     NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
     NavigationEntry("web:profile", "Profile", place=MENU, order=100),
-    NavigationEntry("web:schedules", "Schedules", place=MENU, order=300),
 )
 
 

@@ -27,6 +27,8 @@ from agents.features.inbound_webhooks.models import (
     InboundWebhookDelivery,
     InboundWebhookRefusal,
 )
+from agents.features.schedules.actions import save_schedule
+from agents.features.schedules.models import Schedule, ScheduleFiring
 from agents.models import (
     Agent,
     ApiToken,
@@ -35,8 +37,6 @@ from agents.models import (
     ProcessKind,
     Run,
     RunClock,
-    Schedule,
-    ScheduleFiring,
     ToolCall,
 )
 from agents.policy import AskTerms
@@ -48,7 +48,6 @@ from agents.services.memory_changes import write_file
 from agents.services.memory_edits import propose_edit
 from agents.services.processes import Reporter
 from agents.services.runs import RunRequest, create_run
-from agents.services.schedules import save_schedule
 from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
 from agents.services.wake import lock_with_parent

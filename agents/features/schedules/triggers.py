@@ -1,4 +1,4 @@
+from agents.features.schedules.models import Schedule
 from agents.kernel.triggers import TriggerKind
-from agents.models import Schedule
 
 TRIGGERS = [TriggerKind("schedule", "schedule", Schedule, "web:schedule")]

@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.notifications.models import NotificationTarget
+from agents.features.schedules.models import Schedule
 from agents.models import (
     Agent,
     Budget,
     DatabaseConnection,
     Machine,
     McpServer,
-    Schedule,
     Thread,
 )
 from agents.models.database_clock import database_now
@@ -30,7 +30,7 @@ from tests.agents.admin.test_agents import form
 from tests.agents.admin.test_mcp_servers import form as server_form
 from tests.agents.admin.test_triggers import typed
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
-from tests.agents.services.schedule_rows import make_schedule
+from tests.agents.features.schedules.rows import make_schedule
 
 SECRET = "postgresql://me:hunter2@192.0.2.1/x"
 TARGET = {"kind": "webhook", "address": "https://example.org/hook/s3cret", "is_active": "on"}
@@ -231,18 +231,21 @@ DONE: dict[str, tuple[Any, str]] = {
         "run.cancelled",
     ),
     "agents.Run resume_selected": (_act("resume_selected", _failed), "run.resumed"),
-    "agents.Schedule add": (_owned_by_root("agents_schedule", **typed()), "schedule.created"),
-    "agents.Schedule change": (
+    "vel_schedules.Schedule add": (
+        _owned_by_root("vel_schedules_schedule", **typed()),
+        "schedule.created",
+    ),
+    "vel_schedules.Schedule change": (
         _change_of_agent(_schedule, **typed(cron="0 7 * * *")),
         "schedule.changed",
     ),
-    "agents.Schedule delete": (_delete(_schedule), "schedule.deleted"),
-    "agents.Schedule pause": (_act("pause", _schedule), "schedule.changed"),
-    "agents.Schedule go_on": (
+    "vel_schedules.Schedule delete": (_delete(_schedule), "schedule.deleted"),
+    "vel_schedules.Schedule pause": (_act("pause", _schedule), "schedule.changed"),
+    "vel_schedules.Schedule go_on": (
         _act("go_on", lambda: _schedule(is_enabled=False)),
         "schedule.changed",
     ),
-    "agents.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
+    "vel_schedules.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
     "vel_inbound_webhooks.InboundWebhook add": (
         _owned_by_root("vel_inbound_webhooks_inboundwebhook", **HOOK),
         "hook.created",

@@ -8,13 +8,14 @@ from django.test import Client
 
 from agents.admin.trigger_text import rows_table
 from agents.features.inbound_webhooks.models import InboundWebhook
-from agents.models import AuditEntry, Budget, Run, Schedule
+from agents.features.schedules.models import Schedule
+from agents.models import AuditEntry, Budget, Run
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed
-from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
+from tests.agents.features.schedules.rows import fire_all, make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
-SCHEDULES, HOOKS = "/admin/agents/schedule/", "/admin/vel_inbound_webhooks/inboundwebhook/"
+SCHEDULES, HOOKS = "/admin/vel_schedules/schedule/", "/admin/vel_inbound_webhooks/inboundwebhook/"
 RUNS = "/admin/agents/run/"
 
 
@@ -23,7 +24,10 @@ def staff(name: str, *, superuser: bool = False) -> tuple[User, Client]:
     user.is_staff = True
     user.save()
     if not superuser:
-        rights = Permission.objects.filter(content_type__model__in=("schedule", "inboundwebhook"))
+        rights = Permission.objects.filter(
+            content_type__app_label__startswith="vel_",
+            content_type__model__in=("schedule", "inboundwebhook"),
+        )
         user.user_permissions.set(rights)
     client = Client()
     client.force_login(user)

@@ -20,15 +20,16 @@ from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
 from agents.features.google_workspace.actions import save_google_key
+from agents.features.schedules.actions import save_schedule
+from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
 from agents.mcp.definitions import read_listing
-from agents.models import AuditEntry, Door, McpServer, Run, Schedule, Thread
+from agents.models import AuditEntry, Door, McpServer, Run, Thread
 from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import store_listing
 from agents.services.memory_changes import write_file
 from agents.services.own_skills import create_own_skill
 from agents.services.runs import RunRequest, create_run
-from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.states import RunStatus
 from tests.agents.api.rows import (

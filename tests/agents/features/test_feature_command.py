@@ -165,6 +165,7 @@ def test_features_are_listed_with_their_rows(python: Command) -> None:
     assert [line.split()[:2] for line in lines] == [
         ["vel_slack", "0"],
         ["vel_google_workspace", "0"],
+        ["vel_forks", "0"],
         ["vel_schedules", "0"],
         ["vel_inbound_webhooks", "0"],
         ["vel_credentials", "1"],

@@ -14,6 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookRefusal
+from agents.features.schedules.models import Schedule
 from agents.models import Allowance, Budget, Run
 from agents.secret_text import SecretText
 
@@ -104,3 +105,35 @@ def test_the_way_back_without_webhooks(model: Any) -> None:
     call_command("migrate", *BEFORE, verbosity=0)
     assert not model("agents", "InboundWebhook").objects.exists()
     assert not model("agents", "Budget").objects.exists()
+
+
+def test_schedules(model: Any) -> None:
+    ann = model("auth", "User").objects.create(username="ann")
+    alone = make_run(model)
+    schedule = model("agents", "Schedule").objects.create(
+        name="Daily",
+        owner=ann,
+        agent=alone.agent_version.agent,
+        message="Hello",
+        cron="0 9 * * *",
+        due_at=timezone.now(),
+    )
+    run = make_run(model, schedule=schedule, source="schedule")
+    child = make_run(model, schedule=schedule, source="subagent", parent=run)
+    firing = schedule.firings.create(due_at=timezone.now(), outcome="started", run=run)
+    user = allow("change_schedule")
+
+    call_command("migrate", verbosity=0)
+
+    moved = Schedule.objects.get()
+    assert (moved.pk, moved.owner, moved.due_at) == (schedule.pk, user, schedule.due_at)
+    assert (moved.firings.get().pk, moved.firings.get().run_id) == (firing.pk, run.pk)
+    assert dict(Run.objects.values_list("pk", "trigger")) == {
+        alone.pk: None,
+        run.pk: schedule.pk,
+        child.pk: schedule.pk,
+    }
+    assert User.objects.get(pk=ann.pk).has_perm("vel_schedules.change_schedule")
+    rights = Permission.objects.exclude(content_type__app_label="django_q")
+    assert rights.filter(codename="change_schedule").count() == 1
+    assert moved.firings.create(due_at=timezone.now(), outcome="started").pk > firing.pk

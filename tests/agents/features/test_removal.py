@@ -55,6 +55,8 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["slack", "google_workspace", "credentials"],
         ["notifications"],
         ["inbound_webhooks"],
+        ["schedules"],
+        ["inbound_webhooks", "schedules"],
     ],
     ids=lambda names: names[-1],
 )

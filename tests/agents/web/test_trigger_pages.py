@@ -9,10 +9,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from agents.features.inbound_webhooks.models import InboundWebhook
-from agents.models import Schedule
+from agents.features.schedules.models import Schedule
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
-from tests.agents.services.schedule_rows import make_schedule
+from tests.agents.features.schedules.rows import make_schedule
 from tests.agents.web.test_triggers import HOOK, SCHEDULE
 
 pytestmark = pytest.mark.django_db

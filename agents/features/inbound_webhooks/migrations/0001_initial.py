@@ -100,6 +100,7 @@ class Migration(migrations.Migration):
                     [f"ALTER TABLE agents_{name} RENAME TO vel_inbound_webhooks_{name}" for name in MODELS],
                     [
                         # Without this app nothing deletes these rows, so none must be left.
+                        'UPDATE agents_run SET "trigger" = NULL WHERE "trigger" IN (SELECT id FROM vel_inbound_webhooks_inboundwebhook)',
                         "DELETE FROM vel_inbound_webhooks_inboundwebhookdelivery",
                         "DELETE FROM vel_inbound_webhooks_inboundwebhookrefusal",
                         "DELETE FROM vel_inbound_webhooks_inboundwebhook",

@@ -12,16 +12,16 @@ from django.utils.safestring import SafeString
 from agents.admin.journal import person, tag
 from agents.admin.trigger_text import rows_table, run_link
 from agents.admin.triggers import TriggerAdmin, TriggerForm
-from agents.hidden_text import visible
-from agents.models import Schedule
-from agents.services.errors import ServiceError
-from agents.services.schedule_firing import fire_now
-from agents.services.schedules import (
+from agents.features.schedules.actions import (
     check_schedule,
     delete_schedule,
     enable_schedule,
     save_schedule,
 )
+from agents.features.schedules.firing import fire_now
+from agents.features.schedules.models import Schedule
+from agents.hidden_text import visible
+from agents.services.errors import ServiceError
 from agents.services.trigger_rights import check_trigger
 
 SHOWN_FIRINGS = 30

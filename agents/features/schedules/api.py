@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api.base import ApiView, person
 from agents.api.operations import LOCATION, Page, operation
 from agents.api.permissions import require_scope
-from agents.api.serializers.schedules import (
+from agents.api.serializers.strict import PageQuery, read_body
+from agents.api.serializers.triggers import TriggerListQuery
+from agents.api.triggers import list_page, own, records_page, with_body
+from agents.features.schedules.actions import delete_schedule, enable_schedule, save_schedule
+from agents.features.schedules.firing import fire_now
+from agents.features.schedules.models import Schedule
+from agents.features.schedules.queries import schedules_for
+from agents.features.schedules.serializers import (
     FiringShape,
     NewScheduleBody,
     ScheduleBody,
     ScheduleShape,
     StartedRunShape,
 )
-from agents.api.serializers.strict import PageQuery, read_body
-from agents.api.serializers.triggers import TriggerListQuery
-from agents.api.triggers import list_page, own, records_page, with_body
-from agents.models import Schedule, TokenScope
-from agents.selectors.visible import schedules_for
-from agents.services.schedule_firing import fire_now
-from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
+from agents.models import TokenScope
 
 
 class Schedules(ApiView):
@@ -135,3 +137,11 @@ def _must_run(request: Request) -> None:
 
 def _own(request: Request, schedule_id: str) -> Schedule:
     return own(schedules_for(person(request)), schedule_id, "schedule")
+
+
+urlpatterns = [
+    path("schedules", Schedules.as_view(), name="schedules"),
+    path("schedules/<opaque_id:schedule_id>", OneSchedule.as_view(), name="schedule"),
+    path("schedules/<opaque_id:schedule_id>/run", RunSchedule.as_view(), name="schedule-run"),
+    path("schedules/<opaque_id:schedule_id>/firings", Firings.as_view(), name="firings"),
+]

@@ -16,10 +16,10 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from rich.text import Text
 
-    from agents.models import Schedule
-    from agents.selectors.visible import schedules_for
-    from agents.services.schedule_firing import fire_now
-    from agents.services.schedules import enable_schedule
+    from agents.features.schedules.actions import enable_schedule
+    from agents.features.schedules.firing import fire_now
+    from agents.features.schedules.models import Schedule
+    from agents.features.schedules.queries import schedules_for
     from velproject.cli.console import print_table
     from velproject.cli.find import by_id
     from velproject.cli.local_user import local_user

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.signals import pre_delete
 from django.utils.translation import gettext_lazy as _
 
-from agents.models.agent import Agent
-from agents.models.run import Run
-from agents.models.trigger import Trigger, forget_trigger
+from agents.models import Run, Trigger, forget_trigger
 
 
 class Overlap(models.TextChoices):
@@ -26,13 +23,6 @@ class Schedule(Trigger):
     an earlier run is waited for. Both are null while nothing is due.
     """
 
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        related_name="schedules",
-        help_text=_("Whose runs they are: the owner's rights and budgets apply."),
-    )
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="schedules")
     message = models.TextField(
         help_text=_("{{ date }}, {{ time }}, {{ weekday }} and {{ schedule }} are filled in.")
     )

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib.auth.models import Permission
 
-from agents.models import Run, Schedule
+from agents.features.schedules.cli import next_time
+from agents.features.schedules.models import Schedule
+from agents.models import Run
 from agents.services.errors import InvalidRequest
 from tests.agents.api.rows import make_agent, make_user
-from tests.agents.services.schedule_rows import fire_all, last, make_due, make_schedule
+from tests.agents.features.schedules.rows import fire_all, last, make_due, make_schedule
 from tests.velproject.in_process import call
-from velproject.cli.commands.schedules import next_time
 from velproject.cli.errors import CliError
 from velproject.cli.local_user import local_user
 
@@ -24,7 +25,7 @@ Output = pytest.CaptureFixture[str]
 def test_the_list_is_of_ones_own(capsys: Output) -> None:
     me = local_user()
     me.user_permissions.add(
-        Permission.objects.get(codename="view_schedule", content_type__app_label="agents")
+        Permission.objects.get(codename="view_schedule", content_type__app_label="vel_schedules")
     )
     call("schedules", "list")
     assert "no schedules" in capsys.readouterr().err
@@ -69,7 +70,9 @@ def test_one_is_paused_goes_on_and_is_run(capsys: Output) -> None:
 def test_nothing_of_others_is_started_or_stopped() -> None:
     """Not by an operator either: what is here is one's own."""
     me = local_user()
-    right = Permission.objects.get(codename="change_schedule", content_type__app_label="agents")
+    right = Permission.objects.get(
+        codename="change_schedule", content_type__app_label="vel_schedules"
+    )
     me.user_permissions.add(right)
     agent = make_agent()
     other = make_schedule(make_user("ada"), agent=agent)

@@ -12,8 +12,9 @@ from agents.api.serializers.triggers import (
     stamp,
     thread_policy_field,
 )
-from agents.models import FiringOutcome, Overlap, Schedule, ScheduleFiring, ThreadPolicy
-from agents.triggers.times import LONGEST, SHORTEST
+from agents.features.schedules.models import FiringOutcome, Overlap, Schedule, ScheduleFiring
+from agents.features.schedules.times import LONGEST, SHORTEST
+from agents.models import ThreadPolicy
 
 
 def _overlap(**options: object) -> serializers.ChoiceField:

@@ -9,7 +9,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from agents.models import Overlap, Schedule, ThreadPolicy
+from agents.features.schedules.models import Overlap, Schedule
+from agents.features.schedules.times import BadTimes, Times, next_after, times_of
+from agents.models import ThreadPolicy
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.trigger_rights import (
@@ -19,7 +21,6 @@ from agents.services.trigger_rights import (
     check_trigger,
 )
 from agents.services.trigger_template import BadTemplate, check_template
-from agents.triggers.times import BadTimes, Times, next_after, times_of
 
 MOST_SCHEDULES = 100
 """That one person may have."""

@@ -15,25 +15,19 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents.models import (
-    FiringOutcome,
-    Overlap,
-    Run,
-    Schedule,
-    ScheduleFiring,
-    ThreadPolicy,
-)
+from agents.features.schedules.actions import check_schedule, locked_schedule, set_next
+from agents.features.schedules.models import FiringOutcome, Overlap, Schedule, ScheduleFiring
+from agents.features.schedules.notices import announce_firing
+from agents.features.schedules.times import latest_until, times_of
+from agents.models import Run, ThreadPolicy
 from agents.models.database_clock import DatabaseNow
 from agents.selectors.visible import threads_for
 from agents.services.audit import record
 from agents.services.errors import NoSpace, ServiceError
-from agents.services.notices import announce_firing
 from agents.services.runs import RunRequest, create_run
-from agents.services.schedules import check_schedule, locked_schedule, set_next
 from agents.services.trigger_rights import check_can_start, check_may_define
 from agents.services.trigger_template import clock_values, filled
 from agents.states import ACTIVE_RUNS, RunStatus
-from agents.triggers.times import latest_until, times_of
 
 logger = logging.getLogger(__name__)
 

@@ -9,23 +9,27 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods
 
 from agents.disk_space import is_short, shortage
-from agents.hidden_text import visible
-from agents.models import Overlap, Schedule, ThreadPolicy
-from agents.selectors.visible import agents_for, schedules_for
-from agents.services.errors import InvalidRequest, ServiceError
-from agents.services.schedule_firing import fire_now
-from agents.services.schedules import (
+from agents.features.schedules.actions import (
     delete_schedule,
     enable_schedule,
     save_schedule,
 )
+from agents.features.schedules.firing import fire_now
+from agents.features.schedules.models import Overlap, Schedule
+from agents.features.schedules.queries import schedules_for
+from agents.features.schedules.times import LONGEST, SHORTEST
+from agents.hidden_text import visible
+from agents.models import ThreadPolicy
+from agents.selectors.visible import agents_for
+from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS, find_agent
-from agents.triggers.times import LONGEST, SHORTEST
+from agents.web.navigation import MENU, NavigationEntry
 from agents.web.pages import PersonRequest, page
 
 SHOWN_FIRINGS = 30
@@ -36,12 +40,12 @@ SHOWN_FIRINGS = 30
 def schedules(request: PersonRequest) -> HttpResponse:
     """GET lists them and has the form of a new one; a POST makes it."""
     if request.method != "POST":
-        return render(request, "web/schedules.html", _list(request))
+        return render(request, "vel_schedules/schedules.html", _list(request))
     try:
         result = save_schedule(_typed(request, Schedule(owner_id=request.user.pk)), by=request.user)
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
-        return render(request, "web/schedules.html", context, status=error.http_status)
+        return render(request, "vel_schedules/schedules.html", context, status=error.http_status)
     messages.success(request, visible(f"{result.name} is scheduled."))
     return redirect("web:schedule", schedule_id=result.pk)
 
@@ -55,7 +59,7 @@ def schedule(request: PersonRequest, schedule_id: str) -> HttpResponse:
     if found is None:
         raise Http404
     if request.method != "POST":
-        return render(request, "web/schedule.html", _one(request, found))
+        return render(request, "vel_schedules/schedule.html", _one(request, found))
     try:
         return _act(request, found)
     except ServiceError as error:
@@ -63,7 +67,7 @@ def schedule(request: PersonRequest, schedule_id: str) -> HttpResponse:
         context = {**_one(request, found), "problem": error.message}
         if request.POST.get("action") == "save":
             context["typed"] = request.POST
-        return render(request, "web/schedule.html", context, status=error.http_status)
+        return render(request, "vel_schedules/schedule.html", context, status=error.http_status)
 
 
 def _act(request: PersonRequest, found: Schedule) -> HttpResponse:
@@ -170,3 +174,11 @@ def _form(request: PersonRequest) -> dict[str, Any]:
         "least_minutes": SHORTEST // 60,
         "most_minutes": LONGEST // 60,
     }
+
+
+urlpatterns = [
+    path("schedules/", schedules, name="schedules"),
+    path("schedules/<slug:schedule_id>/", schedule, name="schedule"),
+]
+
+NAVIGATION = [NavigationEntry("web:schedules", "Schedules", place=MENU, order=300)]

@@ -8,13 +8,10 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
-from agents.models import (
-    Run,
-    Schedule,
-    ScheduleFiring,
-)
-from agents.services.schedule_firing import fire_due
-from agents.services.schedules import save_schedule
+from agents.features.schedules.actions import save_schedule
+from agents.features.schedules.firing import fire_due
+from agents.features.schedules.models import Schedule, ScheduleFiring
+from agents.models import Run
 from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_user
 
@@ -28,7 +25,9 @@ def make_schedule(owner: User, **fields: Any) -> Schedule:
 def make_operator() -> User:
     olga = make_user("olga")
     # django-q2 has schedules of its own.
-    right = Permission.objects.get(codename="change_schedule", content_type__app_label="agents")
+    right = Permission.objects.get(
+        codename="change_schedule", content_type__app_label="vel_schedules"
+    )
     olga.user_permissions.add(right)
     return olga
 

@@ -14,23 +14,20 @@ from django.utils import timezone
 
 from agents.features.notifications.messages import notification_mail, webhook_body
 from agents.features.notifications.models import Notification, NotificationTarget
+from agents.features.schedules import firing
+from agents.features.schedules.firing import fire_due
+from agents.features.schedules.models import FiringOutcome, Overlap, Schedule, ScheduleFiring
 from agents.models import (
     Allowance,
     Budget,
-    FiringOutcome,
     Message,
-    Overlap,
     Run,
-    Schedule,
-    ScheduleFiring,
     Thread,
     ThreadPolicy,
 )
-from agents.services import schedule_firing
 from agents.services.budgets import save_budget
-from agents.services.schedule_firing import fire_due
 from tests.agents.api.rows import make_agent, make_user
-from tests.agents.services.schedule_rows import (
+from tests.agents.features.schedules.rows import (
     end_runs,
     fire_all,
     last,
@@ -222,7 +219,7 @@ def test_what_vel_itself_does_wrong_keeps_back_no_other(monkeypatch: pytest.Monk
     bad, good = make_schedule(ada, agent=agent, name="Bad"), make_schedule(ada, agent=agent)
     make_due(bad, timedelta(seconds=60))
     make_due(good)
-    start = schedule_firing._start
+    start = firing._start
 
     def broken(schedule: Schedule, moment: datetime) -> Run:
         run = start(schedule, moment)
@@ -230,7 +227,7 @@ def test_what_vel_itself_does_wrong_keeps_back_no_other(monkeypatch: pytest.Monk
             raise RuntimeError("a fault")
         return run
 
-    monkeypatch.setattr(schedule_firing, "_start", broken)
+    monkeypatch.setattr(firing, "_start", broken)
     fire_all()
 
     assert [run.trigger for run in Run.objects.all()] == [good.pk]
@@ -254,8 +251,8 @@ def test_a_time_zone_that_is_gone_pauses_it():
 
 
 def test_what_is_kept_of_past_times(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(schedule_firing, "KEPT_FIRINGS", 2)
-    monkeypatch.setattr(schedule_firing, "_PRUNE_EVERY", 1)
+    monkeypatch.setattr(firing, "KEPT_FIRINGS", 2)
+    monkeypatch.setattr(firing, "_PRUNE_EVERY", 1)
     schedule = make_schedule(make_user("ada"))
     for seconds in range(9, 1, -1):
         make_due(schedule, timedelta(seconds=seconds))

@@ -11,12 +11,13 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from agents.features.notifications.models import Notification, NotificationTarget
-from agents.models import AuditEntry, FiringOutcome, Overlap, Run, Schedule, Thread, ThreadPolicy
-from agents.services import schedule_firing
-from agents.services.schedule_firing import LOOK_AGAIN, fire_due
+from agents.features.schedules import firing
+from agents.features.schedules.firing import LOOK_AGAIN, fire_due
+from agents.features.schedules.models import FiringOutcome, Overlap, Schedule
+from agents.models import AuditEntry, Run, Thread, ThreadPolicy
 from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus
 from tests.agents.api.rows import make_agent, make_run, make_user
-from tests.agents.services.schedule_rows import end_runs, fire_all, last, make_due, make_schedule
+from tests.agents.features.schedules.rows import end_runs, fire_all, last, make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +93,7 @@ def test_the_databases_clock_counts(monkeypatch: pytest.MonkeyPatch):
     schedule = make_schedule(make_user("ada"), cron="", interval_seconds=3600)
     due = make_due(schedule)
     tomorrow = timezone.now() + timedelta(days=1)
-    monkeypatch.setattr(schedule_firing, "timezone", SimpleNamespace(now=lambda: tomorrow))
+    monkeypatch.setattr(firing, "timezone", SimpleNamespace(now=lambda: tomorrow))
     fire_all()
 
     assert (last(schedule).due_at, last(schedule).missed) == (due, 0)
@@ -116,7 +117,7 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(monkeypatch: pytest.Monk
     def broken(*given: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(schedule_firing, "set_next", broken)
+    monkeypatch.setattr(firing, "set_next", broken)
     fire_all()
 
     assert not Run.objects.exists()
@@ -137,7 +138,7 @@ def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patch:
-        patch.setattr(schedule_firing, "_start", locked)
+        patch.setattr(firing, "_start", locked)
         with pytest.raises(OperationalError):
             fire_due()
     schedule.refresh_from_db()
@@ -147,8 +148,8 @@ def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_only_its_own_past_times_are_let_go(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(schedule_firing, "KEPT_FIRINGS", 1)
-    monkeypatch.setattr(schedule_firing, "_PRUNE_EVERY", 1)
+    monkeypatch.setattr(firing, "KEPT_FIRINGS", 1)
+    monkeypatch.setattr(firing, "_PRUNE_EVERY", 1)
     ada, agent = make_user("ada"), make_agent()
     seldom, often = (make_schedule(ada, agent=agent, name=name) for name in ("seldom", "often"))
     make_due(seldom)

@@ -8,18 +8,19 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from agents.models import AuditEntry, Schedule, Thread, ThreadPolicy
-from agents.services import schedules
-from agents.services.errors import Conflict, InvalidRequest, NotFound
-from agents.services.schedule_firing import fire_now
-from agents.services.schedules import (
+from agents.features.schedules import actions
+from agents.features.schedules.actions import (
     delete_schedule,
     enable_schedule,
     save_schedule,
 )
+from agents.features.schedules.firing import fire_now
+from agents.features.schedules.models import Schedule
+from agents.models import AuditEntry, Thread, ThreadPolicy
+from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.trigger_rights import MESSAGE_CHARACTERS
 from tests.agents.api.rows import make_agent, make_user
-from tests.agents.services.schedule_rows import end_runs, make_due, make_schedule
+from tests.agents.features.schedules.rows import end_runs, make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
 HOUR = {"cron": "", "interval_seconds": 3600}
@@ -149,7 +150,7 @@ def test_what_is_not_whole_any_more_does_not_go_on():
 
 
 def test_how_many_one_person_may_have(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(schedules, "MOST_SCHEDULES", 2)
+    monkeypatch.setattr(actions, "MOST_SCHEDULES", 2)
     ada, agent = make_user("ada"), make_agent()
     make_schedule(make_user("bob"), agent=agent)
     for _ in range(2):

@@ -11,15 +11,16 @@ from django.utils import timezone
 
 from agents.features.inbound_webhooks.actions import delete_inbound_webhook, enable_inbound_webhook
 from agents.features.inbound_webhooks.models import InboundWebhook
-from agents.models import Allowance, AuditEntry, Budget, Schedule, Thread
+from agents.features.schedules.actions import delete_schedule, enable_schedule, save_schedule
+from agents.features.schedules.firing import fire_now
+from agents.features.schedules.models import Schedule
+from agents.models import Allowance, AuditEntry, Budget, Thread
 from agents.services.budget_scope import window_name
 from agents.services.budgets import save_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
-from agents.services.schedule_firing import fire_now
-from agents.services.schedules import delete_schedule, enable_schedule, save_schedule
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
-from tests.agents.services.schedule_rows import (
+from tests.agents.features.schedules.rows import (
     end_runs,
     fire_all,
     last,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.triggers.times import (
+from agents.features.schedules.times import (
     MOST_MISSED,
     BadTimes,
     latest_until,
