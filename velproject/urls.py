@@ -29,7 +29,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
     *(pattern for _, pattern in collect("urls", "SITE", skip_broken=True)),
-    path("mcp", include("agents.mcp_server.urls")),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
     # The admin's pages name no icon, so browsers ask for this.

@@ -1,5 +1,5 @@
 """The operator's rooms: agents to define, threads and runs to read, approvals to decide, tokens,
-skills, who is told that something waits.
+who is told that something waits.
 
 One file per aggregate. Pages read rows; whatever changes them is a function of `agents.services`.
 """
@@ -9,13 +9,10 @@ from agents.admin import (
     approvals,
     audit,
     budgets,
-    databases,
     grants,
     machines,
     mcp_servers,
-    memory,
     runs,
-    skills,
     threads,
     tokens,
 )
@@ -25,13 +22,10 @@ __all__ = [
     "approvals",
     "audit",
     "budgets",
-    "databases",
     "grants",
     "machines",
     "mcp_servers",
-    "memory",
     "runs",
-    "skills",
     "threads",
     "tokens",
 ]

@@ -18,8 +18,9 @@ from agents.admin.approval_form import DecisionForm
 from agents.admin.approval_several import DecideSeveral, with_rows
 from agents.admin.journal import person, tag
 from agents.hidden_text import visible
+from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
-from agents.models import ApprovalKind, ApprovalRequest, Run
+from agents.models import ApprovalRequest, Run
 from agents.review.excerpts import TOO_LONG_TO_EDIT
 from agents.review.json_text import one_line_of
 from agents.selectors.visible import (
@@ -145,6 +146,7 @@ class ApprovalRequestAdmin(DecideSeveral):
 
     def page_context(self, request: HttpRequest, row: ApprovalRequest) -> dict[str, Any]:
         approval = with_rows().get(pk=row.pk)
+        kind = proposal_kind(approval)
         may_decide = self.may_decide(request, approval)
         return {
             **approval_page.shown_request(approval),
@@ -153,7 +155,7 @@ class ApprovalRequestAdmin(DecideSeveral):
             "trail": approval_page.trail(approval),
             "edited": approval_page.edited(approval),
             "answers": pending_responses(approval, person(request)) if may_decide else None,
-            "is_memory": approval.kind == ApprovalKind.MEMORY,
+            "text_help": kind.text_help if kind is not None else "",
             "is_pending": approval.status == ApprovalStatus.PENDING,
             "can_see_run": self.admin_site.get_model_admin(Run).has_view_permission(request),
             "typed_input": approval_page.text_to_edit(approval),

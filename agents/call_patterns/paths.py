@@ -17,16 +17,15 @@ from typing import Any
 import re2  # type: ignore[import-untyped]
 
 from agents.call_patterns.fields import any_values, holds_path, whole_values
+from agents.kernel.mounts import mount_of_tool
 from sandbox.backends.names import meant
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.errors import PathRefused
 from sandbox.paths import WORKING_DIR, is_within, normalise, resolve_workspace_path
 
-MEMORY_ROOT = "/memory"
-_MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
-_DEFAULTS = {"ls": ".", "grep": ".", "glob": ".", "list_memory": "knowledge"}
-"""Where tools look that are not told where."""
+_DEFAULTS = {"ls": ".", "grep": ".", "glob": "."}
+"""Where file tools look that are not told where."""
 _DEEP_TOOLS = frozenset({"grep", "glob"})
 """They read everything below the path that they are given."""
 _MAGIC = frozenset("*?[{")
@@ -74,7 +73,7 @@ def named_paths(tool: str, tool_input: Any) -> list[str]:
 
 
 def _named(tool: str, tool_input: Any) -> list[str] | None:
-    if isinstance(tool_input, Mapping) and tool in _DEFAULTS:
+    if isinstance(tool_input, Mapping) and _default(tool) is not None:
         tool_input = {name: value for name, value in tool_input.items() if value is not None}
     named = whole_values(tool_input, holds_path)
     return None if named is None else named + _unnamed(tool, tool_input)
@@ -85,8 +84,9 @@ def _unnamed(tool: str, tool_input: Any) -> list[str]:
     found = []
     given = tool_input if isinstance(tool_input, Mapping) else {}
     fields = [name for name, value in given.items() if holds_path(name) and value is not None]
-    if tool in _DEFAULTS and not fields:
-        found.append(_DEFAULTS[tool])
+    default = _default(tool)
+    if default is not None and not fields:
+        found.append(default)
     pattern = given.get("pattern")
     if tool == "glob" and isinstance(pattern, str):
         found += _places_of_glob(pattern, given.get("path"))
@@ -101,9 +101,15 @@ def _places_of_glob(pattern: str, path: object) -> list[str]:
     return [posixpath.join(base, place)]
 
 
+def _default(tool: str) -> str | None:
+    """The path of a tool that is called without one, as far as it has one."""
+    mount = mount_of_tool(tool)
+    return _DEFAULTS.get(tool) if mount is None else mount.tools[tool]
+
+
 def _start(tool: str, sandbox: bool) -> str:
-    if tool in _MEMORY_TOOLS:
-        return MEMORY_ROOT
+    if (mount := mount_of_tool(tool)) is not None:
+        return mount.root
     return WORKING_DIR if sandbox else "/"
 
 

@@ -10,7 +10,22 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import feature_modules, features
 
-MODULES = ("options", "middleware", "connections", "api", "frames", "jobs", "pages", "row_hooks")
+MODULES = (
+    "options",
+    "middleware",
+    "connections",
+    "api",
+    "doctor",
+    "frames",
+    "jobs",
+    "metrics",
+    "notices",
+    "pages",
+    "retention",
+    "row_hooks",
+    "status",
+    "urls",
+)
 """The modules in which features say what they add."""
 
 

@@ -32,10 +32,10 @@ from agents.engine.park import Question
 from agents.engine.results import finished_event
 from agents.engine.retries import wait_for_retry
 from agents.engine.session import Session
-from agents.engine.skill_ledger import note_skill_files
 from agents.engine.snapshots import add_changes, begin_changes
 from agents.engine.trials import questions_about, still_as_shown
 from agents.middleware.base import ToolResult, WaitForRuns
+from agents.middleware.run_parts import FinishedCall
 from agents.models import Effect
 from agents.states import ToolCallStatus
 from agents.telemetry.tool_watch import watched_tool_call
@@ -167,11 +167,35 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
         result = await session.guards.passed_result(call, result)
     outcome = outcome_of(call, await within_bounds(session, call, result))
     await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
-    note_skill_files(session, call, outcome)
+    _finish_parts(session, call, outcome)
     if session.hooks is not None:
         text = text_of(result)
         await tell(session, "after_tool", call.call_id, call.tool, text, result.is_error)
     return outcome
+
+
+def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
+    """Let the commit of `outcome` write what the parts of features record of the call."""
+    finished = FinishedCall(
+        session.writer.run_id,
+        session.writer.thread_id,
+        call.call_id,
+        call.tool,
+        call.edited_input or call.input,
+        outcome.is_error,
+        session.toolset.tools.keys(),
+    )
+    writes = [outcome.commit, *(part.finished(finished) for part in session.parts)]
+    steps = [write for write in writes if write is not None]
+    if len(steps) < 2:
+        outcome.commit = steps[0] if steps else None
+        return
+
+    def commit() -> None:
+        for write in steps:
+            write()
+
+    outcome.commit = commit
 
 
 async def _attempt(session: Session, item: Ready) -> ToolResult | None:

@@ -102,7 +102,7 @@ def _switch(
 ) -> tuple[PromptHead, list[tuple[Role, str]], FinalOutput | None]:
     """The epoch and its events: all of it, or nothing."""
     check_fence(session.writer)
-    epoch = begin_epoch(session.run, spec, session.skills, window, output_format)
+    epoch = begin_epoch(session.run, spec, session.parts, window, output_format)
     append_events(session.writer.run_id, drafts)
     output = session.output
     if output is not None:

@@ -13,7 +13,6 @@ from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
-from agents.engine.skill_session import RunSkills
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
@@ -21,7 +20,8 @@ from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
 from agents.middleware.context import McpServers, Preview
-from agents.middleware.registry import Toolset
+from agents.middleware.registry import Toolset, known_tool_names
+from agents.middleware.run_parts import RunParts
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
 from agents.services.budget_scope import Scope
@@ -61,7 +61,7 @@ class Session:
     meter: Meter
     stream: DeltaStream
     files: ThreadFiles
-    skills: RunSkills
+    parts: RunParts
     turn: int
     tokens: int
     cost_microusd: int
@@ -111,6 +111,10 @@ class Session:
     @property
     def agent_id(self) -> str:
         return self.run.agent_version.agent_id
+
+    def known_tools(self) -> frozenset[str]:
+        """Return the names of all tools that some agent can have, and of those of the run."""
+        return known_tool_names() | self.toolset.tools.keys()
 
     def active_ms(self) -> int:
         """Milliseconds of work that no total holds yet; calling it counts them as held."""

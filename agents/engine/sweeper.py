@@ -165,26 +165,32 @@ class Sweeper:
             except DatabaseError as error:
                 self._failed(job.name, error)
             except Exception:
-                pause = self._pause_after_failure(job)
-                self._due[job.name] = now + pause
+                pause = self._pause_after_failure(job.name, job.every)
                 logger.exception(
                     "the periodic job for %s failed, next try in %g s", job.name, pause
                 )
 
-    def _pause_after_failure(self, job: Job) -> float:
-        """Seconds, twice as many after each failure in a row."""
-        failures = self._failures[job.name] = self._failures.get(job.name, 0) + 1
-        pause = max(job.every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)
-        return max(job.every, min(pause, LONGEST_PAUSE_SECONDS))
+    def _pause_after_failure(self, name: str, every: float) -> float:
+        """Set when it is tried again. Return in how many seconds: twice as many after each failure
+        in a row."""
+        failures = self._failures[name] = self._failures.get(name, 0) + 1
+        pause = max(every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)
+        pause = max(every, min(pause, LONGEST_PAUSE_SECONDS))
+        self._due[name] = time.monotonic() + pause
+        return pause
 
     async def _look_for_parts(self) -> None:
         for part in self._worker.parts:
+            if time.monotonic() < self._due.get(part.finds, 0.0):
+                continue
             try:
                 await self._worker.database.run(part.look)
+                self._failures.pop(part.finds, None)
             except DatabaseError as error:
                 self._failed(part.finds, error)
             except Exception:
-                logger.exception("looking for %s failed", part.finds)
+                pause = self._pause_after_failure(part.finds, QUEUE_SWEEP_SECONDS)
+                logger.exception("looking for %s failed, next try in %g s", part.finds, pause)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""

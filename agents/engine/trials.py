@@ -35,7 +35,7 @@ from agents.states import (
 logger = logging.getLogger(__name__)
 
 TRIAL_SECONDS = 300.0
-"""The databases' own limits hold as well, and are shorter."""
+"""The limits of what a tool reaches hold as well, and are usually shorter."""
 
 
 async def questions_about(session: Session, calls: Sequence[Call]) -> list[Question] | None:

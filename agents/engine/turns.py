@@ -94,7 +94,7 @@ async def run_turns(session: Session) -> None:
             await report(session)
             await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
             return
-        if session.skills.prompt_is_old and session.spec.skill_mode == "system_prompt":
+        if session.parts.prompt_is_old:
             await _renew_prompt(session)
         if session.handle.draining:
             raise Stopped(StopReason.DRAIN)
@@ -127,10 +127,10 @@ async def run_turns(session: Session) -> None:
 
 
 async def _renew_prompt(session: Session) -> None:
-    """Begin an epoch with the skills as they are, and a conversation under it.
+    """Begin an epoch with the parts as they are, and a conversation under it.
 
     The whole conversation is sent anew, so that no cache of the model's helps: this is what
-    skills in the system prompt cost.
+    a changing system prompt costs.
     """
     head, history = await session.database.run(_renewed, session)
     session.conversation = await conversation_of(
@@ -142,7 +142,7 @@ async def _renew_prompt(session: Session) -> None:
 
 def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
     check_fence(session.writer)
-    epoch = begin_epoch(session.run, session.spec, session.skills, session.window)
+    epoch = begin_epoch(session.run, session.spec, session.parts, session.window)
     return head_of(epoch), list(thread_history(session.run))
 
 

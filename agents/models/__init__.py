@@ -10,7 +10,6 @@ from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
 from agents.models.budget import MICRO, Allowance, Budget, Period
 from agents.models.compaction import Compaction, CompactionAuthor
-from agents.models.database import DatabaseConnection
 from agents.models.ended_run import EndedRun
 from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
@@ -53,7 +52,6 @@ __all__ = [
     "Budget",
     "Compaction",
     "CompactionAuthor",
-    "DatabaseConnection",
     "Door",
     "Effect",
     "EndedRun",

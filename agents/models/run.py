@@ -86,13 +86,11 @@ class Run(models.Model):
         blank=True,
         help_text=_("The id of the trigger that started it, or its first ancestor."),
     )
-    skill_set = models.ForeignKey(
-        "skills_app.SkillSet",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="runs",
-        help_text=_("The skills that it began with, by version. Null: not begun yet."),
+    has_begun = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("A driver has settled what it has until its end."),
     )
     opening_note = models.TextField(
         blank=True, help_text=_("What the model is told beside the person's message.")

@@ -13,6 +13,7 @@ from django.db.models import Case, DateTimeField, F, Q, QuerySet, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest, Run
 from agents.selectors.visible import Person, approvals_for
 from agents.states import ApprovalStatus
@@ -86,7 +87,7 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
         "run__owner",
         "run__thread",
         "tool_call",
-        "memory_edit__agent",
+        *request_relations(),
         "allowance",
         "first_approver",
         "decided_by",

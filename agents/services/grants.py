@@ -14,6 +14,7 @@ from django.utils import timezone
 from agents.call_patterns import commands
 from agents.call_patterns.paths import named_paths
 from agents.conditions import holds, problem_of, sha256_of
+from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalGrant, ApprovalKind, ApprovalRequest, Effect, Run
 from agents.policy import AskTerms
 from agents.selectors.visible import grants_for, is_approver
@@ -104,8 +105,10 @@ def _name(grant: ApprovalGrant) -> str:
 
 
 def _check_request(request: ApprovalRequest, run: Run, by: AbstractBaseUser) -> None:
+    if (kind := proposal_kind(request)) is not None:
+        raise InvalidRequest(kind.no_grant)
     if request.kind != ApprovalKind.TOOL or request.tool_call is None:
-        raise InvalidRequest("Each edit of the memory is asked about: none is allowed for good.")
+        raise InvalidRequest("Only calls of tools can be allowed for good.")
     if request.preview is not None:
         raise InvalidRequest("Each write to a database is asked about: none is allowed for good.")
     if request.approvals_needed > 1:

@@ -15,6 +15,7 @@ from tests.support.forking import Forked, reads_at_start
 
 SETTINGS = "tests.chaos.settings"
 _CHANGES_THE_APPS = "VEL_TEST_DIES_WITH_RESULT"
+_PRELOAD = "agents.features.databases.preload"
 _FIRST_USED_IN_WORKERS = (
     "agents.providers.anthropic.provider",
     "agents.providers.scripted",
@@ -48,7 +49,7 @@ def import_modules() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
     import_module("django").setup()
     child = import_module("velproject.child")
-    for name in (*child.SHARED, *child.DRIVERS, *_FIRST_USED_IN_WORKERS):
+    for name in (*child.SHARED, *import_module(_PRELOAD).DRIVERS, *_FIRST_USED_IN_WORKERS):
         import_module(name)
 
 

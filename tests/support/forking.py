@@ -42,7 +42,7 @@ KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Prefixes of variables that the interpreter reads at its start."""
 _DESCRIPTORS = 3
-_PROJECT = ("agents", "memory", "sandbox", "skills_app", "velproject")
+_PROJECT = ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject")
 
 Session = Literal["parent", "own", "terminal"]
 """The session of a process: that of its parent, its own, or its own with standard input as the

@@ -96,7 +96,11 @@ def import_modules() -> None:
         if not _OTHERWISE.intersection(TABLE[module]):
             import_module(module)
     import_module("velproject.cli.commands.approvals.ask")
-    for name in ("memory.scanner.scanning", "skills_app.scan.scanning", "velproject.cli.main"):
+    for name in (
+        "text_scanner.scanning",
+        "skills_app.library.scan.scanning",
+        "velproject.cli.main",
+    ):
         import_module(name)
 
 

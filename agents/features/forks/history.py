@@ -16,6 +16,7 @@ from django.utils import timezone
 from agents.events.append import append_events, dump
 from agents.events.catalogue.planning import TodosUpdated
 from agents.ids import new_id
+from agents.kernel import row_hooks
 from agents.models import (
     Compaction,
     Message,
@@ -32,7 +33,6 @@ from agents.services.todos import TodoDraft, store_todos
 from agents.services.upload_contents import copy_contents
 from agents.settings import MachineSettings
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
-from skills_app.models import ActiveSkill, SkillUse, UseKind
 
 FORKED = "forked"
 """`Run.source` of a copy, and `ToolCall.code` of a call that was open."""
@@ -62,7 +62,7 @@ def copy_history(source: Run, turn: int, thread: Thread, *, uploads: bool) -> No
         copies[run.pk] = _copy_run(run, thread, turn if run.pk == source.pk else None)
     _copy_compactions(source, turn, thread, copies)
     _copy_todos(source, turn, thread, copies[source.pk])
-    _copy_skills(source, turn, thread)
+    row_hooks.forked(source, turn, thread)
     if uploads:
         _copy_uploads(source, thread, copies)
 
@@ -77,7 +77,7 @@ def _copy_run(run: Run, thread: Thread, turn: int | None) -> Run:
         status=RunStatus.COMPLETED if run.status == RunStatus.COMPLETED else RunStatus.CANCELLED,
         source=FORKED,
         is_copy=True,
-        skill_set_id=run.skill_set_id,
+        has_begun=run.has_begun,
         opening_note=run.opening_note,
         attachments=_copy_images(run, thread),
         finish_reason=FORKED,
@@ -89,6 +89,7 @@ def _copy_run(run: Run, thread: Thread, turn: int | None) -> Run:
     _copy_rows(Message, run, copy, turn, _UNPAID)
     _copy_rows(ToolCall, run, copy, turn, {"grant_id": None})
     _close(copy)
+    row_hooks.copied(run, copy)
     return copy
 
 
@@ -175,24 +176,3 @@ def _copy_todos(source: Run, turn: int, thread: Thread, last: Run) -> None:
     store_todos(thread.pk, drafts)
     # So that a fork of the fork finds them as well.
     append_events(last.pk, [TodosUpdated(todos=todos)])
-
-
-def _copy_skills(source: Run, turn: int, thread: Thread) -> None:
-    """The skills that were loaded then, which may narrow the tools."""
-    runs = Run.objects.filter(thread=source.thread_id, number__lte=source.number)
-    later = ToolCall.objects.filter(run=source, turn__gt=turn).values_list("call_id", flat=True)
-    uses = SkillUse.objects.filter(run__in=runs).exclude(run=source, call_id__in=list(later))
-    active: dict[str, int] = {}
-    kept = ActiveSkill.objects.filter(thread=source.thread_id)
-    by_reading = set(kept.values_list("version_id", flat=True))
-    rows = uses.filter(kind__in=[UseKind.LOADED, UseKind.DEACTIVATED, UseKind.MOUNTED])
-    for use in rows.select_related("version__skill").order_by("pk"):
-        name = use.version.skill.name
-        if use.kind == UseKind.DEACTIVATED:
-            active.pop(name, None)
-        elif use.kind == UseKind.LOADED or use.version_id in by_reading:
-            active[name] = use.version_id
-    ActiveSkill.objects.bulk_create(
-        ActiveSkill(thread=thread, name=name, version_id=version)
-        for name, version in active.items()
-    )

@@ -15,7 +15,7 @@ from agents.services.errors import InvalidRequest
 from agents.services.run_control import resume_run
 from tests.agents.engine.test_model_faults import served
 from tests.agents.engine.test_recovery import crash_once
-from tests.agents.engine.test_skill_prompt import system_of
+from tests.skills_app.runs.test_prompt import system_of
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Request, ToolUse, Turn, by_reply
 from tests.support.runs import (

@@ -22,9 +22,6 @@ TABLE: Table = {
         "policy": "Show an agent's policy, and try another on its past calls.",
     },
     _HERE + "budgets": {"budgets": "List budgets."},
-    _HERE + "databases": {
-        "databases": "List databases that agents may read, and remove one's own."
-    },
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {
@@ -34,7 +31,6 @@ TABLE: Table = {
         "up": "Start the web pages, the API and the workers.",
         "worker": "Start workers only, for another supervisor to watch.",
     },
-    _HERE + "memory": {"memory": "Read, change, export and import what an agent remembers."},
     _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
     _HERE + "runs": {
         "run": "Give an agent a task (the same as `vel TASK`).",
@@ -42,7 +38,6 @@ TABLE: Table = {
         "usage": "Show tokens and cost by day.",
     },
     _HERE + "schema": {"schema": "Print the OpenAPI document."},
-    _HERE + "skills": {"skills": "Find, import, review and give out skills."},
     _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},
     _HERE + "workspaces": {"workspaces": "List, archive and remove the files of threads."},
 }

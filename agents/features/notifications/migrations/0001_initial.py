@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("agents", "0012_notifications"),
+        ("agents", "0015_notifications"),
         ("contenttypes", "0002_remove_content_type_name"),
     ]
 

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("agents", "0014_schedules"),
+        ("agents", "0017_schedules"),
         ("contenttypes", "0002_remove_content_type_name"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -17,7 +17,6 @@ from tests.support.receivers import receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-APP = "vel_notifications"
 ADD = "admin:vel_notifications_notificationtarget_add"
 PUBLIC = "https://hooks.example.org/vel"
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]{20,}")
@@ -107,16 +106,14 @@ def test_a_new_secret_replaces_the_old_one():
 def test_acting_on_targets_needs_the_permission_to_change(action):
     with receiver() as hook, private(hook.host):
         target = webhook(hook.url)
-        act(client_of(rows.staff("reader", "view_notificationtarget", app=APP)), action, target)
+        act(client_of(rows.staff("reader", "view_notificationtarget")), action, target)
         assert hook.received == []
     assert NotificationTarget.objects.get().secret == target.secret
 
 
 def test_a_target_is_removed_with_its_messages():
     row = given_up()
-    clerk = client_of(
-        rows.staff("clerk", "view_notificationtarget", "delete_notificationtarget", app=APP)
-    )
+    clerk = client_of(rows.staff("clerk", "view_notificationtarget", "delete_notificationtarget"))
     url = reverse("admin:vel_notifications_notificationtarget_delete", args=[row.target_id])
     assert clerk.post(url, {"post": "yes"}).status_code == 302
     assert not NotificationTarget.objects.exists()
@@ -138,7 +135,7 @@ def test_a_message_that_was_given_up_is_tried_again():
 
 def test_trying_again_needs_the_permission_to_change():
     row = given_up()
-    act(client_of(rows.staff("reader", "view_notification", app=APP)), "try_again", row)
+    act(client_of(rows.staff("reader", "view_notification")), "try_again", row)
     row.refresh_from_db()
     assert row.status == "given_up"
 

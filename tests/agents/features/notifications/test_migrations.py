@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agents.features.notifications.models import Notification, NotificationTarget
 
-BEFORE = ("agents", "0011_machine")
+BEFORE = ("agents", "0014_databases")
 
 pytestmark = pytest.mark.both_databases
 
