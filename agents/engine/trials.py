@@ -52,7 +52,7 @@ async def questions_about(session: Session, calls: Sequence[Call]) -> list[Quest
             if isinstance(shown, ToolResult):
                 await refuse_call(session, call, str(shown.content), shown.code)
                 return None
-            question = Question(call, question.verdict, question.edit, shown)
+            question = Question(call, question.verdict, question.proposed, shown)
         questions.append(question)
     return questions
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -20,10 +22,10 @@ class ApprovalKind(models.TextChoices):
     BUDGET = "budget", _("budget")
 
 
-def request_kinds() -> list[tuple[str, str]]:
+def request_kinds() -> list[tuple[str, Any]]:
     """Return the kinds of requests with their labels: those of Vel, and those of proposals."""
     tool, budget = ApprovalKind.choices
-    proposals = [(kind.name, str(kind.label)) for _, kind in collect("proposals", "PROPOSALS")]
+    proposals = [(kind.name, kind.label) for _, kind in collect("proposals", "PROPOSALS")]
     return [tool, *proposals, budget]
 
 

@@ -63,7 +63,7 @@ def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[Appro
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {}, "nullable": True})
-class ProposalField(serializers.Field):  # type: ignore[type-arg]
+class ProposalField(serializers.Field):
     """What a request of one kind of proposals would change; null for the other requests."""
 
     def __init__(self, kind: ProposalKind) -> None:

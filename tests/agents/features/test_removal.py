@@ -33,7 +33,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 # An editable installation would find the original, too.
-sys.path[:] = [path for path in sys.path if not Path(path, "velproject").is_dir()]
+sys.path[:] = [path for path in sys.path if not Path(path, "manage.py").is_file()]
 sys.path.insert(0, os.getcwd())
 assert not any(map(find_spec, os.environ["REMOVED"].split()))
 from django.core.management import call_command
@@ -84,6 +84,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["inbound_webhooks"],
         ["schedules"],
         ["inbound_webhooks", "schedules"],
+        ["guardrails", "structured_output"],
     ],
     ids=lambda names: names[-1],
 )

@@ -9,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from agents.features.databases.connection_test import try_connection
 from django.contrib.auth.models import User
 
-from agents.features.databases.actions import save_connection
+from agents.features.databases.actions import save_connection, try_connection
 from agents.features.databases.drivers import address, inspect, pools
 from agents.features.databases.drivers.address import AddressRefused, address_of, checked_url
 from agents.features.databases.drivers.errors import QueryFailed
