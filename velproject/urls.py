@@ -28,7 +28,6 @@ urlpatterns = [
     path("metrics", metrics),
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
-    path("hooks/", include("agents.api.inbound_webhook_urls")),
     *(pattern for _, pattern in collect("urls", "SITE", skip_broken=True)),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),

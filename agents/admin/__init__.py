@@ -10,11 +10,9 @@ from agents.admin import (
     audit,
     budgets,
     grants,
-    inbound_webhooks,
     machines,
     mcp_servers,
     runs,
-    schedules,
     threads,
     tokens,
 )
@@ -25,11 +23,9 @@ __all__ = [
     "audit",
     "budgets",
     "grants",
-    "inbound_webhooks",
     "machines",
     "mcp_servers",
     "runs",
-    "schedules",
     "threads",
     "tokens",
 ]

@@ -24,10 +24,11 @@ from agents.admin.numbers import cost, run_duration, span
 from agents.admin.text import shown
 from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
 from agents.hidden_text import visible
+from agents.kernel.triggers import trigger_kinds
 from agents.models import ApprovalRequest, Run, RunClock, Thread
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.queue import paths_of_runs
-from agents.selectors.starters import STARTERS, of_starter
+from agents.selectors.starters import of_starter, starters
 from agents.selectors.visible import runs_for
 from agents.services.agents import SCRIPTED
 from agents.services.errors import ServiceError
@@ -44,14 +45,13 @@ class DelegationFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [
             ("person", "asked by a person"),
-            ("schedule", "begun by a schedule"),
-            ("hook", "begun by a webhook"),
+            *((kind.source, f"begun by a {kind.label}") for kind in trigger_kinds()),
             ("agent", "delegated by an agent"),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
         kind = self.value()
-        return queryset.filter(of_starter(kind)) if kind in STARTERS else queryset
+        return queryset.filter(of_starter(kind)) if kind in starters() else queryset
 
 
 @admin.register(Run)

@@ -26,6 +26,7 @@ from agents.api.serializers.runs import (
 from agents.api.serializers.strict import read_body, read_query
 from agents.api.serializers.uploads import RunForm, run_body_of
 from agents.api.wire import StrictJSONParser
+from agents.kernel.triggers import trigger_kinds
 from agents.models import ApiToken, Run, TokenScope
 from agents.selectors.starters import of_starter
 from agents.selectors.visible import runs_for, watchable_runs_for
@@ -57,9 +58,11 @@ class Runs(UploadsView):
         else:
             runs = runs_for(user).filter(owner=user.pk, parent=None)
         runs = runs.filter(**created_between(query))
-        for name in ("thread", "schedule", "hook"):
-            if name in query:
-                runs = runs.filter(**{name: query[name]})
+        if "thread" in query:
+            runs = runs.filter(thread=query["thread"])
+        for kind in trigger_kinds():
+            if kind.source in query:
+                runs = runs.filter(trigger=query[kind.source])
         # What has an index is above.
         among = runs if {"status", "agent", "started_by"} & set(query) else None
         if "status" in query:

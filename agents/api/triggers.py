@@ -1,4 +1,4 @@
-"""What the endpoints of schedules and webhooks share."""
+"""What the endpoints of triggers share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from agents.api.pages import page_of
 from agents.api.serializers.strict import PageQuery, read_query
 from agents.api.serializers.triggers import TriggerListQuery, lookups_of
-from agents.models import InboundWebhook, Schedule
+from agents.models import Trigger
 from agents.services.errors import NotFound
 from agents.services.trigger_rights import find_agent
 
-T = TypeVar("T", Schedule, InboundWebhook)
+T = TypeVar("T", bound=Trigger)
 M = TypeVar("M", bound=Model)
 
 
@@ -33,11 +33,10 @@ def records_page(request: Request, rows: QuerySet[M], show: Callable[[M], Any]) 
     return _newest_first(rows, show, read_query(PageQuery, request))
 
 
-def own(rows: QuerySet[T], row_id: str) -> T:
-    """The one of `rows`, which are a person's own. Raises `NotFound`."""
+def own(rows: QuerySet[T], row_id: str, what: str) -> T:
+    """The one of `rows`, which are a person's own. Raises `NotFound`, which says `what` it is."""
     found = rows.select_related("agent", "owner").filter(pk=row_id).first()
     if found is None:
-        what = "webhook" if rows.model is InboundWebhook else "schedule"
         raise NotFound(f"You have no {what} {row_id!r}.")
     return found
 

@@ -15,17 +15,10 @@ from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
 from agents.api.grants import Grants, RehearsePolicy, RevokeGrant
-from agents.api.inbound_webhooks import (
-    Deliveries,
-    InboundWebhooks,
-    OneInboundWebhook,
-    RotateInboundWebhook,
-)
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
 from agents.api.resume import ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
-from agents.api.schedules import Firings, OneSchedule, RunSchedule, Schedules
 from agents.api.schema_views import Docs, Schema
 from agents.api.threads import OneThread, Threads
 from agents.api.tokens import OneToken, Tokens
@@ -92,14 +85,6 @@ urlpatterns = [
     path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),
     path("mcp-servers/<opaque_id:server_id>/accept", AcceptMcpTools.as_view(), name="mcp-accept"),
     path("toolboxes", Toolboxes.as_view(), name="toolboxes"),
-    path("schedules", Schedules.as_view(), name="schedules"),
-    path("schedules/<opaque_id:schedule_id>", OneSchedule.as_view(), name="schedule"),
-    path("schedules/<opaque_id:schedule_id>/run", RunSchedule.as_view(), name="schedule-run"),
-    path("schedules/<opaque_id:schedule_id>/firings", Firings.as_view(), name="firings"),
-    path("hooks", InboundWebhooks.as_view(), name="hooks"),
-    path("hooks/<opaque_id:hook_id>", OneInboundWebhook.as_view(), name="hook"),
-    path("hooks/<opaque_id:hook_id>/rotate", RotateInboundWebhook.as_view(), name="hook-rotate"),
-    path("hooks/<opaque_id:hook_id>/deliveries", Deliveries.as_view(), name="deliveries"),
     path("threads", Threads.as_view(), name="threads"),
     path("threads/<opaque_id:thread_id>", OneThread.as_view(), name="thread"),
     path(

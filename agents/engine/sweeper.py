@@ -26,7 +26,6 @@ from agents.services.dead_workers import (
     settle_inherited,
 )
 from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
-from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
 from sandbox.errors import SandboxError
@@ -45,7 +44,6 @@ JOBS = (
     Job("requests that have expired", expire_approval, workers_only=False),
     Job("runs to wake", wake_due, workers_only=False),
     Job("runs that wait for a budget", wake_for_window, workers_only=False),
-    Job("schedules", fire_due),
 )
 """Done before runs are looked for."""
 COUNT_USE = Job("runs to count", count_ended_runs, parts=4)

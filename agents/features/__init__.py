@@ -12,6 +12,8 @@ FEATURES = (
     "agents.features.slack",
     "agents.features.structured_output",
     "agents.features.google_workspace",
+    "agents.features.schedules",
+    "agents.features.inbound_webhooks",
     "agents.features.forks",
     "agents.features.notifications",
     "agents.features.mcp_server",

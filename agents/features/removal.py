@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
-from agents.kernel.features import FeatureConfig, features
+from agents.kernel.features import FeatureConfig, collect, features
 from agents.selectors.metrics import seen_processes
 from agents.services.audit import record
 from agents.services.errors import Conflict, NotFound
@@ -41,6 +41,8 @@ def rows_of(feature: FeatureConfig) -> int:
 def remove_feature(feature: FeatureConfig) -> None:
     """Remove the tables of the feature with all their rows, its permissions and content types.
 
+    First its functions in `removal.BEFORE_REMOVAL` are called, outside a transaction: they finish
+    what else depends on its rows. If the process ends then, the next attempt calls them again.
     Afterwards the feature must be removed from the settings: the next start of Vel would make its
     tables again. Raises `Conflict` if another feature needs it, or if processes of Vel are alive.
     """
@@ -52,6 +54,11 @@ def remove_feature(feature: FeatureConfig) -> None:
             f"{alive} processes of Vel use this database: stop Vel, then remove the feature."
         )
     count = rows_of(feature)
+    for config, prepare in collect("removal", "BEFORE_REMOVAL"):
+        if config is feature:
+            prepare()
+    # Before: the way back of some migrations gives permissions to another app.
+    ContentType.objects.filter(app_label=feature.label).delete()
     # By itself: SQLite cannot change tables inside another transaction. If this process ends in
     # between, the same command makes the tables again, and removes them and the rest.
     if feature.label in {app for app, _ in MigrationRecorder(connection).applied_migrations()}:

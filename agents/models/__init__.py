@@ -15,13 +15,6 @@ from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.idempotency import IdempotencyKey
-from agents.models.inbound_webhook import (
-    DeliveryOutcome,
-    InboundWebhook,
-    InboundWebhookDelivery,
-    InboundWebhookRefusal,
-    InboundWebhookSigning,
-)
 from agents.models.machine import Machine
 from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.mcp_state import McpState
@@ -30,13 +23,6 @@ from agents.models.middleware_state import MiddlewareState
 from agents.models.remote_trace import RemoteTrace
 from agents.models.request_count import RequestCount
 from agents.models.run import POOL, Run, RunClock
-from agents.models.schedule import (
-    FiringOutcome,
-    Overlap,
-    Schedule,
-    ScheduleFiring,
-    ThreadPolicy,
-)
 from agents.models.seen_file import SeenFile
 from agents.models.server_process import ProcessKind, ServerProcess
 from agents.models.snapshot import SnapshotCause, WorkspaceSnapshot
@@ -46,6 +32,7 @@ from agents.models.thread import Epoch, Thread
 from agents.models.todo import Todo, TodoStatus
 from agents.models.token import ApiToken, TokenScope
 from agents.models.tool_call import Effect, ToolCall
+from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger
 from agents.models.upload import MessageImage, Upload, UploadContent
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
@@ -65,18 +52,12 @@ __all__ = [
     "Budget",
     "Compaction",
     "CompactionAuthor",
-    "DeliveryOutcome",
     "Door",
     "Effect",
     "EndedRun",
     "Epoch",
     "ErasedFiles",
-    "FiringOutcome",
     "IdempotencyKey",
-    "InboundWebhook",
-    "InboundWebhookDelivery",
-    "InboundWebhookRefusal",
-    "InboundWebhookSigning",
     "Machine",
     "McpServer",
     "McpState",
@@ -86,7 +67,6 @@ __all__ = [
     "MessageRole",
     "MiddlewareState",
     "NetworkChoice",
-    "Overlap",
     "Period",
     "ProcessKind",
     "RemoteTrace",
@@ -94,8 +74,6 @@ __all__ = [
     "Run",
     "RunClock",
     "RunEvent",
-    "Schedule",
-    "ScheduleFiring",
     "SeenFile",
     "ServerProcess",
     "SnapshotCause",
@@ -108,8 +86,10 @@ __all__ = [
     "TokenScope",
     "ToolCall",
     "ToolProfile",
+    "Trigger",
     "Upload",
     "UploadContent",
     "UsageTotal",
     "WorkspaceSnapshot",
+    "forget_trigger",
 ]

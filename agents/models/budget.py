@@ -47,14 +47,20 @@ class Budget(models.Model):
         related_name="budgets",
         help_text=_("Whose runs count. Empty: those of all users, together."),
     )
-    hook = models.ForeignKey(
-        "agents.InboundWebhook",
-        on_delete=models.CASCADE,
+    trigger = models.CharField(
+        max_length=ID_LENGTH,
         null=True,
         blank=True,
         editable=False,
-        related_name="budgets",
-        help_text=_("Only what this webhook began counts."),
+        help_text=_("The id of a `Run.trigger`. Only its runs count."),
+    )
+    trigger_name = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text=_("What `trigger` is, in words."),
     )
     period = models.CharField(
         max_length=10,
@@ -79,7 +85,7 @@ class Budget(models.Model):
         ordering = ["created_at"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(agent__isnull=False) | Q(user__isnull=False) | Q(hook__isnull=False),
+                condition=Q(agent__isnull=False) | Q(user__isnull=False) | Q(trigger__isnull=False),
                 name="budget_of_somebody",
                 violation_error_message=OF_NOBODY,
             ),
@@ -96,8 +102,8 @@ class Budget(models.Model):
     @property
     def of(self) -> str:
         """Whose runs count, in words."""
-        if self.hook is not None:
-            return f"the webhook {self.hook}"
+        if self.trigger is not None:
+            return self.trigger_name
         if self.agent is None:
             return str(self.user)
         return f"{self.user} with {self.agent}" if self.user is not None else str(self.agent)

@@ -80,23 +80,11 @@ class Run(models.Model):
     source = models.CharField(
         max_length=20, default="api", help_text=_("Which door it came through.")
     )
-    schedule = models.ForeignKey(
-        "agents.Schedule",
-        on_delete=models.SET_NULL,
+    trigger = models.CharField(
+        max_length=ID_LENGTH,
         null=True,
         blank=True,
-        related_name="runs",
-        db_index=False,
-        help_text=_("The schedule that began it."),
-    )
-    hook = models.ForeignKey(
-        "agents.InboundWebhook",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="runs",
-        db_index=False,
-        help_text=_("The webhook that began it."),
+        help_text=_("The id of the trigger that started it, or its first ancestor."),
     )
     has_begun = models.BooleanField(
         default=False,
@@ -176,11 +164,10 @@ class Run(models.Model):
             models.Index(
                 fields=["wake_at"], condition=Q(wake_at__isnull=False), name="run_wake_at"
             ),
-            # Runs of people are in neither.
+            # Without the runs of people.
             models.Index(
-                fields=["schedule"], condition=Q(schedule__isnull=False), name="run_schedule"
+                fields=["trigger"], condition=Q(trigger__isnull=False), name="run_trigger"
             ),
-            models.Index(fields=["hook"], condition=Q(hook__isnull=False), name="run_hook"),
             models.Index(fields=["ended_at"], name="run_ended_at"),
             # Open runs, and those that have ended in the last seconds.
             models.Index(

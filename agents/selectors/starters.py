@@ -1,49 +1,85 @@
-"""What began a run: a person, a schedule, a webhook, or an agent that delegated."""
+"""Who or what began a run: a person, a trigger, or an agent that delegated."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from agents.events.catalogue.runs import Starter
 from agents.kernel.row_hooks import RowHooks
+from agents.kernel.triggers import trigger_kinds
 from agents.models import Run
 
-STARTERS = ("person", "schedule", "hook", "agent")
+PERSON, AGENT = "person", "agent"
+
+
+def starters() -> list[str]:
+    """Return the values of `kind_of_starter`."""
+    return [PERSON, *_sources(), AGENT]
 
 
 def kind_of_starter(run: Run) -> str:
-    """One of `STARTERS`. Subagents of a scheduled run are an agent's all the same."""
+    """`person`, the source of a kind of triggers, or `agent`, also for subagents of such runs."""
     if run.parent_id is not None:
-        return "agent"
-    return run.source if run.source in ("schedule", "hook") else "person"
+        return AGENT
+    return run.source if run.source in _sources() else PERSON
+
+
+def with_trigger_name(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Add the name of the trigger that is still there as `trigger_name`, in the same query."""
+    names = [
+        Subquery(kind.model._default_manager.filter(pk=OuterRef("trigger")).values("name")[:1])
+        for kind in trigger_kinds()
+    ]
+    nothing = Value(None, CharField())
+    return runs.annotate(trigger_name=Coalesce(*names, nothing) if names else nothing)
 
 
 def started_by(run: Run) -> Starter:
-    """`{kind, id, name}`; the id and name of a schedule or webhook that is still there."""
-    trigger = run.schedule or run.hook
-    return {
-        "kind": kind_of_starter(run),
-        "id": trigger.pk if trigger is not None else None,
-        "name": trigger.name if trigger is not None else None,
-    }
+    """`{kind, id, name}`; the id and name of a trigger that is still there."""
+    return _starter(run, _name_of_trigger(run))
+
+
+def listed_started_by(run: Run) -> Starter:
+    """As `started_by`, of a row of `with_trigger_name`, without a query."""
+    return _starter(run, run.trigger_name)  # type: ignore[attr-defined]  # annotated
 
 
 def of_starter(kind: str) -> Q:
     """The runs that this kind began."""
-    if kind == "agent":
+    if kind == AGENT:
         return Q(parent__isnull=False)
-    if kind in ("schedule", "hook"):
+    if kind in _sources():
         return Q(parent=None, source=kind)
-    return Q(parent=None) & ~Q(source__in=("schedule", "hook"))
+    return Q(parent=None) & ~Q(source__in=_sources())
 
 
 class StarterRows(RowHooks):
-    """The first event of a run tells which schedule or webhook began it."""
+    """The first event of a run tells which trigger began it."""
 
     order = 600
 
     def started(self, run: Run) -> dict[str, Any]:
-        by_person = run.schedule_id is None and run.hook_id is None
-        return {} if by_person else {"started_by": started_by(run)}
+        return {} if run.trigger is None else {"started_by": started_by(run)}
+
+
+def _starter(run: Run, name: str | None) -> Starter:
+    return {
+        "kind": kind_of_starter(run),
+        "id": None if name is None else run.trigger,
+        "name": name,
+    }
+
+
+def _name_of_trigger(run: Run) -> str | None:
+    for kind in trigger_kinds():
+        rows = kind.model._default_manager.filter(pk=run.trigger)
+        if (name := rows.values_list("name", flat=True).first()) is not None:
+            return name
+    return None
+
+
+def _sources() -> list[str]:
+    return [kind.source for kind in trigger_kinds()]

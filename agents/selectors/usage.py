@@ -37,7 +37,7 @@ class DayUsage:
 
 
 def spent_since(
-    start: datetime, agent_id: str | None, user_id: int | None, hook_id: str | None = None
+    start: datetime, agent_id: str | None, user_id: int | None, trigger: str | None = None
 ) -> tuple[int, int]:
     """(tokens, millionths of a dollar) of the replies since `start`; None means all.
 
@@ -49,9 +49,9 @@ def spent_since(
     if user_id is not None:
         runs, totals = runs.filter(owner=user_id), totals.filter(owner=user_id)
     spent = {"tokens": Coalesce(Sum(TOKENS), 0), "cost": Coalesce(Sum("cost_microusd"), 0)}
-    if hook_id is not None:
-        # Totals do not know the webhook: its replies are added up, but for those that are gone.
-        lately = runs.filter(Q(ended_at=None) | Q(ended_at__gte=start), hook=hook_id)
+    if trigger is not None:
+        # Totals do not know the trigger: its replies are added up, but for those that are gone.
+        lately = runs.filter(Q(ended_at=None) | Q(ended_at__gte=start), trigger=trigger)
         found = _replies(lately, start).aggregate(**spent)
         return found["tokens"], found["cost"]
     # One statement: a reply that is counted meanwhile is seen in one place.

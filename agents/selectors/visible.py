@@ -14,10 +14,8 @@ from agents.models import (
     ApprovalRequest,
     AuditEntry,
     Budget,
-    InboundWebhook,
     McpServer,
     Run,
-    Schedule,
     Thread,
     UsageTotal,
 )
@@ -168,20 +166,6 @@ def tokens_for(user: Person) -> QuerySet[ApiToken]:
     if not user.is_authenticated:
         return ApiToken.objects.none()
     return ApiToken.objects.filter(user=user.pk)
-
-
-def schedules_for(user: Person) -> QuerySet[Schedule]:
-    """The schedules of `user`: a person's own, whatever the permissions."""
-    if not user.is_authenticated:
-        return Schedule.objects.none()
-    return Schedule.objects.filter(owner=user.pk)
-
-
-def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
-    """The webhooks of `user` that start runs: a person's own, whatever the permissions."""
-    if not user.is_authenticated:
-        return InboundWebhook.objects.none()
-    return InboundWebhook.objects.filter(owner=user.pk)
 
 
 def may_see_all_mcp_servers(user: Person) -> bool:

@@ -23,7 +23,7 @@ class Scope:
     agent_id: str
     owner_id: int
     time_zone: str
-    hook_id: str | None = None
+    trigger: str | None = None
 
 
 def scope_of(run: Run) -> Scope:
@@ -36,7 +36,7 @@ def scope_of(run: Run) -> Scope:
         run.agent_version.agent_id,
         run.owner_id,
         run.thread.time_zone,
-        run.hook_id,
+        run.trigger,
     )
 
 
@@ -74,7 +74,7 @@ def budgets_of(scope: Scope) -> QuerySet[Budget]:
     return Budget.objects.filter(
         Q(agent=None) | Q(agent=scope.agent_id),
         Q(user=None) | Q(user=scope.owner_id),
-        Q(hook=None) | Q(hook=scope.hook_id),
+        Q(trigger=None) | Q(trigger=scope.trigger),
     )
 
 

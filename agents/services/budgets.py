@@ -59,7 +59,7 @@ def _again_if_somebody_came(action: Callable[[Budget], None], budget: Budget) ->
 
 def check_budget(budget: Budget) -> None:
     """Raise `InvalidRequest` for a budget of nobody, or one that limits nothing."""
-    if budget.agent_id is None and budget.user_id is None and budget.hook_id is None:
+    if budget.agent_id is None and budget.user_id is None and budget.trigger is None:
         raise InvalidRequest(OF_NOBODY)
     if budget.max_tokens is None and budget.max_cost is None:
         raise InvalidRequest(WITHOUT_LIMIT)
@@ -73,7 +73,7 @@ def _begin(budget: Budget) -> None:
         window_start(budget.period, settings.TIME_ZONE),
         budget.agent_id,
         budget.user_id,
-        budget.hook_id,
+        budget.trigger,
     )
     Allowance.objects.filter(
         budget=budget, window=window_name(budget.period, settings.TIME_ZONE)
@@ -87,8 +87,8 @@ def _tell_runs(budget: Budget) -> None:
         concerned = concerned.filter(agent_version__agent=budget.agent_id)
     if budget.user_id is not None:
         concerned = concerned.filter(owner=budget.user_id)
-    if budget.hook_id is not None:
-        concerned = concerned.filter(hook=budget.hook_id)
+    if budget.trigger is not None:
+        concerned = concerned.filter(trigger=budget.trigger)
     # One by one, in the order of all lockers of clocks.
     for run_id in concerned.order_by("depth", "pk").values_list("pk", flat=True):
         RunClock.objects.filter(run=run_id, budgeted=False).update(budgeted=True)

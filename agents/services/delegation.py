@@ -115,8 +115,7 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
         status=RunStatus.QUEUED if may_begin else RunStatus.PENDING,
         executor=parent.executor,
         source="subagent",
-        schedule_id=parent.schedule_id,
-        hook_id=parent.hook_id,
+        trigger=parent.trigger,
         has_begun=True,
         opening_note=order.note,
     )

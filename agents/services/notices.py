@@ -1,4 +1,4 @@
-"""Notices of what is still part of the app agents: requests, and scheduled runs.
+"""Notices of what is still part of the app agents: requests.
 
 A message says that something waits and where to look, never what the call contains: an input may
 hold secrets and the content of a file. Tool names and prompts come from people and specifications.
@@ -13,12 +13,11 @@ from django.urls import NoReverseMatch, reverse
 
 from agents.hidden_text import cut_text, one_line, visible
 from agents.kernel.notices import Message, Notice, NoticeKind, announce
-from agents.models import POOL, ApprovalRequest, ScheduleFiring
+from agents.models import POOL, ApprovalRequest
 from agents.settings import PageSettings
 from agents.states import ApprovalStatus
 
 REQUESTED = "approval.requested"
-NOT_STARTED = "schedule.not_started"
 _PROMPT_CHARACTERS = 1_000
 _NAME_CHARACTERS = 100
 
@@ -35,12 +34,6 @@ def announce_request(request: ApprovalRequest) -> None:
             for_workers=run.executor == POOL,
         )
     )
-
-
-def announce_firing(firing: ScheduleFiring) -> None:
-    """Say that a scheduled run was not started, in the transaction that records it."""
-    agent_id = firing.schedule.agent_id
-    announce(Notice(type=NOT_STARTED, subject_id=str(firing.pk), agent_id=agent_id))
 
 
 class RequestKind(NoticeKind):
@@ -89,42 +82,6 @@ def request_message(request: ApprovalRequest) -> Message:
     return Message(data, f"{name} asks: {tool}", lines)
 
 
-class FiringKind(NoticeKind):
-    """A scheduled run that was not started."""
-
-    type = NOT_STARTED
-    field = "schedule"
-    model = "agents.ScheduleFiring"
-    no_longer = "The schedule was deleted."
-
-    def is_needed(self, subject_id: str) -> bool:
-        return ScheduleFiring.objects.filter(pk=subject_id).exists()
-
-    def message(self, subject_id: str) -> Message | None:
-        rows = ScheduleFiring.objects.select_related("schedule__agent")
-        firing = rows.filter(pk=subject_id).first()
-        return None if firing is None else _firing_message(firing)
-
-
-def _firing_message(firing: ScheduleFiring) -> Message:
-    schedule = firing.schedule
-    name = one_line(schedule.name, _NAME_CHARACTERS)
-    detail = cut_text(visible(firing.detail), _PROMPT_CHARACTERS)
-    url = page_url("web:schedule", schedule.id)
-    data = {
-        "id": schedule.id,
-        "name": name,
-        "agent": schedule.agent.slug,
-        "due_at": firing.due_at.isoformat(),
-        "reason": firing.reason,
-        "detail": detail,
-        "url": url,
-    }
-    due = f"{firing.due_at:%Y-%m-%d %H:%M} UTC"
-    lines = (f"The scheduled run {name} of {due} was not started.", detail, "", url)
-    return Message(data, f"{name} was not started", lines)
-
-
 def page_url(name: str, row_id: str) -> str:
     """The address of a page; in a project without Vel's pages only where to look."""
     try:
@@ -134,4 +91,4 @@ def page_url(name: str, row_id: str) -> str:
     return PageSettings.now().PUBLIC_URL.rstrip("/") + path
 
 
-KINDS: tuple[type[NoticeKind], ...] = (RequestKind, FiringKind)
+KINDS: tuple[type[NoticeKind], ...] = (RequestKind,)

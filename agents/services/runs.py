@@ -19,12 +19,10 @@ from agents.models import (
     Agent,
     AgentVersion,
     IdempotencyKey,
-    InboundWebhook,
     Message,
     MessageRole,
     Run,
     RunClock,
-    Schedule,
     Thread,
     Upload,
 )
@@ -64,7 +62,7 @@ class RunRequest:
     the values of `{{context.NAME}}` in prompts, given when a thread begins. `version` is the one of
     the agent that answers; None: the present one. `resumed_from` is the run that it goes on with.
     `attached` are fingerprints of files that come with it: another file is another request.
-    `schedule` or `hook` is what began it without a person.
+    `trigger` is the id of the trigger that starts it, without a person.
     `traceparent` is the span of the caller's that asks for it (W3C's header).
     `workspace_path` and `skill_directories` (absolute paths; None leaves a thread's as they are)
     are for callers on this machine only, never for the network. A thread keeps its directory:
@@ -86,8 +84,7 @@ class RunRequest:
     resumed_from: Run | None = None
     attached: tuple[str, ...] = ()
     traceparent: str = ""
-    schedule: Schedule | None = None
-    hook: InboundWebhook | None = None
+    trigger: str | None = None
     workspace_path: str = ""
     workspace_is_default: bool = False
     workspace_rules: FileRules | None = None
@@ -220,8 +217,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         status=RunStatus.PENDING if busy else RunStatus.QUEUED,
         executor=request.executor,
         source=request.source,
-        schedule=request.schedule,
-        hook=request.hook,
+        trigger=request.trigger,
         resumed_from=request.resumed_from,
         output_schema=request.output_schema,
     )

@@ -7,13 +7,12 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import PermissionsMixin
 
-from agents.models import Agent, InboundWebhook, Schedule
+from agents.models import Agent, Trigger
 from agents.selectors.visible import agents_for
 from agents.services.budget_left import spent_budget
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.tokens import check_name
 
-Trigger = Schedule | InboundWebhook
 MESSAGE_CHARACTERS = 100_000
 
 
@@ -31,7 +30,7 @@ def check_may_define(trigger: Trigger, by: AbstractBaseUser) -> None:
 
 def check_may_stop(trigger: Trigger, by: AbstractBaseUser) -> None:
     """Raise `NotAllowed` unless `by` may pause and delete it: the owner, or an operator."""
-    permission = f"agents.change_{trigger._meta.model_name}"
+    permission = f"{trigger._meta.app_label}.change_{trigger._meta.model_name}"
     is_operator = isinstance(by, PermissionsMixin) and by.has_perm(permission)
     if trigger.owner_id != by.pk and not is_operator:
         raise NotAllowed(f"This is for its owner and for people with {permission}.")
@@ -67,7 +66,7 @@ def find_agent(slug: str, user: AbstractBaseUser) -> Agent:
     return agent
 
 
-def check_can_start(trigger: Trigger, *, hook_id: str | None = None) -> None:
+def check_can_start(trigger: Trigger) -> None:
     """The owner's rights and budgets as they are now. Raises `CannotStart`."""
     owner: Any = trigger.owner
     if not owner.is_active:
@@ -77,7 +76,7 @@ def check_can_start(trigger: Trigger, *, hook_id: str | None = None) -> None:
             "Its owner may not use the agent any more, or nobody may.", code="agent_lost"
         )
     zone = trigger.thread.time_zone if trigger.thread is not None else ""
-    spent = spent_budget(trigger.agent_id, trigger.owner_id, time_zone=zone, hook_id=hook_id)
+    spent = spent_budget(trigger.agent_id, trigger.owner_id, time_zone=zone, trigger=trigger.pk)
     if spent is not None:
         raise CannotStart(f"The budget of {spent.of} is used up for now.", code="budget_spent")
 

@@ -9,11 +9,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from agents.ids import ID_LENGTH
+from agents.kernel.triggers import trigger_kinds
 from agents.selectors.history import HistoryFilter, agents_of_threads, history_page
 from agents.states import RunStatus
 from agents.web.pages import PersonRequest, page
 
-SHOWN_STARTERS = {"person": "a person", "schedule": "a schedule", "hook": "a webhook"}
 LONGEST = 200
 
 
@@ -28,7 +28,8 @@ def history(request: PersonRequest) -> HttpResponse:
     }
     if filters["status"] not in RunStatus.values:
         filters["status"] = ""
-    if filters["by"] not in SHOWN_STARTERS:
+    starters = {"person": "a person", **{k.source: f"a {k.label}" for k in trigger_kinds()}}
+    if filters["by"] not in starters:
         filters["by"] = ""
     after = request.GET.get("after", "").replace("\0", "")[:ID_LENGTH]
     wanted = HistoryFilter(filters["q"], filters["status"], filters["agent"], filters["by"])
@@ -41,7 +42,7 @@ def history(request: PersonRequest) -> HttpResponse:
         "first": urlencode(kept),
         "next": urlencode({**kept, "after": found.next_after}) if found.next_after else "",
         "statuses": RunStatus.choices,
-        "starters": SHOWN_STARTERS.items(),
+        "starters": starters.items(),
         "agents": agents_of_threads(request.user),
     }
     return render(request, "web/history.html", context)

@@ -39,8 +39,6 @@ _BUILT_IN = (
     NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
     NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
     NavigationEntry("web:profile", "Profile", place=MENU, order=100),
-    NavigationEntry("web:schedules", "Schedules", place=MENU, order=300),
-    NavigationEntry("web:webhooks", "Webhooks", place=MENU, order=400),
 )
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
+from agents.kernel.triggers import trigger_kinds
 from agents.models import ApprovalRequest, Message, MessageRole, Run
 from agents.review.call import readable_tools
 from agents.selectors.disk_space import waiting_for_space
@@ -172,15 +173,15 @@ def _above(person: User, run: Run) -> dict[str, Any]:
 
 
 def _started_by(run: Run, *, is_owner: bool) -> dict[str, str] | None:
-    """The schedule or webhook that began it, with its page for whom it is; None for a person."""
-    kind = kind_of_starter(run)
-    if kind not in ("schedule", "hook"):
+    """The trigger that began it, with its page for whom it is; None for a person."""
+    source = kind_of_starter(run)
+    kind = next((kind for kind in trigger_kinds() if kind.source == source), None)
+    if kind is None:
         return None
-    trigger = run.schedule or run.hook
-    what = "schedule" if kind == "schedule" else "webhook"
-    url = reverse(f"web:{what}", args=[trigger.pk]) if trigger is not None and is_owner else ""
-    name = trigger.name if trigger is not None else "(removed)"
-    return {"what": what, "name": name, "url": url}
+    trigger = kind.model._default_manager.filter(pk=run.trigger).first()
+    url = reverse(kind.page, args=[trigger.pk]) if trigger is not None and is_owner else ""
+    name = trigger.name if trigger is not None else "(removed)"  # type: ignore[attr-defined]
+    return {"what": kind.label, "name": name, "url": url}
 
 
 def _approvals(person: User, run: Run) -> dict[str, Any]:

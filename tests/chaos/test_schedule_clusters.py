@@ -9,8 +9,9 @@ import pytest
 from django.db.models import Count
 from django.utils import timezone
 
-from agents.models import Run, Schedule, ScheduleFiring
-from agents.services.schedules import save_schedule
+from agents.features.schedules.actions import save_schedule
+from agents.features.schedules.models import Schedule, ScheduleFiring
+from agents.models import Run
 from agents.states import ENDED_RUNS
 from tests.support.cluster import Cluster
 from tests.support.runs import make_agent, make_user, wait_until

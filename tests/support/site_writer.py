@@ -21,19 +21,22 @@ from django.utils import timezone
 from agents.events.append import append_events, dump
 from agents.events.catalogue.runs import RunSuspended
 from agents.events.catalogue.tool_calls import ToolCalled
+from agents.features.inbound_webhooks.actions import create_inbound_webhook
+from agents.features.inbound_webhooks.models import (
+    InboundWebhook,
+    InboundWebhookDelivery,
+    InboundWebhookRefusal,
+)
+from agents.features.schedules.actions import save_schedule
+from agents.features.schedules.models import Schedule, ScheduleFiring
 from agents.models import (
     Agent,
     ApiToken,
     ApprovalRequest,
     Effect,
-    InboundWebhook,
-    InboundWebhookDelivery,
-    InboundWebhookRefusal,
     ProcessKind,
     Run,
     RunClock,
-    Schedule,
-    ScheduleFiring,
     ToolCall,
 )
 from agents.policy import AskTerms
@@ -41,10 +44,8 @@ from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
 from agents.services.asking import ask_about_proposal, digest_of, requested_event
 from agents.services.delegation import child_ended
-from agents.services.inbound_webhooks import create_inbound_webhook
 from agents.services.processes import Reporter
 from agents.services.runs import RunRequest, create_run
-from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.services.wake import lock_with_parent
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason

@@ -67,9 +67,11 @@ def make_person(name: str) -> Somebody:
 
 
 def _triggers(made: Somebody, person: Any) -> None:
-    from agents.models import Agent, InboundWebhook, Schedule
-    from agents.services.inbound_webhooks import create_inbound_webhook
-    from agents.services.schedules import save_schedule
+    from agents.features.inbound_webhooks.actions import create_inbound_webhook
+    from agents.features.inbound_webhooks.models import InboundWebhook
+    from agents.features.schedules.actions import save_schedule
+    from agents.features.schedules.models import Schedule
+    from agents.models import Agent
 
     agent = Agent.objects.get(slug=made.ids["agent"][0])
     same = {"owner": person, "agent": agent, "name": made.mark, "message": made.mark}

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from agents.triggers.signatures import sign_standard
+from agents.features.inbound_webhooks.signatures import sign_standard
 from tests.agents.consumers.conftest import Client as Socket
 from tests.support.hang import HANG
 from tests.support.migrated import copy_sqlite

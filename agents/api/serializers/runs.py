@@ -13,10 +13,11 @@ from rest_framework import serializers
 from agents.api.serializers.lists import CreatedQuery, ordering
 from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer, Text
 from agents.api.serializers.triggers import StartedByShape
+from agents.kernel.triggers import trigger_kinds
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
-from agents.selectors.starters import STARTERS, started_by
+from agents.selectors.starters import listed_started_by, starters, with_trigger_name
 from agents.services.agents import SCRIPTED
 from agents.states import RunStatus, WaitReason
 
@@ -46,18 +47,21 @@ class RunListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=RunStatus.values, required=False)
     agent = Text(max_length=100, required=False)
     thread = Text(max_length=64, required=False)
-    started_by = serializers.ChoiceField(choices=STARTERS, required=False)
-    schedule = Text(max_length=64, required=False)
-    hook = Text(max_length=64, required=False)
+    started_by = serializers.ChoiceField(choices=starters(), required=False)
     # A declared field is taken off the class, so it does not hide `Field.parent`.
     parent = Text(max_length=64, required=False)  # type: ignore[assignment]
     ordering = ordering("-created_at")
+
+    def get_fields(self) -> dict[str, Any]:
+        """Also the id of a trigger, by its kind."""
+        triggers = {kind.source: Text(max_length=64, required=False) for kind in trigger_kinds()}
+        return {**super().get_fields(), **triggers}
 
 
 def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
     """All that `RunShape` shows, in one query, without the prompts of the pinned versions."""
     final = Message.objects.filter(run=OuterRef("pk"), role=MessageRole.ASSISTANT)
-    return with_child_count(runs.select_related("clock", "schedule", "hook")).annotate(
+    return with_trigger_name(with_child_count(runs.select_related("clock"))).annotate(
         agent_slug=F("agent_version__agent__slug"),
         provider=_of_spec("provider"),
         model=_of_spec("model"),
@@ -126,8 +130,8 @@ class RunShape(serializers.Serializer[Run]):
     structured_output = serializers.SerializerMethodField()
 
     def get_started_by(self, run: Run) -> StartedByShape:
-        """What began it. The name of a schedule or webhook is for those who may see the run."""
-        return started_by(run)  # type: ignore[return-value]  # as that shape shows it
+        """What began it. The name of a trigger is for those who may see the run."""
+        return listed_started_by(run)  # type: ignore[return-value]  # as that shape shows it
 
     def get_waiting_for_space(self, run: Run) -> str | None:
         """What to tell a person while the run waits for room on the disk; else null."""

@@ -1,4 +1,4 @@
-"""What schedules and webhooks have in common on the wire."""
+"""What triggers have in common on the wire."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from agents.api.serializers.strict import PageQuery, Text
 from agents.models import ThreadPolicy
+from agents.selectors.starters import starters
 from agents.services.tokens import NAME_CHARACTERS
 from agents.services.trigger_rights import MESSAGE_CHARACTERS
 
@@ -38,7 +39,7 @@ class StartedByShape(serializers.Serializer[object]):
     """What started a run. `kind`: `person`, `schedule`, `hook` or `agent`; `id` and `name` are of
     the schedule or webhook, null where there is none or it was removed."""
 
-    kind = serializers.ChoiceField(choices=["person", "schedule", "hook", "agent"])
+    kind = serializers.ChoiceField(choices=starters())
     id = serializers.CharField(allow_null=True)
     name = serializers.CharField(allow_null=True)
 

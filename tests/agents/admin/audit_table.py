@@ -9,14 +9,14 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.features.databases.models import DatabaseConnection
+from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.notifications.models import NotificationTarget
+from agents.features.schedules.models import Schedule
 from agents.models import (
     Agent,
     Budget,
-    InboundWebhook,
     Machine,
     McpServer,
-    Schedule,
     Thread,
 )
 from agents.models.database_clock import database_now
@@ -29,8 +29,8 @@ from tests.agents.admin.pages import act
 from tests.agents.admin.test_agents import form
 from tests.agents.admin.test_mcp_servers import form as server_form
 from tests.agents.admin.test_triggers import typed
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
-from tests.agents.services.schedule_rows import make_schedule
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
+from tests.agents.features.schedules.rows import make_schedule
 
 SECRET = "postgresql://me:hunter2@192.0.2.1/x"
 TARGET = {"kind": "webhook", "address": "https://example.org/hook/s3cret", "is_active": "on"}
@@ -231,24 +231,33 @@ DONE: dict[str, tuple[Any, str]] = {
         "run.cancelled",
     ),
     "agents.Run resume_selected": (_act("resume_selected", _failed), "run.resumed"),
-    "agents.Schedule add": (_owned_by_root("agents_schedule", **typed()), "schedule.created"),
-    "agents.Schedule change": (
+    "vel_schedules.Schedule add": (
+        _owned_by_root("vel_schedules_schedule", **typed()),
+        "schedule.created",
+    ),
+    "vel_schedules.Schedule change": (
         _change_of_agent(_schedule, **typed(cron="0 7 * * *")),
         "schedule.changed",
     ),
-    "agents.Schedule delete": (_delete(_schedule), "schedule.deleted"),
-    "agents.Schedule pause": (_act("pause", _schedule), "schedule.changed"),
-    "agents.Schedule go_on": (
+    "vel_schedules.Schedule delete": (_delete(_schedule), "schedule.deleted"),
+    "vel_schedules.Schedule pause": (_act("pause", _schedule), "schedule.changed"),
+    "vel_schedules.Schedule go_on": (
         _act("go_on", lambda: _schedule(is_enabled=False)),
         "schedule.changed",
     ),
-    "agents.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
-    "agents.InboundWebhook add": (_owned_by_root("agents_inboundwebhook", **HOOK), "hook.created"),
-    "agents.InboundWebhook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
-    "agents.InboundWebhook delete": (_delete(_hook), "hook.deleted"),
-    "agents.InboundWebhook pause": (_act("pause", _hook), "hook.changed"),
-    "agents.InboundWebhook go_on": (_act("go_on", lambda: _hook(is_enabled=False)), "hook.changed"),
-    "agents.InboundWebhook new_secret": (_act("new_secret", _hook), "hook.rotated"),
+    "vel_schedules.Schedule run_now": (_act("run_now", _schedule), "schedule.run"),
+    "vel_inbound_webhooks.InboundWebhook add": (
+        _owned_by_root("vel_inbound_webhooks_inboundwebhook", **HOOK),
+        "hook.created",
+    ),
+    "vel_inbound_webhooks.InboundWebhook change": (_change_of_agent(_hook, **HOOK), "hook.changed"),
+    "vel_inbound_webhooks.InboundWebhook delete": (_delete(_hook), "hook.deleted"),
+    "vel_inbound_webhooks.InboundWebhook pause": (_act("pause", _hook), "hook.changed"),
+    "vel_inbound_webhooks.InboundWebhook go_on": (
+        _act("go_on", lambda: _hook(is_enabled=False)),
+        "hook.changed",
+    ),
+    "vel_inbound_webhooks.InboundWebhook new_secret": (_act("new_secret", _hook), "hook.rotated"),
     "agents.McpServer add": (_add("agents_mcpserver", **server_form()), "mcp_server.created"),
     "agents.McpServer change": (
         _change(_server, **server_form(call_seconds="31")),

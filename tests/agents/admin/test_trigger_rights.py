@@ -8,13 +8,15 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.models import AuditEntry, Budget, InboundWebhook, InboundWebhookRefusal, Schedule
-from agents.services.inbound_webhook_admission import count_refusal
-from agents.services.inbound_webhooks import DayBudget
+from agents.features.inbound_webhooks.actions import DayBudget
+from agents.features.inbound_webhooks.admission import count_refusal
+from agents.features.inbound_webhooks.models import InboundWebhook, InboundWebhookRefusal
+from agents.features.schedules.models import Schedule
+from agents.models import AuditEntry, Budget, Run
 from tests.agents.admin.test_triggers import HOOKS, SCHEDULES, staff, typed
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
-from tests.agents.services.schedule_rows import make_due, make_schedule
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
+from tests.agents.features.schedules.rows import make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +25,9 @@ def with_rights(*verbs: str) -> Client:
     """A client of somebody who may `verbs`, as view and change, of both kinds."""
     user, client = staff("olga")
     names = [f"{verb}_{kind}" for verb in verbs for kind in ("schedule", "inboundwebhook")]
-    rights = Permission.objects.filter(content_type__app_label="agents", codename__in=names)
+    rights = Permission.objects.filter(
+        content_type__app_label__startswith="vel_", codename__in=names
+    )
     user.user_permissions.set(rights)
     return client
 
@@ -134,7 +138,7 @@ def test_what_cannot_be_done_is_told_for_each():
         assert "Good: " in page
     good.refresh_from_db()
     assert good.is_enabled
-    assert good.runs.count() == 1
+    assert Run.objects.filter(trigger=good.pk).count() == 1
     hook, _ = make_inbound_webhook(user, agent=agent)
     secret = hook.secret.reveal()
     InboundWebhook.objects.update(owner=make_user("ada"))

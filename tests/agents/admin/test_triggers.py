@@ -7,13 +7,15 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from agents.admin.trigger_text import rows_table
-from agents.models import AuditEntry, InboundWebhook, Run, Schedule
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook, send, signed
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.schedules.models import Schedule
+from agents.models import AuditEntry, Budget, Run
 from tests.agents.api.rows import make_agent, make_user
-from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed
+from tests.agents.features.schedules.rows import fire_all, make_due, make_schedule
 
 pytestmark = pytest.mark.django_db
-SCHEDULES, HOOKS = "/admin/agents/schedule/", "/admin/agents/inboundwebhook/"
+SCHEDULES, HOOKS = "/admin/vel_schedules/schedule/", "/admin/vel_inbound_webhooks/inboundwebhook/"
 RUNS = "/admin/agents/run/"
 
 
@@ -23,7 +25,8 @@ def staff(name: str, *, superuser: bool = False) -> tuple[User, Client]:
     user.save()
     if not superuser:
         rights = Permission.objects.filter(
-            content_type__app_label="agents", content_type__model__in=("schedule", "inboundwebhook")
+            content_type__app_label__startswith="vel_",
+            content_type__model__in=("schedule", "inboundwebhook"),
         )
         user.user_permissions.set(rights)
     client = Client()
@@ -120,7 +123,7 @@ def test_a_hook_shows_its_secret_once():
         f"{HOOKS}add/", {**fields, "owner": ada.pk, "max_tokens_a_day": 9}, follow=True
     ).content.decode()
     hook = InboundWebhook.objects.get()
-    assert (hook.owner, hook.budgets.get().max_tokens) == (ada, 9)
+    assert (hook.owner, Budget.objects.get(trigger=hook.pk).max_tokens) == (ada, 9)
     secret = hook.secret.reveal()
     assert secret in shown
     page = client.get(f"{HOOKS}{hook.pk}/change/").content.decode()
@@ -129,7 +132,11 @@ def test_a_hook_shows_its_secret_once():
     changed = client.post(f"{HOOKS}{hook.pk}/change/", {**fields, "name": "Other"})
     assert changed.status_code == 302, changed.context["adminform"].errors
     hook.refresh_from_db()
-    assert (hook.name, hook.signing, hook.budgets.count()) == ("Other", "github", 0)
+    assert (hook.name, hook.signing, Budget.objects.filter(trigger=hook.pk).count()) == (
+        "Other",
+        "github",
+        0,
+    )
     answer = client.post(
         HOOKS, {"action": "new_secret", "_selected_action": [hook.pk]}, follow=True
     ).content.decode()

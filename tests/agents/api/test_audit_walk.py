@@ -20,18 +20,18 @@ from rest_framework.test import APIClient
 
 from agents.api.urls import urlpatterns
 from agents.features.google_workspace.actions import save_google_key
+from agents.features.schedules.actions import save_schedule
+from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
 from agents.mcp.definitions import read_listing
-from agents.models import AuditEntry, Door, McpServer, Run, Schedule, Thread
+from agents.models import AuditEntry, Door, McpServer, Run, Thread
 from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import store_listing
 from agents.services.runs import RunRequest, create_run
-from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.states import RunStatus
 from memory.actions.changes import write_file
 from skills_app.actions.own_skills import create_own_skill
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import (
     ask_approval,
     client_with,
@@ -39,6 +39,7 @@ from tests.agents.api.rows import (
     make_run,
     make_user,
 )
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 from tests.support.google_workspace_server import GoogleServer, authorized_user, google_server
 from tests.support.skill_zips import zipped
 from tests.support.skills import package, store_skill

@@ -59,6 +59,30 @@ print(before, after.number, "databases" in after.spec,
       Permission.objects.filter(codename="configure_database").count(),
       [name for name in connection.introspection.table_names() if name.startswith("vel_databases")])
 """
+STORE_TRIGGERS = """
+import django; django.setup()
+from django.contrib.auth.models import User
+from agents.features.inbound_webhooks.actions import DayBudget, create_inbound_webhook
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.models import Agent, Run
+from agents.services.runs import RunRequest, create_run
+ann = User.objects.create_user("ann")
+agent = Agent.objects.create(slug="writer", name="Writer", everyone=True)
+hook = InboundWebhook(name="Issues", owner=ann, agent=agent, message="Hello")
+create_inbound_webhook(hook, by=ann, budget=DayBudget(max_tokens=9))
+create_run(RunRequest("writer", "Hello", source="hook", trigger=hook.pk), owner=ann)
+"""
+LOOK_FOR_TRIGGERS = """
+import django; django.setup()
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from agents.models import Budget, Run
+print(Budget.objects.count(), list(Run.objects.values_list("trigger", flat=True)),
+      Permission.objects.filter(codename__contains="inboundwebhook").count(),
+      [name for name in connection.introspection.table_names() if "inboundwebhook" in name])
+User.objects.get(username="ann").delete()
+print(Run.objects.count())
+"""
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -161,6 +185,17 @@ def test_the_doctor_names_a_feature_that_was_only_disabled(python: Command) -> N
     assert "tables of the feature" not in vel(python, "doctor").stdout
     found = vel(python, "doctor", **DISABLED).stdout
     assert "tables of the feature vel_credentials" in found
+
+
+def test_runs_of_a_removed_kind_of_triggers_stay(python: Command) -> None:
+    stored = python("-c", STORE_TRIGGERS)
+    assert stored.returncode == 0, stored.stderr
+    removed = vel(python, "features", "remove", "inbound_webhooks", "--yes")
+    assert removed.returncode == 0, removed.stderr
+    looked = python("-c", LOOK_FOR_TRIGGERS, VEL_DISABLED_FEATURES="inbound_webhooks")
+    # An empty table stays for the migration that would take it again.
+    tables = [f"agents_inboundwebhook{end}" for end in ("", "delivery", "refusal")]
+    assert looked.stdout.split("\n")[-3:-1] == [f"0 [None] 0 {tables}", "0"], looked.stderr
 
 
 def test_features_are_listed_with_their_rows(python: Command) -> None:

@@ -13,15 +13,17 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents.models import InboundWebhookDelivery, Run, Schedule, ScheduleFiring
-from agents.services.inbound_webhook_deliveries import Delivered, deliver
+from agents.features.inbound_webhooks.deliveries import Delivered, deliver
+from agents.features.inbound_webhooks.models import InboundWebhookDelivery
+from agents.features.schedules.firing import fire_due
+from agents.features.schedules.models import Schedule, ScheduleFiring
+from agents.models import Run
 from agents.services.request_rates import forget_shares
-from agents.services.schedule_firing import fire_due
 from agents.states import RunStatus
-from tests.agents.api.inbound_webhook_rows import BODY, make_inbound_webhook
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.engine.by_hand import at_once
-from tests.agents.services.schedule_rows import fire_all, make_due, make_schedule
+from tests.agents.features.inbound_webhooks.rows import BODY, make_inbound_webhook
+from tests.agents.features.schedules.rows import fire_all, make_due, make_schedule
 from tests.support.cluster import ROOT, database_url
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -30,13 +32,13 @@ ROUNDS = 15
 DYING = """
 import os, signal, django
 django.setup()
-from agents.services import schedule_firing
-record = schedule_firing._record
+from agents.features.schedules import firing
+record = firing._record
 def die(*args, **more):
     record(*args, **more)  # the run and the record of it are written, and nothing is committed
     os.kill(os.getpid(), signal.SIGKILL)
-schedule_firing._record = die
-schedule_firing.fire_due()
+firing._record = die
+firing.fire_due()
 """
 
 

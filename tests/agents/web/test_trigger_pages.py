@@ -8,10 +8,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.models import InboundWebhook, Schedule
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.schedules.models import Schedule
 from tests.agents.api.rows import make_agent, make_user
-from tests.agents.services.schedule_rows import make_schedule
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
+from tests.agents.features.schedules.rows import make_schedule
 from tests.agents.web.test_triggers import HOOK, SCHEDULE
 
 pytestmark = pytest.mark.django_db

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from agents.models import InboundWebhook, Run, Schedule
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.schedules.models import Schedule
+from agents.models import Budget, Run
 from agents.services.request_rates import forget_shares
-from tests.agents.api.inbound_webhook_rows import make_inbound_webhook, send, signed
 from tests.agents.api.rows import make_agent, make_run, make_user
+from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook, send, signed
 
 pytestmark = pytest.mark.django_db
 SCHEDULE = {
@@ -99,7 +101,7 @@ def test_a_hook():
     assert client.post(url, {"action": "rotate", "secret": given}).status_code == 400
     assert given not in client.post(url, {"action": "rotate", "secret": given}).content.decode()
     client.post(url, {**HOOK, "max_cost_a_day": ""})
-    assert not hook.budgets.exists()
+    assert not Budget.objects.filter(trigger=hook.pk).exists()
     stranger = signed_in("eve")
     for action in ("rotate", "delete", "pause"):
         assert stranger.post(url, {"action": action}).status_code == 404

@@ -37,7 +37,6 @@ TABLE: Table = {
         "runs": "List, show, cancel and resume runs.",
         "usage": "Show tokens and cost by day.",
     },
-    _HERE + "schedules": {"schedules": "List, start, pause and go on with schedules."},
     _HERE + "schema": {"schema": "Print the OpenAPI document."},
     _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},
     _HERE + "workspaces": {"workspaces": "List, archive and remove the files of threads."},

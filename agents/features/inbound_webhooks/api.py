@@ -1,0 +1,159 @@
+"""A person's own webhooks that start runs. Requests come in at `door`.
+
+Only sessions make, change and rotate them: a hook goes on starting runs when the token is revoked
+that made it, so a stolen token must not make one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.urls import path
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_variables
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api.base import ApiView, person
+from agents.api.operations import LOCATION, Page, operation
+from agents.api.permissions import SESSION_ONLY
+from agents.api.serializers.strict import PageQuery, read_body
+from agents.api.serializers.triggers import TriggerListQuery
+from agents.api.triggers import list_page, own, records_page, with_body
+from agents.features.inbound_webhooks.actions import (
+    DayBudget,
+    budget_of,
+    change_inbound_webhook,
+    create_inbound_webhook,
+    delete_inbound_webhook,
+    enable_inbound_webhook,
+    rotate_secret,
+)
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.features.inbound_webhooks.queries import inbound_webhooks_for
+from agents.features.inbound_webhooks.serializers import (
+    DeliveryShape,
+    HookBody,
+    HookShape,
+    NewHookBody,
+    NewSecretShape,
+    RotateBody,
+)
+from agents.models import TokenScope
+
+_LIMITS = ("max_tokens_a_day", "max_cost_a_day")
+
+
+class InboundWebhooks(ApiView):
+    """`GET /hooks`: newest first. `POST /hooks`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "POST": SESSION_ONLY}
+
+    @operation("list_hooks", "List your webhooks", query=TriggerListQuery, answer=Page(HookShape))
+    def get(self, request: Request) -> Response:
+        rows = inbound_webhooks_for(person(request))
+        return list_page(request, rows, HookShape().to_representation)
+
+    @method_decorator(sensitive_variables())
+    @operation(
+        "create_hook",
+        "Make a webhook that starts runs",
+        body=NewHookBody,
+        answers={201: NewSecretShape},
+        errors=(404, 409),
+        headers=(LOCATION,),
+    )
+    def post(self, request: Request) -> Response:
+        user = person(request)
+        body = read_body(NewHookBody, request)
+        secret = body.pop("secret", "")
+        budget = _budget(None, body)
+        hook = with_body(InboundWebhook(owner_id=user.pk), body, user)
+        plain = create_inbound_webhook(hook, by=user, budget=budget, secret=secret)
+        shown = NewSecretShape({"hook": hook, "secret": plain}).data
+        return Response(shown, status=201, headers={"Location": f"{request.path}/{hook.pk}"})
+
+
+class OneInboundWebhook(ApiView):
+    """`GET`, `PATCH` and `DELETE /hooks/{id}`"""
+
+    scopes: ClassVar = {"GET": TokenScope.READ, "PATCH": SESSION_ONLY, "DELETE": SESSION_ONLY}
+
+    @operation("get_hook", "Read a webhook", answer=HookShape)
+    def get(self, request: Request, hook_id: str) -> Response:
+        return Response(HookShape(_own(request, hook_id)).data)
+
+    @operation("change_hook", "Change a webhook", body=HookBody, answer=HookShape)
+    def patch(self, request: Request, hook_id: str) -> Response:
+        user = person(request)
+        hook = _own(request, hook_id)
+        body = read_body(HookBody, request)
+        if set(body) == {"enabled"}:  # also where its agent is not the person's any more
+            return Response(
+                HookShape(enable_inbound_webhook(hook.pk, body["enabled"], by=user)).data
+            )
+        budget = _budget(hook, body)
+        return Response(
+            HookShape(
+                change_inbound_webhook(with_body(hook, body, user), by=user, budget=budget)
+            ).data
+        )
+
+    @operation("delete_hook", "Delete a webhook", answers={204: None})
+    def delete(self, request: Request, hook_id: str) -> Response:
+        delete_inbound_webhook(_own(request, hook_id).pk, by=person(request))
+        return Response(status=204)
+
+
+class RotateInboundWebhook(ApiView):
+    """`POST /hooks/{id}/rotate`: a new secret, and the one before for some time."""
+
+    scopes: ClassVar = {"POST": SESSION_ONLY}
+
+    @method_decorator(sensitive_variables())
+    @operation("rotate_hook", "Give a webhook a new secret", body=RotateBody, answer=NewSecretShape)
+    def post(self, request: Request, hook_id: str) -> Response:
+        body = read_body(RotateBody, request)
+        hook = _own(request, hook_id)
+        plain = rotate_secret(
+            hook.pk, by=person(request), secret=body.get("secret", ""), overlap=body["overlap"]
+        )
+        return Response(NewSecretShape({"hook": _own(request, hook.pk), "secret": plain}).data)
+
+
+class Deliveries(ApiView):
+    """`GET /hooks/{id}/deliveries`: requests with a good signature, newest first."""
+
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_deliveries",
+        "What became of a webhook's requests",
+        query=PageQuery,
+        answer=Page(DeliveryShape),
+    )
+    def get(self, request: Request, hook_id: str) -> Response:
+        rows = _own(request, hook_id).deliveries.all()
+        return records_page(request, rows, DeliveryShape().to_representation)
+
+
+def _own(request: Request, hook_id: str) -> InboundWebhook:
+    return own(inbound_webhooks_for(person(request)), hook_id, "webhook")
+
+
+def _budget(hook: InboundWebhook | None, body: dict[str, Any]) -> DayBudget | None:
+    """Takes the limits out of `body`; a limit that is not named stays. None: neither is named."""
+    named = {name: body.pop(name) for name in _LIMITS if name in body}
+    if not named:
+        return None
+    row = budget_of(hook) if hook is not None else None
+    had = (row.max_tokens, row.max_cost) if row is not None else (None, None)
+    return DayBudget(named.get(_LIMITS[0], had[0]), named.get(_LIMITS[1], had[1]))
+
+
+urlpatterns = [
+    path("hooks", InboundWebhooks.as_view(), name="hooks"),
+    path("hooks/<opaque_id:hook_id>", OneInboundWebhook.as_view(), name="hook"),
+    path("hooks/<opaque_id:hook_id>/rotate", RotateInboundWebhook.as_view(), name="hook-rotate"),
+    path("hooks/<opaque_id:hook_id>/deliveries", Deliveries.as_view(), name="deliveries"),
+]

@@ -1,0 +1,145 @@
+"""A request that was let in becomes a run: once, however often it is sent."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents.features.inbound_webhooks.actions import locked_inbound_webhook
+from agents.features.inbound_webhooks.models import (
+    DeliveryOutcome,
+    InboundWebhook,
+    InboundWebhookDelivery,
+)
+from agents.features.inbound_webhooks.signatures import TOLERANCE
+from agents.models import Run, Thread, ThreadPolicy
+from agents.selectors.visible import threads_for
+from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
+from agents.services.request_rates import wait_for
+from agents.services.runs import RunRequest, create_run
+from agents.services.trigger_rights import check_can_start
+from agents.services.trigger_template import BadTemplate, clock_values, filled_from_outside
+
+KEPT_DELIVERIES = 10_000
+"""Of one hook; with them goes the memory of what was sent before."""
+_PRUNE_EVERY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """`run` is None where none was started, and `problem` says why; or where it was erased.
+
+    `repeated`: the request had come before, and this is what it led to then.
+    """
+
+    run: str | None
+    repeated: bool = False
+    problem: ServiceError | None = None
+    wait: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What the agent is told, made of a hook's name and template."""
+
+    made_of: tuple[str, str]
+    text: str
+    problem: str = ""
+
+
+def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delivered:
+    """Start a run with `content` (JSON, or a text), or find the one that was started before.
+
+    `wait` is more than 0 where it is one request too many in this minute: nothing is kept of it.
+    Raises `Conflict` for a key that came with another body.
+    """
+    digest = hashlib.sha256(body).hexdigest()
+    known = InboundWebhookDelivery.objects.filter(
+        hook=hook, key=key, outcome=DeliveryOutcome.STARTED
+    )
+    if known.exists():
+        return _deliver(hook.pk, key, digest, len(body), content, None)
+    if wait := wait_for(f"hook:{hook.pk}", hook.per_minute):
+        return Delivered(None, wait=wait)
+    # Before the lock: a large request keeps nobody else from writing.
+    return _deliver(hook.pk, key, digest, len(body), content, _message(hook, content))
+
+
+@transaction.atomic
+def _deliver(
+    hook_id: str, key: str, digest: str, size: int, content: Any, message: _Message | None
+) -> Delivered:
+    # Locked: of two requests with one key the second finds the row of the first.
+    hook = locked_inbound_webhook(hook_id)
+    row = InboundWebhookDelivery.objects.filter(hook=hook, key=key).first()
+    if row is not None and row.body_sha256 != digest:
+        raise Conflict("This id came with another body before.", code="delivery_mismatch")
+    if row is not None and row.outcome == DeliveryOutcome.STARTED:
+        InboundWebhookDelivery.objects.filter(pk=row.pk).update(repeats=F("repeats") + 1)
+        return Delivered(row.run_id, repeated=True)
+    if row is None:
+        row = InboundWebhookDelivery(hook=hook, key=key, body_sha256=digest, size=size)
+    else:
+        row.repeats += 1
+    try:
+        row.run = _start(hook, content, message)
+    except ServiceError as error:
+        row.outcome, row.reason = DeliveryOutcome.REFUSED, error.code[:50]
+        row.detail = error.message
+        row.save()
+        return Delivered(None, problem=error)
+    row.outcome, row.reason, row.detail = DeliveryOutcome.STARTED, "", ""
+    row.save()
+    if row.pk % _PRUNE_EVERY == 0:
+        _prune(hook)
+    return Delivered(row.run_id)
+
+
+def _message(hook: InboundWebhook, content: Any) -> _Message:
+    values = {**clock_values(timezone.now()), "hook": hook.name}
+    try:
+        text = filled_from_outside(hook.message, values, content, hook=hook.name)
+    except BadTemplate as problem:
+        return _Message((hook.name, hook.message), "", str(problem))
+    return _Message((hook.name, hook.message), text)
+
+
+def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
+    if not hook.is_enabled:
+        raise NotFound("It was paused in this moment.", code="paused")
+    check_can_start(hook)
+    if message is None or message.made_of != (hook.name, hook.message):
+        message = _message(hook, content)  # it was changed in this moment
+    if message.problem:
+        raise InvalidRequest(message.problem, code="message_too_long")
+    goes_on = hook.thread_policy == ThreadPolicy.ONE
+    mine = threads_for(hook.owner).filter(pk=hook.thread_id, agent=hook.agent_id)
+    thread = hook.thread_id if goes_on and mine.exists() else None
+    request = RunRequest(
+        agent=hook.agent.slug,
+        message=message.text,
+        thread=thread,
+        queue=goes_on,
+        source="hook",
+        trigger=hook.pk,
+    )
+    run = create_run(request, owner=hook.owner).run
+    if thread is None:
+        Thread.objects.filter(pk=run.thread_id).update(title=hook.name)
+    if goes_on and thread is None:
+        InboundWebhook.objects.filter(pk=hook.pk).update(thread=run.thread_id)
+    return run
+
+
+def _prune(hook: InboundWebhook) -> None:
+    """Never those that could still be sent again in time."""
+    newest_first = hook.deliveries.order_by("-id").values_list("pk", flat=True)
+    oldest_kept = newest_first[KEPT_DELIVERIES - 1 : KEPT_DELIVERIES].first()
+    in_time = timezone.now() - timedelta(seconds=4 * TOLERANCE)
+    hook.deliveries.filter(pk__lt=oldest_kept or 0, created_at__lt=in_time).delete()

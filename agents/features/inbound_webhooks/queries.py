@@ -1,0 +1,15 @@
+"""What a person may see of webhooks."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from agents.features.inbound_webhooks.models import InboundWebhook
+from agents.selectors.visible import Person
+
+
+def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
+    """The webhooks of `user` that start runs: a person's own, whatever the permissions."""
+    if not user.is_authenticated:
+        return InboundWebhook.objects.none()
+    return InboundWebhook.objects.filter(owner=user.pk)

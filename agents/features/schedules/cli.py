@@ -1,0 +1,113 @@
+"""`vel schedules`: runs that begin by the clock."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from rich.text import Text
+
+    from agents.features.schedules.actions import enable_schedule
+    from agents.features.schedules.firing import fire_now
+    from agents.features.schedules.models import Schedule
+    from agents.features.schedules.queries import schedules_for
+    from velproject.cli.console import print_table
+    from velproject.cli.find import by_id
+    from velproject.cli.local_user import local_user
+
+
+@click.group(short_help="List, start, pause and go on with schedules.")
+def schedules() -> None:
+    """Your schedules. SCHEDULE is an id or the beginning of one."""
+
+
+@schedules.command("list")
+@with_database
+@json_option
+def list_schedules(as_json: bool) -> None:
+    """Show them, with the time that each is due next."""
+    rows = list(schedules_for(local_user()).select_related("agent"))
+    if as_json:
+        for row in rows:
+            print(json.dumps(as_data(row)))
+        return
+    if not rows:
+        print("There are no schedules.", file=sys.stderr)
+        return
+    print_table(
+        ("SCHEDULE", "NAME", "AGENT", "WHEN", "NEXT"),
+        (
+            (
+                row.id,
+                Text(one_line(row.name, 40)),
+                Text(one_line(row.agent.slug, 30)),
+                Text(row.when),
+                next_time(row),
+            )
+            for row in rows
+        ),
+    )
+
+
+@schedules.command("run")
+@click.argument("schedule_id", metavar="SCHEDULE")
+@with_database
+def run(schedule_id: str) -> None:
+    """Start it once, now."""
+    user = local_user()
+    run = fire_now(by_id(schedules_for(user), schedule_id, "schedule").pk, by=user)
+    print(run.pk)
+
+
+@schedules.command("pause")
+@click.argument("schedule_id", metavar="SCHEDULE")
+@with_database
+def pause(schedule_id: str) -> None:
+    """Start nothing until it goes on."""
+    _enable(schedule_id, False)
+
+
+@schedules.command("go-on")
+@click.argument("schedule_id", metavar="SCHEDULE")
+@with_database
+def go_on(schedule_id: str) -> None:
+    """Go on from now; what was due meanwhile is not made up for."""
+    _enable(schedule_id, True)
+
+
+def _enable(schedule_id: str, enabled: bool) -> None:
+    user = local_user()
+    found = by_id(schedules_for(user), schedule_id, "schedule")
+    row = enable_schedule(found.pk, enabled, by=user)
+    print(f"{row.id}: {next_time(row)}")
+
+
+def next_time(row: Schedule) -> str:
+    if not row.is_enabled:
+        return "paused"
+    return f"{row.due_at:%Y-%m-%d %H:%M} UTC" if row.due_at else "over"
+
+
+def as_data(row: Schedule) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "agent": row.agent.slug,
+        "cron": row.cron,
+        "interval_seconds": row.interval_seconds,
+        "time_zone": row.time_zone,
+        "enabled": row.is_enabled,
+        "due_at": row.due_at.isoformat() if row.due_at else None,
+    }
+
+
+COMMANDS = (schedules,)

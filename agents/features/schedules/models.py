@@ -1,0 +1,110 @@
+"""Runs that begin by the clock, and what became of each time that was due."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.signals import pre_delete
+from django.utils.translation import gettext_lazy as _
+
+from agents.models import Run, Trigger, forget_trigger
+
+
+class Overlap(models.TextChoices):
+    SKIP = "skip", _("skip this time")
+    QUEUE = "queue", _("wait for its end")
+
+
+class Schedule(Trigger):
+    """A message to an agent, sent by the clock in the name of its owner.
+
+    Either `cron` (five fields, by the wall clock of `time_zone`) or `interval_seconds`. `due_at` is
+    the time that comes next; `next_at` is when a worker looks, which is later than `due_at` while
+    an earlier run is waited for. Both are null while nothing is due.
+    """
+
+    message = models.TextField(
+        help_text=_("{{ date }}, {{ time }}, {{ weekday }} and {{ schedule }} are filled in.")
+    )
+    cron = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text=_("Minute, hour, day of month, month, weekday: 30 8 * * mon-fri."),
+    )
+    interval_seconds = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Instead of cron: so many seconds from one to the next.")
+    )
+    time_zone = models.CharField(
+        max_length=64,
+        default="UTC",
+        help_text=_("As Europe/Vienna: the clock that cron is read by."),
+    )
+    overlap = models.CharField(
+        max_length=10,
+        choices=Overlap.choices,
+        default=Overlap.SKIP,
+        help_text=_("When the run before has not ended."),
+    )
+    ends_at = models.DateTimeField(null=True, blank=True, help_text=_("Nothing is due after it."))
+    due_at = models.DateTimeField(null=True, editable=False)
+    next_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta(Trigger.Meta):
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(cron="", interval_seconds__isnull=False)
+                | (~Q(cron="") & Q(interval_seconds__isnull=True)),
+                name="schedule_cron_or_interval",
+                violation_error_message="Give either a cron expression or an interval.",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["next_at"], condition=Q(next_at__isnull=False), name="schedule_next_at"
+            ),
+        ]
+
+    @property
+    def when(self) -> str:
+        """Its times in words, as "30 8 * * mon-fri Europe/Vienna" or "every 1 h 30 min"."""
+        if self.interval_seconds is None:
+            return f"{self.cron} {self.time_zone}"
+        minutes, seconds = divmod(self.interval_seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        days, hours = divmod(hours, 24)
+        parts = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s"))
+        return "every " + " ".join(f"{count} {unit}" for count, unit in parts if count)
+
+
+pre_delete.connect(forget_trigger, sender=Schedule)
+
+
+class FiringOutcome(models.TextChoices):
+    STARTED = "started", _("started")
+    SKIPPED = "skipped", _("skipped")
+    REFUSED = "refused", _("not started")
+    FAILED = "failed", _("failed")
+
+
+class ScheduleFiring(models.Model):
+    """One time that was due. The unique pair is what keeps two workers from both starting it."""
+
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="firings")
+    due_at = models.DateTimeField()
+    outcome = models.CharField(max_length=10, choices=FiringOutcome.choices)
+    reason = models.CharField(max_length=50, blank=True)
+    detail = models.TextField(blank=True)
+    missed = models.PositiveIntegerField(
+        default=0, help_text=_("Earlier times that this one stands for, such as after downtime.")
+    )
+    run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["schedule", "due_at"], name="firing_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.schedule_id} at {self.due_at:%Y-%m-%d %H:%M:%S}: {self.outcome}"

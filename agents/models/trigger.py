@@ -1,0 +1,67 @@
+"""Triggers start runs without a person: the fields that all kinds of them share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+from agents.models.agent import Agent
+from agents.models.budget import Budget
+from agents.models.run import Run
+from agents.models.thread import Thread
+
+
+class ThreadPolicy(models.TextChoices):
+    NEW = "new", _("a new thread each time")
+    ONE = "one", _("go on in one thread")
+
+
+class Trigger(models.Model):
+    """A message to `agent` that is sent in the name of its owner.
+
+    A feature has a subclass for its kind, lists it in `triggers.TRIGGERS`, and connects
+    `forget_trigger` to the signal `pre_delete` of it. Runs have its id as `Run.trigger`.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="%(class)ss",
+        help_text=_("Whose runs they are: the owner's rights and budgets apply."),
+    )
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="%(class)ss")
+    message = models.TextField()
+    thread_policy = models.CharField(
+        max_length=10, choices=ThreadPolicy.choices, default=ThreadPolicy.NEW
+    )
+    thread = models.ForeignKey(
+        Thread,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
+        help_text=_("The one thread, once it has begun."),
+    )
+    is_enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def forget_trigger(instance: Trigger, **kwargs: Any) -> None:
+    """Before a trigger is deleted: its runs stay, and its budgets go."""
+    Run.every.filter(trigger=instance.pk).update(trigger=None)
+    Budget.objects.filter(trigger=instance.pk).delete()

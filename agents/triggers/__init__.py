@@ -1,1 +1,0 @@
-"""What starts runs without a person: times, message templates and signatures. No rows here."""

@@ -1,0 +1,105 @@
+"""`vel schedules`: whose are shown and started, and what is written of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import Permission
+
+from agents.features.schedules.cli import next_time
+from agents.features.schedules.models import Schedule
+from agents.models import Run
+from agents.services.errors import InvalidRequest
+from tests.agents.api.rows import make_agent, make_user
+from tests.agents.features.schedules.rows import fire_all, last, make_due, make_schedule
+from tests.velproject.in_process import call
+from velproject.cli.errors import CliError
+from velproject.cli.local_user import local_user
+
+pytestmark = pytest.mark.django_db
+Output = pytest.CaptureFixture[str]
+
+
+def test_the_list_is_of_ones_own(capsys: Output) -> None:
+    me = local_user()
+    me.user_permissions.add(
+        Permission.objects.get(codename="view_schedule", content_type__app_label="vel_schedules")
+    )
+    call("schedules", "list")
+    assert "no schedules" in capsys.readouterr().err
+    agent = make_agent()
+    make_schedule(make_user("ada"), agent=agent, name="Of Ada")
+    mine = make_schedule(me, agent=agent, time_zone="Asia/Tokyo")
+    assert mine.due_at is not None
+    mine.name = "Mine\u202e\x1b[2J"  # no service stores it
+    Schedule.objects.filter(pk=mine.pk).update(name=mine.name)
+
+    call("schedules", "list", "--json")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line) == {
+        "id": mine.pk, "name": mine.name, "agent": "writer", "cron": "0 9 * * *",
+        "interval_seconds": None, "time_zone": "Asia/Tokyo", "enabled": True,
+        "due_at": mine.due_at.isoformat(),
+    }  # fmt: skip
+    call("schedules", "list")
+    table = capsys.readouterr().out
+    assert mine.pk in table
+    assert "Of Ada" not in table
+    assert "\u202e" not in table
+    assert "\x1b[2J" not in table
+
+
+def test_one_is_paused_goes_on_and_is_run(capsys: Output) -> None:
+    mine = make_schedule(local_user(), cron="", interval_seconds=3600)
+    make_due(mine)
+
+    call("schedules", "pause", mine.pk[:-1])
+    assert capsys.readouterr().out == f"{mine.pk}: paused\n"
+    assert fire_all() == 0
+    call("schedules", "run", mine.pk.upper())
+    run = Run.objects.get()
+    assert capsys.readouterr().out == f"{run.pk}\n"
+    assert (run.trigger, last(mine).reason) == (mine.pk, "by_hand")
+    call("schedules", "go-on", mine.pk)
+    mine.refresh_from_db()
+    assert capsys.readouterr().out == f"{mine.pk}: {mine.due_at:%Y-%m-%d %H:%M} UTC\n"
+
+
+def test_nothing_of_others_is_started_or_stopped() -> None:
+    """Not by an operator either: what is here is one's own."""
+    me = local_user()
+    right = Permission.objects.get(
+        codename="change_schedule", content_type__app_label="vel_schedules"
+    )
+    me.user_permissions.add(right)
+    agent = make_agent()
+    other = make_schedule(make_user("ada"), agent=agent)
+    for name in (other.pk, "", "nothing"):
+        with pytest.raises(CliError, match="no schedule"):
+            call("schedules", "run", name)
+        with pytest.raises(CliError, match="no schedule"):
+            call("schedules", "pause", name)
+    make_schedule(me, agent=agent)
+    make_schedule(me, agent=agent)
+    with pytest.raises(CliError, match="Several"):
+        call("schedules", "run", other.pk[:1])
+    other.refresh_from_db()
+    assert other.is_enabled
+    assert not Run.objects.exists()
+
+
+def test_what_became_unreadable_does_not_go_on() -> None:
+    mine = make_schedule(local_user())
+    Schedule.objects.update(time_zone="Asia/Nowhere", is_enabled=False)
+    with pytest.raises(InvalidRequest, match="time_zone"):
+        call("schedules", "go-on", mine.pk)
+    assert not Schedule.objects.get().is_enabled
+
+
+def test_the_next_time() -> None:
+    due = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert next_time(Schedule(due_at=due)) == "2026-01-02 03:04 UTC"
+    assert next_time(Schedule(due_at=None)) == "over"
+    assert next_time(Schedule(due_at=due, is_enabled=False)) == "paused"
