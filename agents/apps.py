@@ -6,8 +6,6 @@ _NEEDED = (
     "django.contrib.contenttypes",
     "django.contrib.auth",
     "django_q",
-    "skills_app",
-    "memory",
 )
 
 

@@ -10,7 +10,15 @@ import re
 
 from sandbox.hidden import HIDDEN, HIDDEN_RANGES
 
-__all__ = ["HIDDEN_RANGES", "escaped_json", "escaped_text", "unescaped_text", "visible"]
+__all__ = [
+    "HIDDEN_RANGES",
+    "cut_text",
+    "escaped_json",
+    "escaped_text",
+    "one_line",
+    "unescaped_text",
+    "visible",
+]
 
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 _SHOWN = {
@@ -22,6 +30,16 @@ def visible(text: str) -> str:
     """`text` with what cannot be seen written as code points, as in ⟨U+202E⟩."""
     # A table, because a function would be called for each of perhaps a million characters.
     return text.translate(_SHOWN) if _HIDDEN.search(text) else text
+
+
+def one_line(text: str, width: int) -> str:
+    """`visible(text)` as one line of at most `width` characters, which no header can break."""
+    return cut_text(" ".join(visible(text).split()), width)
+
+
+def cut_text(text: str, width: int) -> str:
+    """The beginning of `text`: at most `width` characters, an ellipsis included."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def escaped_json(json_text: str) -> str:

@@ -1,8 +1,8 @@
 """What happens to a tool call before it runs: it is allowed, a person is asked, or it is denied.
 
-The order: an edit of the memory always asks, unless a rule denies it; then the first rule that
-fits; then `interrupt_on`; then the effect: what reaches outside asks. What is tried first, as a
-statement that writes to a database, asks unless it is denied, and no grant allows it. A grant,
+The order: what proposes a change (`agents.kernel.proposals`) always asks, unless a rule denies it;
+then the first rule that fits; then `interrupt_on`; then the effect: what reaches outside asks. What
+is tried and shown first (`Tool.trial`) asks unless it is denied, and no grant allows it. A grant,
 which turns a question into a yes, is looked at where the question would be put
 (`agents.services.grants`).
 """
@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agents.conditions import holds
+from agents.conditions import CallReading, holds
+from agents.kernel.proposals import ProposalKind
 from agents.models import Effect
 from agents.spec import ALL_DECISIONS, Action, AgentSpec, InterruptRule, PolicyRule
 
-MEMORY_DECISIONS = ("approve", "edit", "reject")
 TRIED_DECISIONS = ("approve", "reject")
-MEMORY_TOOL = "write_memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,8 @@ class AskTerms:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`source` says what decided, as in `rule 2`, `interrupt_on`, `effect` or `memory`."""
+    """`source` says what decided, as in `rule 2`, `interrupt_on`, `effect` or the name of a kind of
+    proposals."""
 
     action: Action
     source: str
@@ -48,24 +48,26 @@ def judge(
     effect: str,
     tool_input: Any,
     *,
-    edits_memory: bool = False,
+    proposes: ProposalKind | None = None,
     tried: bool = False,
     reads: frozenset[str] | None = None,
     asks: bool | None = None,
 ) -> Verdict:
     """The verdict of `spec` on one call. `tool_input` is what would run.
 
+    `proposes`: it proposes a change of this kind, which the decision makes.
     `tried`: what it would do is tried and shown, and always asked about.
     `reads`: the fields of an input that the tool looks at, as far as that is known.
     `asks`: what the tool itself says of being asked about; None leaves that to its effect.
     """
-    found = _first_rule(spec, tool, tool_input, reads, edits_memory)
+    found = _first_rule(spec, tool, tool_input, reads, proposes)
     if found is not None and found[1].action == "deny":
         return Verdict("deny", f"rule {found[0]}", found[1].reason)
-    if edits_memory:
+    if proposes is not None:
         rule = found[1] if found is not None and found[1].action == "ask" else None
         reason = rule.reason if rule else ""
-        return Verdict("ask", "memory", reason, _terms(spec, _asks(spec, tool, rule), True))
+        terms = _terms(spec, _asks(spec, tool, rule, proposes), proposes)
+        return Verdict("ask", proposes.name, reason, terms)
     if found is not None:
         number, rule = found
         verdict = Verdict(rule.action, f"rule {number}", rule.reason, _terms(spec, rule.ask))
@@ -84,13 +86,18 @@ def _as_tried(verdict: Verdict) -> Verdict:
 
 
 def _first_rule(
-    spec: AgentSpec, tool: str, tool_input: Any, reads: frozenset[str] | None, edits_memory: bool
+    spec: AgentSpec,
+    tool: str,
+    tool_input: Any,
+    reads: frozenset[str] | None,
+    proposes: ProposalKind | None,
 ) -> tuple[int, PolicyRule] | None:
-    # An edit of the memory is one by whatever tool, and no rule allows it: such a rule must not
-    # keep a later one from denying it.
-    names = dict.fromkeys((tool, MEMORY_TOOL) if edits_memory else (tool,))
+    # A change is proposed by whatever tool, and no rule allows it: such a rule must not keep a
+    # later one from denying it.
+    reading = CallReading(tool_input)
+    names = dict.fromkeys((tool,) if proposes is None else (tool, proposes.rule))
     for number, rule in enumerate(spec.approval_rules, start=1):
-        if edits_memory and rule.action == "allow":
+        if proposes is not None and rule.action == "allow":
             continue
         for name in names:
             if fnmatchcase(name, rule.tool) and holds(
@@ -100,16 +107,19 @@ def _first_rule(
                 permits=rule.action == "allow",
                 sandbox=spec.sandbox,
                 reads=reads,
+                reading=reading,
             ):
                 return number, rule
     return None
 
 
-def _asks(spec: AgentSpec, tool: str, rule: PolicyRule | None) -> InterruptRule | None:
-    """How an edit of the memory asks: as its rule says, else its tool, else `write_memory`."""
+def _asks(
+    spec: AgentSpec, tool: str, rule: PolicyRule | None, proposes: ProposalKind
+) -> InterruptRule | None:
+    """How a proposal asks: as its rule says, else its tool, else the tool of its kind."""
     if rule is not None:
         return rule.ask
-    for name in (tool, MEMORY_TOOL):
+    for name in (tool, proposes.rule):
         asked = spec.interrupt_on.get(name)
         if isinstance(asked, InterruptRule):
             return asked
@@ -126,13 +136,14 @@ def _without_rules(spec: AgentSpec, tool: str, effect: str, asks: bool | None) -
     return Verdict("allow" if asked is False else "ask", "interrupt_on", terms=_terms(spec, rule))
 
 
-def _terms(spec: AgentSpec, rule: InterruptRule | None, edits_memory: bool = False) -> AskTerms:
+def _terms(
+    spec: AgentSpec, rule: InterruptRule | None, proposes: ProposalKind | None = None
+) -> AskTerms:
     rule = rule or InterruptRule()
     needed = rule.approvals_needed or spec.approvals_needed
     decisions: tuple[str, ...] = rule.allowed_decisions
-    if edits_memory:
-        # Nobody can give the result of an edit that was not made.
-        decisions = tuple(word for word in decisions if word in MEMORY_DECISIONS)
+    if proposes is not None:
+        decisions = tuple(word for word in decisions if word in proposes.decisions)
     if needed > 1:
         # The second person would approve something that the first has not seen.
         decisions = tuple(word for word in decisions if word != "edit")

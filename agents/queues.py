@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from datetime import datetime
+from functools import cache
 
 from django.db import Error, connections
 from django.db.models import QuerySet
@@ -20,6 +21,7 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from agents.database_away import is_away
+from agents.kernel.features import features
 from agents.services.placement import queue_of
 from agents.settings import MachineSettings
 
@@ -28,7 +30,7 @@ logger = logging.getLogger(__name__)
 AWAY_SECONDS = 1.0
 """The pause before the next try if the database cannot be reached."""
 OWN = "agents.tasks."
-"""The module of the functions of Vel's tasks."""
+"""The module of the functions of Vel's tasks; those of a feature are in its module `tasks`."""
 
 
 class TaskQueue(ORM):
@@ -86,4 +88,9 @@ def is_own(payload: str) -> bool:
         function = SignedPackage.loads(payload)["func"]
     except Exception:  # noqa: BLE001  # the pusher reads it too, and logs the error
         return False
-    return isinstance(function, str) and function.startswith(OWN)
+    return isinstance(function, str) and function.startswith(_own_modules())
+
+
+@cache
+def _own_modules() -> tuple[str, ...]:
+    return (OWN, *(f"{feature.name}.tasks." for feature in features()))

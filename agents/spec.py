@@ -147,8 +147,8 @@ class McpToolSpec(BaseModel):
 class AgentSpec(BaseModel):
     """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit.
 
-    Beside these fields it has the options of features (`agents.kernel.options`), as stored. Those
-    of a feature that is not installed are kept and have no effect.
+    Beside these fields it has what features add (`kernel.options`, `kernel.relations`), as stored.
+    What a feature added that is not installed is kept and has no effect.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -175,12 +175,6 @@ class AgentSpec(BaseModel):
     allowed_hosts: tuple[str, ...] = ()
     toolbox: str = ""
     command_timeout: int | None = None
-    databases: tuple[str, ...] = ()
-    """Names of connections. Which of them it still has is asked anew at each call."""
-    database_dialects: tuple[str, ...] = ()
-    """What each of `databases` is, as postgresql; empty where that is not known."""
-    writable_databases: tuple[str, ...] = ()
-    """Those of `databases` to which it may ask to write."""
     integrations: tuple[str, ...] = ()
     """Other services that it acts in, by the credential of who runs it."""
     mcp_tools: tuple[McpToolSpec, ...] = ()
@@ -221,6 +215,20 @@ class AgentSpec(BaseModel):
         own = {name: stored[name] for name in kind.model_fields if name in stored}
         return kind.model_validate_json(json.dumps(own))
 
+    def needed_middleware(self, *, has_form: bool) -> dict[str, str]:
+        """Return the names of the middleware that the agent needs, each with the field.
+
+        `has_form`: the answer must have a form.
+        """
+        needed = {}
+        if has_form:
+            needed["structured_output"] = "output_schema"
+        if self.on_stuck == "end":
+            needed["stuck"] = "on_stuck"
+        if self.tool_retries:
+            needed["tool_retries"] = "tool_retries"
+        return needed
+
     @property
     def output_schema_value(self) -> dict[str, Any] | None:
         return json.loads(self.output_schema) if self.output_schema else None
@@ -240,9 +248,6 @@ class AgentSpec(BaseModel):
 
 
 LATER_FIELDS = (
-    "databases",
-    "database_dialects",
-    "writable_databases",
     "integrations",
     "mcp_tools",
     "subagents",

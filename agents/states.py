@@ -71,7 +71,7 @@ RUN_TRANSITIONS: dict[str, frozenset[str]] = {
 
 TOOL_CALL_TRANSITIONS: dict[str, frozenset[str]] = {
     T.PENDING: frozenset({T.WAITING, T.STARTED, T.INVALID, T.DENIED, T.CANCELLED}),
-    # Succeeded: an edit of the memory, which the decision itself carries out.
+    # Succeeded: a proposal, whose change the decision itself makes.
     T.WAITING: frozenset({T.APPROVED, T.SUCCEEDED, T.REJECTED, T.ANSWERED, T.INVALID, T.CANCELLED}),
     # Back to waiting: the workspace changed since the approval, so it is shown anew.
     T.APPROVED: frozenset({T.STARTED, T.WAITING, T.INVALID, T.DENIED, T.CANCELLED}),

@@ -1,7 +1,7 @@
 """Whom an agent can delegate to, and what a subagent runs under.
 
 A subagent is never more than its parent, but for tools that the team itself gives it by name: it
-has the parent's approvals, network, databases and memory.
+has the parent's approvals, network and memory, and what features relate to the parent.
 """
 
 from __future__ import annotations
@@ -96,7 +96,6 @@ def child_spec(
             "subagent_depth": depth,
             "background_subagents": parent.background_subagents and depth > 0,
             "read_only": read_only,
-            "writable_databases": () if read_only else parent.writable_databases,
             "output_schema": "",
             "max_turns": subagent.max_turns,
             "max_tokens": subagent.max_tokens,

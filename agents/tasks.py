@@ -34,11 +34,6 @@ def drive_run(run_id: str) -> None:
     process_worker().submit(run_id)
 
 
-def deliver_notifications(targets: list[str]) -> None:
-    """The q2 task behind `agents.services.notifications.enqueue_deliveries`."""
-    process_worker().courier.send_to(targets)
-
-
 def finish_erasures() -> None:
     """The q2 task behind `agents.services.erasure.erase_thread`."""
     process_worker().pruner.hurry()

@@ -1,7 +1,9 @@
-from django.apps import AppConfig
+from agents.kernel.features import FeatureConfig
 
 
-class MemoryConfig(AppConfig):
+class MemoryConfig(FeatureConfig):
     name = "memory"
     verbose_name = "Memory"
-    default_auto_field = "django.db.models.BigAutoField"
+    order = 800
+    requires = ("agents",)
+    commands = {"memory": "Read, change, export and import what an agent remembers."}

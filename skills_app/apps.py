@@ -1,8 +1,11 @@
-from django.apps import AppConfig
+from typing import ClassVar
+
+from agents.kernel.features import FeatureConfig
 
 
-class SkillsConfig(AppConfig):
+class SkillsConfig(FeatureConfig):
     name = "skills_app"
-    declares_settings = True
     verbose_name = "Skills"
-    default_auto_field = "django.db.models.BigAutoField"
+    order = 900
+    commands: ClassVar = {"skills": "Find, import, review and give out skills."}
+    requires = ("agents",)

@@ -84,3 +84,4 @@ class SkillSettings(FeatureSettings):
 
 
 SETTINGS = (SkillSettings,)
+UPLOAD_LIMITS = (lambda: SkillSettings.now().ARCHIVE_BYTES,)

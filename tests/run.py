@@ -34,7 +34,7 @@ def _files(*markers: str) -> list[str]:
 UNIT_TESTS = (
     *("tests/agents/agent_files", "tests/agents/custom", "tests/agents/guards"),
     *("tests/agents/review", "tests/agents/selectors", "tests/agents/structured_output"),
-    *("tests/agents/test_conditions.py", "tests/skills_app/search", "tests/structure"),
+    *("tests/agents/test_conditions.py", "tests/skills_app/library/search", "tests/structure"),
 )
 """Tests without the sandbox, servers, browsers or other processes."""
 POSTGRES = (sys.executable, "-m", "tests.support.postgres")

@@ -11,6 +11,5 @@ class VelProjectConfig(AppConfig):
             environment,
             exposure,
             machines,
-            skills,
             watching,
         )

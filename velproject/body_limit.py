@@ -12,8 +12,8 @@ from typing import Any
 
 from daphne.http_protocol import WebRequest
 
+from agents.kernel.features import collect
 from agents.settings import UploadSettings
-from skills_app.settings import SkillSettings
 from velproject.response_headers import bare_answer, missing
 
 FORM_BYTES = 5_000_000
@@ -21,8 +21,9 @@ FORM_BYTES = 5_000_000
 
 
 def longest_body() -> int:
-    """Bytes of the largest form that a view takes."""
-    return max(UploadSettings.now().UPLOAD_BYTES, SkillSettings.now().ARCHIVE_BYTES) + FORM_BYTES
+    """Bytes of the largest form that a view takes: of features by `settings.UPLOAD_LIMITS`."""
+    limits = [limit() for _, limit in collect("settings", "UPLOAD_LIMITS")]
+    return max(UploadSettings.now().UPLOAD_BYTES, *limits) + FORM_BYTES
 
 
 class LimitedRequest(WebRequest):

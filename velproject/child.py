@@ -31,13 +31,10 @@ SETTINGS_WITHOUT_ADMIN = "velproject.cli.settings"
 SHARED = (
     "agents.tasks",
     "agents.services.agent_files",
-    "memory.scanner.scanning",
+    "text_scanner.scanning",
     "sandbox.egress.execution",
-    "skills_app.scan.scanning",
 )
 """The engine, and what it imports at first use."""
-DRIVERS = ("agents.databases.execute", "agents.databases.write")
-"""Likewise, where agents have databases."""
 
 
 def main() -> None:
@@ -137,14 +134,13 @@ def run_workers(life: Life | None = None) -> None:
 def preload_workers(life: Life) -> Cluster:
     """Import what the workers of this installation need. Returns their cluster, not started."""
     for module in import_module("agents.services.model_servers").modules_wanted():
-        import_module(module).preload()
+        import_module(module)
     for name in SHARED:
         import_module(name)
     import_module("agents.middleware.registry").installed_middleware()
     ours = import_module("velproject.cluster")
-    if ours.agents_have_databases():
-        for name in DRIVERS:
-            import_module(name)
+    for name in ours.modules_of_features():
+        import_module(name)
     ours.join_before_forks()
     cluster: Cluster = ours.VelCluster(life)
     return cluster

@@ -21,7 +21,8 @@ from django_q.conf import Conf
 from django_q.signing import SignedPackage
 from django_q.worker import worker
 
-from agents.models import DatabaseConnection
+from agents.kernel.features import collect
+from agents.kernel.preload import Preload
 from agents.services.machine_membership import join_machine, refuse_nameless
 from agents.settings import MachineSettings
 from agents.tasks import prepare_worker
@@ -172,14 +173,27 @@ class VelCluster(Cluster):
         return pid
 
 
-def agents_have_databases() -> bool:
-    """Whether any connection is stored. A database that is away may know of some."""
+def modules_of_features() -> list[str]:
+    """Return the modules that workers of this installation need for features.
+
+    Each is in a `preload.PRELOAD` of a feature. A database that is away may need all of them.
+    """
     try:
-        return DatabaseConnection.objects.exists()
-    except DatabaseError:
-        return True
+        return [
+            name
+            for _, each in collect("preload", "PRELOAD")
+            if _needed(each)
+            for name in each.modules
+        ]
     finally:
         connections.close_all()
+
+
+def _needed(preload: Preload) -> bool:
+    try:
+        return preload.needed is None or preload.needed()
+    except DatabaseError:
+        return True
 
 
 def join_before_forks() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.features import installed_features
+from agents.features.installed import installed_features
 from agents.kernel.settings import declarations, read_environment, refuse_duplicates
 from agents.page_templates import PAGE_TEMPLATES
 from velproject import env
@@ -36,8 +36,6 @@ INSTALLED_APPS = [
     "channels",
     "django_q",
     "agents",
-    "skills_app",
-    "memory",
     *installed_features(),
     "velproject",
 ]
@@ -156,7 +154,7 @@ _DECLARED = declarations(_OWN_APPS)
 refuse_duplicates([*_DECLARED, ServerSettings])
 _READ = read_environment(_DECLARED)
 VEL = {**_READ["VEL"], "DATA_DIR": DATA_DIR, "CHECK_EVENTS": DEBUG}
-VEL_SKILLS = _READ["VEL_SKILLS"]
+globals().update({name: values for name, values in _READ.items() if name != "VEL"})
 
 # Several machines on one database: docs/scaling.md.
 if VEL.get("HOST"):

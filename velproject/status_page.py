@@ -27,7 +27,7 @@ from agents.selectors.metrics import (
     runs_by_status,
     seen_processes,
 )
-from agents.selectors.status import model_errors, notification_trouble
+from agents.selectors.status import feature_sections, model_errors
 from agents.services.machines import machine_states
 from sandbox.probe import check_host
 from velproject.readiness import readiness
@@ -90,7 +90,7 @@ def status_page(request: HttpRequest) -> HttpResponse:
             }
             for row in model_errors()
         ],
-        "notifications": _notifications(),
+        "sections": _sections(),
         "database": _database(),
         "warnings": _warnings(),
     }
@@ -116,9 +116,11 @@ def _unknown_holders(seen: list[SeenProcess], held: dict[str, int]) -> list[tupl
     return [(visible(name), number) for name, number in held.items() if name not in known]
 
 
-def _notifications() -> dict[str, Any]:
-    trouble = notification_trouble()
-    return {"failing": trouble.failing, "given_up": trouble.given_up, "last": visible(trouble.last)}
+def _sections() -> list[dict[str, Any]]:
+    return [
+        {"title": section.title, "facts": section.facts, "note": visible(section.note)}
+        for section in feature_sections()
+    ]
 
 
 def _database() -> dict[str, str]:

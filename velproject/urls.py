@@ -5,6 +5,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from agents.kernel.features import collect
 from agents.web.login import limited_password_change, limited_sign_in, login, logout
 from velproject.health import healthz, readyz
 from velproject.metrics import metrics
@@ -28,7 +29,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
     path("hooks/", include("agents.api.inbound_webhook_urls")),
-    path("mcp", include("agents.mcp_server.urls")),
+    *(pattern for _, pattern in collect("urls", "SITE", skip_broken=True)),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
     # The admin's pages name no icon, so browsers ask for this.

@@ -1,5 +1,5 @@
 """The operator's rooms: agents to define, threads and runs to read, approvals to decide, tokens,
-skills, who is told that something waits.
+who is told that something waits.
 
 One file per aggregate. Pages read rows; whatever changes them is a function of `agents.services`.
 """
@@ -9,16 +9,12 @@ from agents.admin import (
     approvals,
     audit,
     budgets,
-    databases,
     grants,
     inbound_webhooks,
     machines,
     mcp_servers,
-    memory,
-    notifications,
     runs,
     schedules,
-    skills,
     threads,
     tokens,
 )
@@ -28,16 +24,12 @@ __all__ = [
     "approvals",
     "audit",
     "budgets",
-    "databases",
     "grants",
     "inbound_webhooks",
     "machines",
     "mcp_servers",
-    "memory",
-    "notifications",
     "runs",
     "schedules",
-    "skills",
     "threads",
     "tokens",
 ]

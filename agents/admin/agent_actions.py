@@ -18,9 +18,10 @@ from agents.admin.bulk import Bulk, carry_out
 from agents.admin.journal import person
 from agents.admin.subagents import copies_of
 from agents.hidden_text import visible
+from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.services.agent_files import export_agent
-from agents.services.agent_rights import GUARDED_FIELDS
+from agents.services.agent_rights import guarded_fields
 from agents.services.agents import save_agent, set_active
 from agents.services.errors import ServiceError
 from agents.services.script_files import check_script
@@ -35,7 +36,6 @@ _OWN_TO_A_ROW |= {"created_at", "updated_at"}
 _PARTS = {
     "sandbox": "sandbox",
     "approval": "interrupt_on",
-    "databases": "databases",
     "MCP servers": "mcp_servers",
     "guardrails": "guardrails",
 }
@@ -46,7 +46,7 @@ MOST_EXPORTED = 500
 def not_to_change(request: HttpRequest) -> list[str]:
     """The fields of an agent that the person may only look at."""
     user = request.user
-    return [name for name, needed in GUARDED_FIELDS.items() if not user.has_perm(needed)]
+    return [name for name, needed in guarded_fields().items() if not user.has_perm(needed)]
 
 
 class AgentActions(_Base):
@@ -66,8 +66,12 @@ class AgentActions(_Base):
                 part
                 for part, field in _PARTS.items()
                 if field in left_out_fields
-                if part != "databases" or agent.databases.exists()
                 if part != "MCP servers" or agent.mcp_servers
+            ]
+            left_out += [
+                relation.title.lower()
+                for relation in relations()
+                if relation.name in left_out_fields and relation.rows(agent)
             ]
             taken = get_text_list(left_out, "and")
             note = f" The defaults were taken for its {taken}." if left_out else ""
@@ -141,7 +145,7 @@ def download(name: str, data: bytes, content_type: str) -> HttpResponse:
 def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     """A copy that belongs to the person and is shared with nobody.
 
-    What the person could not have typed is not copied: sandbox, approval and databases, each
+    What the person could not have typed is not copied: sandbox, approval and relations, each
     without the permission to configure it. Raises `InvalidRequest` for one that plays a file.
     """
     left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
@@ -156,15 +160,19 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     subagents = copies_of(agent)
     for model in (copy.model, *(each.model for each in subagents)):
         check_script(model)
-    shared = None if "databases" in left_out else list(agent.databases.filter(agent=None))
+    related = {
+        relation.name: relation.copied(agent)
+        for relation in relations()
+        if relation.name not in left_out
+    }
     guarded = "approver_groups" in left_out
     return save_agent(
         copy,
         by_id=request.user.pk,
-        databases=shared,
         subagents=subagents,
         approver_groups=None if guarded else list(agent.approver_groups.all()),
         note=f"Duplicated from {agent.slug}.",
+        related=related,
     )
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from agents.admin.agent_actions import download
 from agents.admin.journal import person
-from agents.admin.skill_views import STYLES, strict
+from agents.admin.strict_pages import STYLES, strict
 from agents.agent_files.reading import MAX_BYTES
 from agents.hidden_text import visible
 from agents.middleware.registry import known_tool_names

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import Q
 
 from agents.admin.approval_fields import (
     at_its_field,
@@ -17,12 +16,12 @@ from agents.admin.approval_fields import (
 from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import JsonText
 from agents.admin.option_fields import option_values, take_options
+from agents.admin.relation_fields import RelationField
 from agents.kernel.integrations import integrations
-from agents.models import Agent, DatabaseConnection
+from agents.models import Agent
 from agents.providers.registry import PROVIDERS
 from agents.services.agent_rights import RESERVED_SLUGS
 from agents.services.agents import build_spec
-from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.prompt_values import check_names
 from agents.services.script_files import check_script
@@ -123,10 +122,8 @@ class AgentForm(forms.ModelForm):
             self.fields["provider"] = ProviderChoice(self.instance.provider)
         if "guardrails" in self.fields:
             self.fields["guardrails"] = GuardrailChoice(self.instance.guardrails)
-        if "databases" in self.fields:
-            shared_or_own = Q(agent=None) | Q(agent=self.instance.pk)
-            choices = DatabaseConnection.objects.filter(shared_or_own)
-            self.fields["databases"].queryset = choices  # type: ignore[attr-defined]
+        for name, field in self.relation_fields.items():
+            self.initial.setdefault(name, field.begin(self.instance))
 
     def clean_tools(self) -> list[str] | None:
         return checked_tools(self.cleaned_data["tools"])
@@ -139,13 +136,24 @@ class AgentForm(forms.ModelForm):
             )
         return slug
 
-    def clean_databases(self) -> list[DatabaseConnection]:
-        chosen = list(self.cleaned_data["databases"])
-        try:
-            check_assignable(self.instance, chosen)
-        except InvalidRequest as error:
-            raise ValidationError(at_its_field(error.message)[1]) from None
-        return chosen
+    @property
+    def relation_fields(self) -> dict[str, RelationField]:
+        """The relations that the person may change. Their names are no fields of the model."""
+        fields = self.fields.items()
+        return {name: field for name, field in fields if isinstance(field, RelationField)}
+
+    @property
+    def related(self) -> dict[str, list[Any]]:
+        """The rows that were chosen, by relation."""
+        return {name: self.cleaned_data[name] for name in self.relation_fields}
+
+    def clean(self) -> dict[str, Any] | None:
+        cleaned = super().clean()
+        for name, field in self.relation_fields.items():
+            if name in self.cleaned_data:
+                rows = field.checked(self.instance, self.cleaned_data[name])
+                self.cleaned_data[name] = rows
+        return cleaned
 
     def clean_interrupt_on(self) -> dict[str, Any]:
         return check_interrupt_on(self.cleaned_data["interrupt_on"])

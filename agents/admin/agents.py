@@ -15,11 +15,16 @@ from django.urls import path, reverse
 from agents.admin.agent_actions import AgentActions, not_to_change
 from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
-from agents.admin.agent_skills import skills_page, summary
+from agents.admin.agent_pages import agent_pages, with_links
 from agents.admin.approval_fields import APPROVAL_FIELDS
 from agents.admin.guard_fields import GUARD_FIELDS
 from agents.admin.option_fields import option_fieldsets, option_form_fields, option_values
 from agents.admin.rehearsal import rehearsal_page
+from agents.admin.relation_fields import (
+    relation_fieldsets,
+    relation_form_fields,
+    relations_shown,
+)
 from agents.admin.subagents import (
     SUBAGENT_FIELDS,
     SubagentFormSet,
@@ -30,6 +35,7 @@ from agents.admin.text import shown_input
 from agents.admin.try_agent import try_page
 from agents.admin.version_diff import changes
 from agents.hidden_text import visible
+from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
 from agents.services.agent_rights import SANDBOX_FIELDS
@@ -111,13 +117,12 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     ordering = ["name", "id"]
     prepopulated_fields = {"slug": ["name"]}
     raw_id_fields = ["owner"]
-    filter_horizontal = ["groups", "approver_groups", "databases"]
+    filter_horizontal = ["groups", "approver_groups"]
     readonly_fields = [
         "version",
         "created_at",
         "updated_at",
         "limits_of_commands",
-        "skills_of_agent",
         "shown_options",
     ]
     save_on_top = True
@@ -129,10 +134,9 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         ("Prompt", {"fields": ["system_prompt"]}),
         ("Model", {"fields": [*MODEL_FIELDS]}),
         ("Tools", {"fields": ["profile", "tools"]}),
-        ("Skills", {"fields": ["builtin_skills", "skill_mode", "skills_of_agent"]}),
+        ("Skills", {"fields": ["builtin_skills", "skill_mode"]}),
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
-        ("Databases", {"fields": ["databases"]}),
         ("Other services", {"fields": ["integrations", "mcp_servers"]}),
         ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
         ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
@@ -164,11 +168,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
 
-    @admin.display(description="skills")
-    def skills_of_agent(self, agent: Agent) -> str:
-        """How many it has, linked to the page where each is turned on or off."""
-        return summary(agent) if agent.version else "once it is saved"
-
     @admin.display(description="options")
     def shown_options(self, agent: Agent) -> str:
         """Those of features, for people who may only look."""
@@ -177,21 +176,38 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def get_form(
         self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        form = type("AgentForm", (AgentForm,), option_form_fields())
+        of_relations = relation_form_fields(partial(self._may_relate, request, obj))
+        form = type("AgentForm", (AgentForm,), {**option_form_fields(), **of_relations})
         return super().get_form(request, obj, change, **{**kwargs, "form": form})
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
         *before, sharing, history = super().get_fieldsets(request, obj)
+        before = with_links(before)
         options = option_fieldsets()
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
         if options and not may_change:
             options = [("Options of features", {"fields": ["shown_options"]})]
-        return [*before, *options, sharing, history]
+        at = [title for title, _ in before].index("Other services")
+        related = relation_fieldsets(partial(self._may_relate, request, obj))
+        return [*before[:at], *related, *before[at:], *options, sharing, history]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
-        return [*super().get_readonly_fields(request, obj), *not_to_change(request)]
+    def _may_relate(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
+        """Whether the person may change the relation `name` of this agent."""
+        may_change = (
+            self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        )
+        return may_change and name not in not_to_change(request)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        names = {relation.name for relation in relations()}
+        return [
+            *super().get_readonly_fields(request, obj),
+            *(name for name in not_to_change(request) if name not in names),
+            *relations_shown(),
+            *(page.field for page in agent_pages()),
+        ]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
@@ -202,16 +218,15 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def save_related(
         self, request: HttpRequest, form: AgentForm, formsets: Any, change: Any
     ) -> None:
-        """The agent with its databases and subagents."""
-        databases = form.cleaned_data.get("databases")  # None: the person may not change them
+        """The agent with its subagents and the rows of features that it has."""
         rows = rows_of(formsets)
         save_agent(
             form.instance,
             by_id=request.user.pk,
-            databases=databases,
             subagents=rows,
             groups=form.cleaned_data.get("groups"),
             approver_groups=form.cleaned_data.get("approver_groups"),
+            related=form.related,
         )
         warn_of_braces(request, form)
         super().save_related(request, form, formsets, change)
@@ -230,7 +245,11 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
             delete_agent(agent)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
-        return super().get_queryset(request).prefetch_related("databases", "subagents")
+        return (
+            super()
+            .get_queryset(request)
+            .prefetch_related(*(relation.name for relation in relations()), "subagents")
+        )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """An agent that was used stays, for its runs to be read; say so once, not run by run."""
@@ -260,7 +279,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
 
     def get_urls(self) -> list[Any]:
         rehearse = self.admin_site.admin_view(partial(rehearsal_page, self))
-        skills = self.admin_site.admin_view(partial(skills_page, self))
         tried = self.admin_site.admin_view(partial(try_page, self))
         export = self.admin_site.admin_view(partial(export_file, self))
         importing = self.admin_site.admin_view(partial(import_page, self))
@@ -269,7 +287,14 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
             path("<str:object_id>/try/", tried, name="agents_agent_try"),
             path("<str:object_id>/export/", export, name="agents_agent_export"),
             path("<str:object_id>/rehearse/", rehearse, name="agents_agent_rehearse"),
-            path("<str:object_id>/skills/", skills, name="agents_agent_skills"),
+            *(
+                path(
+                    f"<str:object_id>/{page.name}/",
+                    self.admin_site.admin_view(partial(page.view, self)),
+                    name=f"agents_agent_{page.name}",
+                )
+                for page in agent_pages()
+            ),
         ]
         return [*own, *super().get_urls()]
 

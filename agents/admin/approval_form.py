@@ -10,7 +10,8 @@ from django.http import QueryDict
 
 from agents.admin.json_input import parse_json
 from agents.hidden_text import unescaped_text
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import proposal_kind
+from agents.models import ApprovalRequest
 from agents.services.approvals import DecisionRequest
 from agents.states import Decision
 
@@ -18,7 +19,7 @@ from agents.states import Decision
 class DecisionForm(forms.Form):
     """A person's answer, with the digest of what the page showed.
 
-    `input` is JSON, or for an edit of the memory the whole file as text.
+    `input` is JSON, or for a proposal its text.
     """
 
     decision = forms.ChoiceField(choices=Decision.choices)
@@ -28,17 +29,17 @@ class DecisionForm(forms.Form):
 
     def __init__(self, data: QueryDict, asked: ApprovalRequest) -> None:
         super().__init__(data)
-        self._is_memory = asked.kind == ApprovalKind.MEMORY
+        self._is_text = proposal_kind(asked) is not None
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         edited = None
         if data.get("decision") == Decision.EDIT:
             typed = data.get("input", "")
-            edited = self._file(typed) if self._is_memory else self._json(typed)
+            edited = self._text(typed) if self._is_text else self._json(typed)
         return {**data, "input": edited}
 
-    def _file(self, typed: str) -> dict[str, Any]:
+    def _text(self, typed: str) -> dict[str, Any]:
         # Browsers send line breaks as CR LF, whatever the text had.
         return {"content": unescaped_text(typed.replace("\r\n", "\n"))}
 

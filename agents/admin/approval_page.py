@@ -5,6 +5,7 @@ A long input is shown with its beginning, its end and the size of the rest.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from django.utils import timezone
 from agents.admin.numbers import span
 from agents.admin.text import ShownText, decided_input, shown, typed
 from agents.hidden_text import escaped_json, escaped_text, visible
+from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.review.excerpts import is_editable
 from agents.review.json_text import size_of, text_of
@@ -38,7 +40,8 @@ class TrailEntry:
 
 def shown_request(approval: ApprovalRequest) -> dict[str, Any]:
     """What templates need to show the request as it is asked."""
-    edit = approval.memory_edit
+    kind = proposal_kind(approval)
+    background = kind.background(approval) if kind is not None else None
     return {
         "asked": approval,
         "tool": visible(approval.tool),
@@ -49,8 +52,8 @@ def shown_request(approval: ApprovalRequest) -> dict[str, Any]:
         "expires": expires(approval),
         "approvals": approvals(approval),
         "path": [visible(name) for name in paths_of_runs([approval.run])[approval.run_id]],
-        "agents_reason": shown(edit.reason, limit=None) if edit else None,
-        "sources": _sources(approval),
+        "agents_reason": shown(background.reason, limit=None) if background else None,
+        "sources": _sources(background.sources if background else ()),
         "is_scripted": approval.run.spec.get("provider") == SCRIPTED,
     }
 
@@ -87,16 +90,16 @@ def edited(approval: ApprovalRequest) -> dict[str, Any] | None:
 
 
 def text_to_edit(approval: ApprovalRequest) -> str | None:
-    """What stands in the field for changes: the whole file of the memory, or the input as JSON.
+    """What stands in the field for changes: the text of a proposal, or the input as JSON.
 
     None if that is too long to be edited on a page. Invisible characters are escaped in both, so
     that the person sees what would be kept.
     """
-    edit = approval.memory_edit
+    kind = proposal_kind(approval)
     if approval.kind == ApprovalKind.BUDGET:
         return typed(editable_part(approval))
-    if edit is not None:
-        content = edit.proposed_content or ""
+    if kind is not None:
+        content = kind.text(approval)
         return escaped_text(content) if is_editable(content) else None
     if size_of(approval.input, CHARACTERS) > CHARACTERS:
         return None
@@ -129,14 +132,13 @@ def _name(person: object) -> str:
     return "a removed user" if person is None else visible(str(person))
 
 
-def _sources(approval: ApprovalRequest) -> list[dict[str, Any]]:
+def _sources(sources: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Where the text came from that the run had read before it asked to keep something."""
-    provenance = approval.memory_edit.provenance if approval.memory_edit else {}
     return [
         {
             "step": source["step"],
             "tool": visible(source["tool"]),
             "source": visible(source["source"]),
         }
-        for source in provenance.get("sources", [])
+        for source in sources
     ]

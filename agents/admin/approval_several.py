@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from agents.admin import approval_page
 from agents.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
+from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest
 from agents.review.json_text import size_of
 from agents.review.room import CHARACTERS
@@ -129,7 +130,7 @@ def with_rows() -> QuerySet[ApprovalRequest]:
         "run__owner",
         "run__thread",
         "tool_call",
-        "memory_edit",
+        *request_relations(),
         "allowance",
         "first_approver",
         "decided_by",

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.admin.charts import bars
+from agents.admin.dashboard_boxes import dashboard_boxes
 from agents.admin.journal import person
 from agents.admin.numbers import span
-from agents.admin.skill_filters import skills_to_look_at
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run
 from agents.selectors.dashboard import count_runs, failing_agents, work_state
@@ -25,7 +25,6 @@ from agents.selectors.visible import VIEW_ALL, Person, audit_for
 from agents.services.budget_scope import zone_of
 from agents.services.reservations import dollars
 from agents.states import RunStatus
-from skills_app.models import Skill, Trust
 
 DAYS = 14
 SHOWN = 5
@@ -50,8 +49,13 @@ def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
         parts["usage"] = _usage(user)
         if request.user.has_perm(VIEW_ALL):
             parts["work"] = _work()
-    if sees(Skill):
-        parts["quarantine"] = _quarantine(user)
+    boxes = [
+        {"template": box.template, "content": box.content(user)}
+        for box in dashboard_boxes()
+        if sees(box.model)
+    ]
+    if boxes:
+        parts["boxes"] = boxes
     if sees(AuditEntry):
         parts["audit"] = [
             {
@@ -157,17 +161,4 @@ def _work() -> dict[str, Any]:
     return {
         "state": state,
         "oldest": "" if age is None else span(timedelta(seconds=age)),
-    }
-
-
-def _quarantine(user: Person) -> dict[str, Any]:
-    found = (
-        skills_to_look_at(user)
-        .filter(is_deleted=False, versions__trust=Trust.QUARANTINED)
-        .distinct()
-        .order_by("name")
-    )
-    return {
-        "count": found.count(),
-        "skills": [{"pk": skill.pk, "name": visible(skill.name)} for skill in found[:SHOWN]],
     }

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from agents.admin.journal import person
-from agents.admin.skill_views import STYLES, strict
+from agents.admin.strict_pages import STYLES, strict
 from agents.admin.version_diff import DiffLine, text_lines
 from agents.hidden_text import visible
 from agents.models import Effect, McpServer

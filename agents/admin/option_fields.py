@@ -49,8 +49,8 @@ def take_options(agent: Agent, typed: dict[str, Any]) -> None:
     """
     defaults = option_defaults()
     values = {
-        name: defaults[name] if typed[name] in (None, "") else typed[name]
-        for name in option_fields()
+        name: _value(field, typed[name], defaults[name])
+        for name, field in option_fields().items()
         if name in typed  # it is not, for people who may only look at it
     }
     try:
@@ -61,6 +61,13 @@ def take_options(agent: Agent, typed: dict[str, Any]) -> None:
             problems.setdefault(str(each["loc"][0]), []).append(each["msg"])
         raise ValidationError(problems) from None
     agent.options = {**without_known(agent.options), **checked}
+
+
+def _value(field: FieldInfo, typed: Any, default: Any) -> Any:
+    """What a person typed. A text can be empty; another field that is empty has its default."""
+    if field.annotation is str:
+        return typed
+    return default if typed in (None, "") else typed
 
 
 def _form_field(field: FieldInfo, default: Any) -> forms.Field:

@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 
 from agents.admin.journal import person
-from agents.admin.skill_views import STYLES, strict
+from agents.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.selectors.visible import agents_for
 from agents.services.errors import NoSpace, ServiceError

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    create_model,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
@@ -25,6 +26,7 @@ from agents.kernel.options import (
     option_defaults,
     option_fields,
 )
+from agents.kernel.relations import relations
 from agents.spec import (
     MAX_FALLBACKS,
     AgentSpec,
@@ -130,7 +132,6 @@ class AgentFile(_Part):
     allowed_hosts: list[Name] = []
     toolbox: str = Field(default="", max_length=100)
     command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
-    databases: list[Name] = []
     integrations: list[IntegrationName] = []
     mcp_servers: list[Name | McpServerFile] = []
     general_subagent: bool = True
@@ -149,18 +150,39 @@ class AgentFile(_Part):
     groups: list[Name] = []
 
 
+def relation_shape() -> type[BaseModel]:
+    """Return the shape of the fields that are relations of features: lists of names."""
+    fields: dict[str, Any] = {relation.name: (list[Name], []) for relation in relations()}
+    return create_model("Relations", __base__=_Part, **fields)
+
+
+def _with_relations(fields: dict[str, Any], of_relations: dict[str, Any]) -> dict[str, Any]:
+    """Return `fields` with those of relations before the integrations: services, too."""
+    found = {}
+    for name, field in fields.items():
+        if name == "integrations":
+            found.update(of_relations)
+        found[name] = field
+    return found
+
+
 def file_fields() -> dict[str, FieldInfo]:
-    """Return the fields of a file: those of `AgentFile`, then the options of features."""
-    return {**AgentFile.model_fields, **option_fields()}
+    """Return the fields of a file: those of `AgentFile` and relations, then options of features."""
+    fields = _with_relations(dict(AgentFile.model_fields), dict(relation_shape().model_fields))
+    return {**fields, **option_fields()}
 
 
 def ambiguous_options() -> list[str]:
-    """Return the options of features that have the name of a field of every agent."""
-    return sorted(option_fields().keys() & {*AgentSpec.model_fields, *AgentFile.model_fields})
+    """Return the options and relations of features that have the name of another field."""
+    names = [relation.name for relation in relations()]
+    fields = {*AgentSpec.model_fields, *AgentFile.model_fields}
+    return sorted({*option_fields(), *names} & fields | option_fields().keys() & set(names))
 
 
 def default_of(name: str) -> Any:
     """Return the value of a field that is not in the file; None for those that must be there."""
+    if any(relation.name == name for relation in relations()):
+        return []
     if name not in AgentFile.model_fields:
         return option_defaults()[name]
     field = AgentFile.model_fields[name]
@@ -170,10 +192,12 @@ def default_of(name: str) -> Any:
 def check_shape(data: dict[str, Any]) -> list[Any]:
     """Return the errors of `data`, in the names of `file_fields`, as pydantic describes them."""
     options = option_fields()
-    core = {name: value for name, value in data.items() if name not in options}
+    shape = relation_shape()
+    of_features = {*options, *shape.model_fields}
     errors: list[Any] = []
     for check, part in (
-        (AgentFile.model_validate, core),
+        (AgentFile.model_validate, {name: data[name] for name in data if name not in of_features}),
+        (shape.model_validate, {name: data[name] for name in data if name in shape.model_fields}),
         (checked_options, {name: data[name] for name in data if name in options}),
     ):
         try:
@@ -235,6 +259,8 @@ def _renamed(
 def agent_schema() -> dict[str, Any]:
     """The JSON schema of an agent's file, with the names in snake_case."""
     schema = AgentFile.model_json_schema()
+    of_relations = relation_shape().model_json_schema().get("properties", {})
+    schema["properties"] = _with_relations(schema["properties"], of_relations)
     for kind in option_classes():
         of_feature = kind.model_json_schema()
         schema["properties"] |= of_feature.get("properties", {})

@@ -20,6 +20,7 @@ from agents.api.serializers.approvals import (
 )
 from agents.api.serializers.lists import created_between
 from agents.api.serializers.strict import read_body, read_query
+from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, TokenScope
 from agents.review.json_text import size_of
@@ -56,10 +57,9 @@ class Approvals(ApiView):
 
 
 def _weight(request: ApprovalRequest) -> int:
-    edit = request.memory_edit
-    texts = (edit.proposed_content, edit.previous_content) if edit else ()
+    kind = proposal_kind(request)
     inputs = sum(size_of(given, PAGE_BYTES) for given in (request.input, request.edited_input))
-    return inputs + sum(len(text or "") for text in texts)
+    return inputs + (kind.size(request) if kind is not None else 0)
 
 
 class OneApproval(ApiView):

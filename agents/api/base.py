@@ -13,6 +13,7 @@ from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from agents.api import converters  # noqa: F401  # for the patterns of whoever has views
 from agents.api.authentication import TokenAuthentication
 from agents.api.permissions import HasScope
 from agents.api.problems import exception_handler

@@ -1,4 +1,4 @@
-"""Parts of the paths of the REST API. A module with patterns of its own imports this one first."""
+"""Parts of the paths of the REST API. `agents.api.base` imports it for modules with patterns."""
 
 from __future__ import annotations
 

@@ -105,11 +105,13 @@ class VelSchema(AutoSchema):
         return self.said.deprecated
 
     def get_tags(self) -> list[str]:
+        if tag := getattr(self.view, "tag", ""):
+            return [tag]
         parts = [part for part in self.path.split("/") if part]
         # What belongs to an agent and has a name of its own is found below that name.
         if parts[0] == "agents" and len(parts) > 2:
             own = parts[2].partition("-")[0]
-            return [own if own in ("chat", "memory", "policy", "skills") else "agents"]
+            return [own if own in ("chat", "policy", "skills") else "agents"]
         return parts[:1]
 
     def get_auth(self) -> list[dict[str, list[str]]]:

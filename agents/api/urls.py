@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from agents.api import converters  # noqa: F401  # registers them, also for the features
 from agents.api.agent_files import ExportAgent, ImportAgent
 from agents.api.agent_templates import AgentTemplates
 from agents.api.agents import Agents, OneAgent
@@ -12,7 +11,6 @@ from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
 from agents.api.base import UnknownUrl
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
-from agents.api.databases import Databases
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
 from agents.api.files import Changes, FileContent, Files, Restore
@@ -24,21 +22,11 @@ from agents.api.inbound_webhooks import (
     RotateInboundWebhook,
 )
 from agents.api.mcp_servers import AcceptMcpTools, FetchMcpTools, McpServers, OneMcpServer
-from agents.api.memory import Memory, MemoryRevisions, OneMemoryFile, RestoreMemory
-from agents.api.resume_and_fork import ForkRun, ResumeRun
+from agents.api.resume import ResumeRun
 from agents.api.run_parts import Artifacts, Subagents, Todos
 from agents.api.runs import CancelRun, OneRun, Runs
 from agents.api.schedules import Firings, OneSchedule, RunSchedule, Schedules
 from agents.api.schema_views import Docs, Schema
-from agents.api.skill_library import Library, OneSkill
-from agents.api.skill_versions import (
-    QuarantineSkill,
-    ReviewSkill,
-    SkillExport,
-    SkillFileContent,
-    SkillFiles,
-)
-from agents.api.skills import AgentSkills, OneAgentSkill
 from agents.api.threads import OneThread, Threads
 from agents.api.tokens import OneToken, Tokens
 from agents.api.toolboxes import Toolboxes
@@ -55,28 +43,6 @@ urlpatterns = [
     path("agents/import", ImportAgent.as_view(), name="agent-import"),
     path("agents/<opaque_id:agent_id>", OneAgent.as_view(), name="agent"),
     path("agents/<opaque_id:agent_id>/export", ExportAgent.as_view(), name="agent-export"),
-    path("agents/<opaque_id:agent_id>/memory", Memory.as_view(), name="memory"),
-    path(
-        "agents/<opaque_id:agent_id>/memory/<path:path>",
-        OneMemoryFile.as_view(),
-        name="memory-file",
-    ),
-    path(
-        "agents/<opaque_id:agent_id>/memory-revisions",
-        MemoryRevisions.as_view(),
-        name="memory-revisions",
-    ),
-    path(
-        "agents/<opaque_id:agent_id>/memory-restore",
-        RestoreMemory.as_view(),
-        name="memory-restore",
-    ),
-    path("agents/<opaque_id:agent_id>/skills", AgentSkills.as_view(), name="agent-skills"),
-    path(
-        "agents/<opaque_id:agent_id>/skills/<opaque_id:skill_id>",
-        OneAgentSkill.as_view(),
-        name="agent-skill",
-    ),
     path("agents/<opaque_id:agent>/chat", Chat.as_view(), name="chat"),
     path("agents/<opaque_id:agent>/chat/<str:chat_id>", ChatHistory.as_view(), name="chat-history"),
     path(
@@ -89,25 +55,6 @@ urlpatterns = [
         CancelChat.as_view(),
         name="chat-cancel",
     ),
-    path("skills", Library.as_view(), name="skills"),
-    path("skills/<opaque_id:skill_id>", OneSkill.as_view(), name="skill"),
-    path("skills/<opaque_id:skill_id>/files", SkillFiles.as_view(), name="skill-files"),
-    path(
-        "skills/<opaque_id:skill_id>/files/<path:path>",
-        SkillFileContent.as_view(),
-        name="skill-file",
-    ),
-    path("skills/<opaque_id:skill_id>/export", SkillExport.as_view(), name="skill-export"),
-    path(
-        "skills/<opaque_id:skill_id>/versions/<int:number>/review",
-        ReviewSkill.as_view(),
-        name="skill-review",
-    ),
-    path(
-        "skills/<opaque_id:skill_id>/versions/<int:number>/quarantine",
-        QuarantineSkill.as_view(),
-        name="skill-quarantine",
-    ),
     path("runs", Runs.as_view(), name="runs"),
     path("runs/<opaque_id:run_id>", OneRun.as_view(), name="run"),
     path("runs/<opaque_id:run_id>/events", RunEvents.as_view(), name="run-events"),
@@ -116,7 +63,6 @@ urlpatterns = [
     ),
     path("runs/<opaque_id:run_id>/cancel", CancelRun.as_view(), name="run-cancel"),
     path("runs/<opaque_id:run_id>/resume", ResumeRun.as_view(), name="run-resume"),
-    path("runs/<opaque_id:run_id>/fork", ForkRun.as_view(), name="run-fork"),
     path("runs/<opaque_id:run_id>/transcript", RunTranscript.as_view(), name="run-transcript"),
     path("runs/<opaque_id:run_id>/tool-calls", ToolCalls.as_view(), name="tool-calls"),
     path(
@@ -141,7 +87,6 @@ urlpatterns = [
         RehearsePolicy.as_view(),
         name="policy-rehearse",
     ),
-    path("databases", Databases.as_view(), name="databases"),
     path("mcp-servers", McpServers.as_view(), name="mcp-servers"),
     path("mcp-servers/<opaque_id:server_id>", OneMcpServer.as_view(), name="mcp-server"),
     path("mcp-servers/<opaque_id:server_id>/fetch", FetchMcpTools.as_view(), name="mcp-fetch"),

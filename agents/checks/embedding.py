@@ -20,6 +20,7 @@ from django.template.loader import get_template
 from django.urls import NoReverseMatch, get_resolver, resolve, reverse
 from django.utils.module_loading import import_string
 
+from agents.kernel.features import features
 from agents.request_origin import request_origin
 
 _DOCS = "See docs/embedding.md."
@@ -73,15 +74,16 @@ def _times() -> Iterator[CheckMessage]:
 
 
 def _databases() -> Iterator[CheckMessage]:
-    for label in ("agents", "skills_app", "memory", "django_q"):
+    of_features = [config.label for config in features()]
+    for label in dict.fromkeys(["agents", "django_q", *of_features]):
         for model in apps.get_app_config(label).get_models():
             for alias in (router.db_for_write(model), router.db_for_read(model)):
                 if alias != "default":
                     yield Error(
                         f"A database router sends {model._meta.label} to {alias!r}: Vel's "
                         "transactions are in 'default'.",
-                        hint="Let DATABASE_ROUTERS leave the apps agents, skills_app, memory and "
-                        f"django_q, and the user model, in 'default'. {_DOCS}",
+                        hint="Let DATABASE_ROUTERS leave the apps agents and django_q, "
+                        f"those of features, and the user model, in 'default'. {_DOCS}",
                         id="vel.E023",
                     )
                     return

@@ -8,7 +8,6 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.settings import ModelSettings, ScriptSettings
-from skills_app.settings import SkillSettings
 
 
 @register()
@@ -18,7 +17,6 @@ def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     from agents.services.settings_places import (  # noqa: PLC0415
         default_model_problem,
         scripts_directory_problem,
-        skill_directory_problems,
     )
 
     found: list[CheckMessage] = []
@@ -31,8 +29,4 @@ def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         found.append(Error(problem, id="vel.E015"))
     if problem := scripts_directory_problem():
         found.append(Error(problem, id="vel.E017"))
-    try:
-        SkillSettings.now()
-    except (ImproperlyConfigured, TypeError):
-        return found  # which `check_skills` of Vel's own project says
-    return [*found, *(Error(problem, id="vel.E016") for problem in skill_directory_problems())]
+    return found

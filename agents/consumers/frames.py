@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -19,7 +22,10 @@ from pydantic import (
     JsonValue,
 )
 
+from agents.events.read import StoredEvent
+from agents.kernel.features import collect
 from agents.models import Run, TokenScope
+from agents.selectors.visible import Person
 
 MAX_INTEGER = 2**63
 
@@ -65,6 +71,27 @@ class Frame(BaseModel):
         `user` may watch `run`. Raises `ServiceError`.
         """
         raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class AfterEvents:
+    """More frames of a feature after events of these types (`frames.AFTER_EVENTS`).
+
+    `frames` returns them as JSON texts, for a person who may watch the run.
+    """
+
+    types: frozenset[str]
+    frames: Callable[[StoredEvent, Person], list[str]]
+
+
+@lru_cache(maxsize=1)
+def after_events() -> Mapping[str, Sequence[AfterEvents]]:
+    """Return what the features send, by the type of the event. Most events have nothing."""
+    found: dict[str, list[AfterEvents]] = {}
+    for _, entry in collect("frames", "AFTER_EVENTS", skip_broken=True):
+        for name in entry.types:
+            found.setdefault(name, []).append(entry)
+    return found
 
 
 def accepted(ref: str | None = None, **what: str) -> str:

@@ -27,8 +27,7 @@ from agents.consumers.base import (
     reader_of,
 )
 from agents.consumers.credentials import Credentials, person_of
-from agents.consumers.frames import Frame, accepted, refused
-from agents.consumers.memory_frames import frames_after, may_need_frames
+from agents.consumers.frames import Frame, accepted, after_events, refused
 from agents.consumers.parse import parse_frame
 from agents.disk_space import full_disk
 from agents.events.read import MAX_SEQ, RunNotFound, StoredEvent
@@ -154,7 +153,7 @@ class RunConsumer(Consumer):
                 async for event in events:
                     await self._check_now_and_then()
                     await self.send(text_data=event.frame)
-                    for frame in await self._memory_frames(event):
+                    for frame in await self._frames_after(event):
                         await self.send(text_data=frame)
         except Refused as refusal:
             await self.refuse(refusal)
@@ -164,14 +163,18 @@ class RunConsumer(Consumer):
             log.exception("a run's socket failed", extra={"run_id": self._run_id})
             await self.close(INTERNAL_ERROR)
 
-    async def _memory_frames(self, event: StoredEvent) -> list[str]:
-        if event.run_id != self._run_id or not may_need_frames(event):
+    async def _frames_after(self, event: StoredEvent) -> list[str]:
+        entries = after_events().get(event.type, ())
+        if event.run_id != self._run_id or not entries:
             return []  # a subagent's are answered on a socket of its own
         try:
             user = await person_of(self.credentials, TokenScope.READ)
         except NotAllowed:
             return []
-        return await database_sync_to_async(frames_after)(event, user)
+        frames: list[str] = []
+        for entry in entries:
+            frames += await database_sync_to_async(entry.frames)(event, user)
+        return frames
 
     async def _check_now_and_then(self) -> None:
         """Raise `Refused` unless the person may still watch this run."""

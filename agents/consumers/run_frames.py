@@ -8,7 +8,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from pydantic import Field, model_validator
 
 from agents.consumers.frames import Frame, Json, Text
-from agents.consumers.memory_frames import MemoryDecisionFrame
 from agents.middleware.decisions import decide
 from agents.models import Run, TokenScope
 from agents.selectors.visible import approvals_for
@@ -81,4 +80,4 @@ class CancelFrame(Frame):
         return {}
 
 
-FRAMES = (MessageFrame, DecideFrame, MemoryDecisionFrame, CancelFrame)
+FRAMES = (MessageFrame, DecideFrame, CancelFrame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DATA_NAME = "seattle-weather.csv"
 DATA_PATH = f"/sandbox/user_uploads/{DATA_NAME}"
@@ -25,10 +25,10 @@ the sandbox, never from memory.
 - A chart has a title that says the finding, named axes with units, and text that can be read; an \
 SVG also has a <title> and a <desc> for those who cannot see it."""
 
+_DATABASE = f" The database {DATABASE_NAME} has the same days in a table."
 _QUESTION = f"""\
 {DATA_PATH} holds the weather of Seattle, one row a day for 2012 to 2015: date, precipitation \
-(mm), temp_max and temp_min (°C), wind (m/s) and weather (one word for the day). \
-The database {DATABASE_NAME} has the same days in a table.
+(mm), temp_max and temp_min (°C), wind (m/s) and weather (one word for the day).{_DATABASE}
 
 When is Seattle dry, and how far can one rely on it? Find out
 
@@ -52,13 +52,21 @@ class DemoTask:
     text: str
     outputs: tuple[str, ...]
     with_toolbox: bool
+    with_database: bool = True
+
+    def without_database(self) -> DemoTask:
+        """The same for an agent that has no database: one subagent checks the figures."""
+        text = self.text.replace(_DATABASE, "").replace(_CHECKS, _ONE_CHECK)
+        return replace(self, text=text, with_database=False)
 
 
+_CHECKS = """\
+Let two subagents check the figures at the same time, one with awk and one with SQL."""
+_ONE_CHECK = "Let a subagent check the figures with awk."
 PLAIN = DemoTask(
     text=f"""\
 {_QUESTION}
-Compute with Python in the sandbox (standard library only). Let two subagents check the figures at \
-the same time, one with awk and one with SQL. Then leave two files:
+Compute with Python in the sandbox (standard library only). {_CHECKS} Then leave two files:
 
 {_CHART}
 {_REPORT} the chart embedded. Draft it in /sandbox/shared/drafts/; a person reads it before it \
@@ -69,8 +77,7 @@ is published.""",
 WITH_TOOLBOX = DemoTask(
     text=f"""\
 {_QUESTION}
-Compute with pandas in the sandbox. Let two subagents check the figures at the same time, one with \
-awk and one with SQL. Then leave three files:
+Compute with pandas in the sandbox. {_CHECKS} Then leave three files:
 
 {_CHART}
 - {OUTPUTS}/rain.png: the rain of each month in each year as a heat map, drawn with matplotlib;
@@ -94,7 +101,7 @@ PUBLISHING: tuple[dict[str, object], ...] = (
     },
 )
 """The rules of the demo's agent."""
-TASKS = (PLAIN, WITH_TOOLBOX)
+TASKS = tuple(each for task in (PLAIN, WITH_TOOLBOX) for each in (task, task.without_database()))
 
 
 def task_in(message: str) -> DemoTask | None:

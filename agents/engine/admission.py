@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,18 +19,16 @@ from agents.engine.session import Session
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolDenied, ToolStarted
 from agents.events.event import OMITTED
+from agents.kernel.middleware import Refusal, ToolCallRequest
+from agents.kernel.proposals import Proposed
 from agents.middleware.base import Tool
 from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
-from agents.middleware.registry import known_tool_names
 from agents.models import ToolCall
 from agents.policy import Verdict, judge
 from agents.services.errors import InvalidRequest
 from agents.services.grants import find_grant, use_grant
-from agents.services.memory_edits import propose_edit
 from agents.states import ToolCallStatus
-from memory.edits import MemoryEdit
-from skills_app.allowed_tools import narrows_to
 
 
 @dataclass(slots=True)
@@ -50,34 +48,29 @@ def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], 
 
 def judge_call(
     session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any
-) -> tuple[Verdict, MemoryEdit | None]:
-    """The policy's verdict on a call, and what it would do to the memory, if it is that."""
-    edit = tool.memory_edit(given) if tool.memory_edit is not None else None
+) -> tuple[Verdict, Proposed | None]:
+    """The policy's verdict on a call, and what it proposes, if it does."""
+    proposed = tool.proposed(given)
     verdict = judge(
         session.spec,
         tool.name,
         tool.effect,
         raw_input,
-        edits_memory=edit is not None,
+        proposes=None if proposed is None else proposed.kind,
         tried=tool.trial is not None,
         reads=input_names(tool.input_model),
         asks=tool.asks,
     )
-    narrowed = None if verdict.action == "deny" else _narrowed(session, tool.name)
-    return narrowed or verdict, edit
+    refused = None if verdict.action == "deny" else _refusal(session, tool.name)
+    return refused or verdict, proposed
 
 
-def _narrowed(session: Session, tool: str) -> Verdict | None:
-    """The refusal of a tool that an active skill leaves no room for."""
-    for skill in session.skills.active.values():
-        known = known_tool_names() | session.toolset.tools.keys()
-        left = narrows_to(skill.head.allowed_tools, known)
-        if left is not None and tool not in left:
-            names = ", ".join(name for name in session.toolset.tools if name in left)
-            reason = f"While the skill {skill.name} is active only these may be used: {names}."
-            if "deactivate_skill" in session.toolset.tools:
-                reason += " Put it away with deactivate_skill when its task is done."
-            return Verdict("deny", f"skill {skill.name}", reason)
+def _refusal(session: Session, tool: str) -> Verdict | None:
+    """The refusal of a tool by a part of a feature."""
+    for part in session.parts:
+        verdict = part.refusal(tool, list(session.toolset.tools), session.known_tools)
+        if verdict is not None:
+            return verdict
     return None
 
 
@@ -97,7 +90,7 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
     ready = Ready(call, *checked)
     if call.status == ToolCallStatus.STARTED:
         return None if await _is_blocked(session, ready) else ready
-    verdict, edit = judge_call(session, *checked, raw_input)
+    verdict, proposed = judge_call(session, *checked, raw_input)
     if verdict.action == "deny":
         await _deny(session, call, verdict)
         return None
@@ -109,16 +102,16 @@ async def prepare_call(session: Session, call: Call) -> Ready | None:
         await refuse_call(session, call, message, "invalid_input")
         return None
     if call.status == ToolCallStatus.APPROVED:
-        if edit is None:
+        if proposed is None:
             return ready
-        # A decision on an edit of the memory makes it: this call was approved as something else.
-        message = f"The memory is changed by write_memory, not by changing a call of {call.tool}."
+        # A decision on a proposal makes the change: this call was approved as something else.
+        message = proposed.kind.no_tool.format(tool=call.tool)
         await refuse_call(session, call, message, "invalid_input")
         return None
-    if edit is not None:
-        problem = await session.database.run(_problem_of, session.agent_id, edit)
+    if proposed is not None:
+        problem = await session.database.run(_problem_of, session.agent_id, proposed)
         if problem is not None:
-            await refuse_call(session, call, problem, "memory_refused")
+            await refuse_call(session, call, problem, proposed.kind.refused)
         return None
     if ready.tool.trial is not None:
         return None  # a person looks at what it does each time
@@ -137,14 +130,14 @@ def question_of(session: Session, call: Call) -> Question:
     raw_input = json.loads(call.edited_input or call.input)
     checked = check_call(session, call.tool, raw_input)
     assert not isinstance(checked, str)  # `prepare_call` has closed such calls
-    verdict, edit = judge_call(session, *checked, raw_input)
-    return Question(call, verdict, edit)
+    verdict, proposed = judge_call(session, *checked, raw_input)
+    return Question(call, verdict, proposed)
 
 
-def _problem_of(agent_id: str, edit: MemoryEdit) -> str | None:
-    """Why nobody needs to be asked about `edit`."""
+def _problem_of(agent_id: str, proposed: Proposed) -> str | None:
+    """Why nobody needs to be asked about what a call proposes."""
     try:
-        propose_edit(agent_id, edit)
+        proposed.kind.propose(agent_id, proposed.change)
     except InvalidRequest as problem:
         return problem.message
     return None
@@ -161,24 +154,35 @@ async def refuse_call(session: Session, call: Call, message: str, code: str) -> 
 
 async def _is_blocked(session: Session, ready: Ready) -> bool:
     """Ask the guardrails, before anybody is asked about the call and again before it is made."""
-    if session.guards is None:
-        return False
-    ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
-    if ruling is not None:
-        await _block(session, ready.call, ruling)
-    return ruling is not None
+    if session.guards is not None:
+        ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
+        if ruling is not None:
+            await _block(session, ready.call, _refusal_of(ready.call, ruling))
+            return True
+    if session.chain.check_call:
+        request = ToolCallRequest(ready.call, ready.tool.effect)
+        for item in session.chain.check_call:
+            with session.handle.interruptible():
+                refusal = await item.check_call(session.context, request)
+            if refusal is not None:
+                await _block(session, ready.call, replace(refusal, by=refusal.by or item.name))
+                return True
+    return False
 
 
-async def _block(session: Session, call: Call, ruling: Ruling) -> None:
+def _refusal_of(call: Call, ruling: Ruling) -> Refusal:
     message = f"The guardrail {ruling.guardrail} blocked this call; it was not made: "
     message += f"{ruling.reason}."
+    event = ruling.event("tool_call", call_id=call.call_id)
+    return Refusal(message, ruling.reason, "guardrail", ruling.guardrail, [event])
+
+
+async def _block(session: Session, call: Call, refusal: Refusal) -> None:
     started = call.status == ToolCallStatus.STARTED
     status = ToolCallStatus.FAILED if started else ToolCallStatus.DENIED
-    outcome = Outcome(call, status, dump(message), is_error=True, code="guardrail")
-    outcome.events.append(ruling.event("tool_call", call_id=call.call_id))
-    outcome.events.append(
-        ToolDenied(call_id=call.call_id, reason=ruling.reason, by=ruling.guardrail)
-    )
+    outcome = Outcome(call, status, dump(refusal.message), is_error=True, code=refusal.code)
+    outcome.events += refusal.events
+    outcome.events.append(ToolDenied(call_id=call.call_id, reason=refusal.reason, by=refusal.by))
     reached(CrashPoint.BLOCKED)
     await store_outcomes(session, [outcome])
 

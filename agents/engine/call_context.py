@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from agents.databases.target import DatabaseTarget
 from agents.engine.delegation import CallSubagents
 from agents.engine.journal_rows import Call
 from agents.engine.session import Session
 from agents.events.catalogue.tool_calls import ToolProgress
 from agents.ids import run_marker
-from agents.selectors.databases import connections_of_run, targets_of
+from agents.middleware.run_parts import Part
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
 
@@ -41,11 +40,13 @@ class CallContext:
         self.call_id = call.call_id
         self.spec = session.spec
         self.deadline = deadline
-        self.skills = session.skills
         self.subagents = CallSubagents(session, call)
         self.approved = session.approved.get((call.turn, call.position))
         self.marker = run_marker(self.run_id)
         self.mcp = session.mcp
+
+    def part(self, kind: type[Part]) -> Part:
+        return self._session.parts.get(kind)
 
     def files(self) -> FileBackend:
         return self._session.files.backend()
@@ -71,14 +72,6 @@ class CallContext:
 
     async def in_database(self, function: Callable[..., T], *arguments: object) -> T:
         return await self._session.database.run(function, *arguments)
-
-    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
-        names = self.spec.databases
-        if not names:
-            return {}
-        # Read anew at each call: what was taken away meanwhile is not used once more.
-        rows = await self.in_database(connections_of_run, self.agent_id, self.owner_id, names)
-        return await self.in_thread(targets_of, rows, names)
 
     def progress(self, text: str) -> None:
         self._loop.call_soon_threadsafe(self._session.stream.add, ToolProgress, self.call_id, text)

@@ -203,10 +203,9 @@ async def _leave_out(
     row.clip_run, row.clip_turn = 0, 0
     row.files = files_of(material.previous, turns)
     messages = await _messages(session, row, start, room)
-    skills = list(session.skills.active)
-    in_prompt = session.spec.skill_mode == "system_prompt"
+    reminders = [part.reminder() for part in session.parts]
     opening = opening_text(
-        messages, row.summary, row.by, material.todos, row.files, [] if in_prompt else skills, room
+        messages, row.summary, row.by, material.todos, row.files, reminders, room
     )
     row.summary, row.opening = _storable(row.summary), _storable(opening)
     row.files = [_storable(path) for path in row.files]

@@ -77,7 +77,7 @@ def store_compaction(
     last = latest_compaction(row.thread_id)
     row.number = last.number + 1 if last else 1
     row.save(force_insert=True)
-    epoch = begin_epoch(session.run, session.spec, session.skills, session.window)
+    epoch = begin_epoch(session.run, session.spec, session.parts, session.window)
     event = ContextCompacted(
         before=row.tokens_before,
         after=row.tokens_after,

@@ -39,7 +39,7 @@ def opening_text(
     by: str,
     todos: str,
     files: Sequence[str],
-    skills: Sequence[str],
+    reminders: Sequence[str],
     room: Room,
 ) -> str:
     """All of it, each part within its share of the room. Empty parts are left out."""
@@ -52,9 +52,7 @@ def opening_text(
         f"## What happened so far ({made})\n{summary}" if summary else "",
         f"## Open to-dos\n{cut_middle(todos, room.share_bytes(TODOS))}" if todos else "",
         _files(files, room.share_bytes(FILES)),
-        f"## Loaded skills\n{', '.join(skills)}: load one again when you need its instructions."
-        if skills
-        else "",
+        *reminders,
     ]
     return "\n\n".join(part for part in parts if part)
 

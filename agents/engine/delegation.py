@@ -13,10 +13,8 @@ from agents.engine.session import Session
 from agents.kernel.park import Locked, Park, Suspend
 from agents.middleware.base import WaitForRuns
 from agents.middleware.context import SubagentError, SubagentReport, TaskOrder
-from agents.middleware.registry import known_tool_names
 from agents.models import Run, RunClock, ToolCall
 from agents.models.database_clock import DatabaseNow
-from agents.selectors.skill_text import in_quarantine
 from agents.services.delegation import (
     ChildOrder,
     answer_of,
@@ -27,14 +25,8 @@ from agents.services.delegation import (
 from agents.services.errors import InvalidRequest
 from agents.services.run_control import cancel_run
 from agents.services.wake import lock_run
-from agents.spec import SubagentSpec
 from agents.states import RunStatus, WaitReason
 from agents.subagent_types import child_spec
-from skills_app.allowed_tools import narrows_to
-from skills_app.models import SkillVersion
-from skills_app.pinned import PinnedSkill, with_requirements
-from skills_app.requirements import UnmetRequirement
-from skills_app.services.sets import store_set
 
 
 class CallSubagents:
@@ -68,15 +60,29 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
     check_fence(writer)
     row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
     if there := children_of(row):
-        # The call goes on: what has changed since, such as a skill, changes nothing of them.
+        # The call goes on: what has changed since, such as its parts, changes nothing of them.
         return [child.id for child in there]
     left = _left(session)
     made = []
     for order in orders:
         child = child_spec(spec, order.subagent, left=left)
-        skill_set, loaded = _skills(session, order.subagent)
+        found = (part.for_child(order.subagent) for part in session.parts)
+        inherited = [each for each in found if each is not None]
+        if order.subagent.skills and not inherited:
+            raise SubagentError(
+                f"The subagent {order.subagent.name} works with skills, and no installed feature "
+                "has them: its operator must install skills_app."
+            )
         dumped = child.model_dump(mode="json")
-        made.append(ChildOrder(order.index, dumped, order.message, skill_set, loaded))
+        made.append(
+            ChildOrder(
+                order.index,
+                dumped,
+                order.message,
+                "\n\n".join(each.note for each in inherited if each.note),
+                [each.write for each in inherited],
+            )
+        )
     try:
         children = start_children(run, row, made, at_once=spec.max_concurrent_subagents)
     except InvalidRequest as problem:
@@ -85,37 +91,13 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder]) -> list[st
 
 
 def _left(session: Session) -> frozenset[str] | None:
-    """The tools that all active skills leave; None where none narrows. A child has no others."""
+    """The tools that all parts leave; None where none narrows. A child has no others."""
     left: frozenset[str] | None = None
-    for skill in session.skills.active.values():
-        known = known_tool_names() | session.toolset.tools.keys()
-        narrowed = narrows_to(skill.head.allowed_tools, known)
+    for part in session.parts:
+        narrowed = part.tools_left(session.known_tools)
         if narrowed is not None:
-            left = frozenset(narrowed) if left is None else left & narrowed
+            left = narrowed if left is None else left & narrowed
     return left
-
-
-def _skills(session: Session, subagent: SubagentSpec) -> tuple[str | None, list[PinnedSkill]]:
-    """The set that a child pins, of what its parent has pinned, and what of it is loaded."""
-    if not subagent.skills:
-        return session.skills.set_id, []
-    loaded: dict[str, PinnedSkill] = {}
-    for name in subagent.skills:
-        if name not in session.skills.pinned:
-            raise SubagentError(
-                f"The subagent {subagent.name} works with the skill {name}, which this agent does "
-                "not have: its operator must give it."
-            )
-        try:
-            required = with_requirements(name, session.skills.pinned)
-        except UnmetRequirement as problem:
-            raise SubagentError(str(problem)) from None
-        loaded |= {skill.name: skill for skill in required}
-    if bad := in_quarantine(list(loaded.values())):
-        raise SubagentError(f"In quarantine: {', '.join(bad)}.")
-    ids = [skill.version_id for skill in loaded.values()]
-    rows = SkillVersion.objects.select_related("skill").in_bulk(ids)
-    return store_set([rows[pk] for pk in ids]).pk, list(loaded.values())
 
 
 def _reports(parent_id: str, run_ids: Sequence[str]) -> list[SubagentReport]:

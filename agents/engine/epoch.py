@@ -8,31 +8,26 @@ it in the middle of a conversation.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.db.models import Max
 
-from agents.engine.skill_session import RunSkills
 from agents.engine.window import Window
-from agents.middleware.base import PromptSkill
 from agents.middleware.registry import toolset_of
+from agents.middleware.run_parts import RunParts
 from agents.models import Compaction, Epoch, Message, MessageRole, Run
 from agents.prompt_variables import names_in
 from agents.providers.base import Block, PromptHead
 from agents.providers.prices import default_thinking
-from agents.selectors.skill_text import skill_texts
 from agents.services.prompt_values import values_of
 from agents.spec import AgentSpec
-from skills_app.pinned import PinnedSkill
-from skills_app.settings import SkillSettings
 
 
 def current_epoch(
     run: Run,
     spec: AgentSpec,
-    skills: RunSkills,
+    parts: RunParts,
     *,
     calls_open: bool,
     window: Window | None = None,
@@ -41,29 +36,28 @@ def current_epoch(
     """The thread's epoch for this run: the last one, or a new one for another agent version.
 
     So is another model: a run begins with its agent's first, whatever answered the one before it.
-    With loaded skills in the prompt a change of these is a new one, too; while calls are open it
-    waits for their end (`RunSkills.prompt_is_old`).
+    Other content of a part is a new one, too; while calls are open it waits for their end
+    (`RunPart.prompt_is_old`).
     """
     last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
-        return _epoch_after(last, run, spec, skills, window, output_format)
+        return _epoch_after(last, run, spec, parts, window, output_format)
     if not calls_open and model_of(last) != (spec.provider, spec.model):
-        return _epoch_after(last, run, spec, skills, window, output_format)
-    if last.first_run is None and skills.pinned and not calls_open:
-        # Of a release that had no skills: its prompt has no catalogue, its tools load none.
-        return _epoch_after(last, run, spec, skills, window)
-    skills.prompt_is_old = (
-        spec.skill_mode == "system_prompt" and _active_ids(skills) != last.active_skills
-    )
-    if skills.prompt_is_old and not calls_open:
-        return _epoch_after(last, run, spec, skills, window)
+        return _epoch_after(last, run, spec, parts, window, output_format)
+    if last.first_run is None and not calls_open and any(part.must_be_told() for part in parts):
+        return _epoch_after(last, run, spec, parts, window)
+    keys = parts.prompt_keys()
+    for part in parts:
+        part.prompt_is_old = keys.get(part.label) != last.part_keys.get(part.label)
+    if parts.prompt_is_old and not calls_open:
+        return _epoch_after(last, run, spec, parts, window)
     return last
 
 
 def begin_epoch(
     run: Run,
     spec: AgentSpec,
-    skills: RunSkills,
+    parts: RunParts,
     window: Window | None = None,
     output_format: str | None = None,
 ) -> Epoch:
@@ -72,7 +66,7 @@ def begin_epoch(
     `window`: no reply may be longer than it says. `output_format`: how the provider is asked for
     `spec.output_schema`; if empty, the prompt says it. None: as in the epoch before.
     """
-    return _epoch_after(_last_epoch(run), run, spec, skills, window, output_format)
+    return _epoch_after(_last_epoch(run), run, spec, parts, window, output_format)
 
 
 def _last_epoch(run: Run) -> Epoch | None:
@@ -83,17 +77,15 @@ def _epoch_after(
     last: Epoch | None,
     run: Run,
     spec: AgentSpec,
-    skills: RunSkills,
+    parts: RunParts,
     window: Window | None,
     output_format: str | None = None,
 ) -> Epoch:
     has_left_out = Compaction.objects.filter(thread_id=run.thread_id).exists()
     toolset = toolset_of(run, spec, has_left_out=has_left_out)
     now = datetime.now(ZoneInfo(run.thread.time_zone))
-    in_prompt = spec.skill_mode == "system_prompt"
-    active = _texts(list(skills.active.values())) if in_prompt else []
-    pinned = list(skills.pinned.values())
-    skills.prompt_is_old = False
+    for part in parts:
+        part.prompt_is_old = False
     if output_format is None:
         output_format = last.head.get("output_format", "") if last else ""
     values = values_of(run.thread) if names_in(spec.system_prompt) else {}
@@ -104,15 +96,14 @@ def _epoch_after(
         agent_version_id=run.agent_version_id,
         first_run=run.number,
         first_turn=next_turn(run),
-        active_skills=_active_ids(skills) if in_prompt else [],
+        part_keys=parts.prompt_keys(),
         provider=spec.provider,
         head={
             "model": spec.model,
             "system": toolset.system_prompt(
                 spec,
                 now,
-                pinned,
-                active,
+                parts.prompt_content(),
                 values=values,
                 says_form=says_form,
                 in_own_directory=bool(run.thread.workspace_path),
@@ -135,16 +126,6 @@ def next_turn(run: Run) -> int:
     """The run's next model call: thoughts of those before it belong to the prompt they had."""
     turns = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
     return (turns.aggregate(last=Max("turn"))["last"] or 0) + 1
-
-
-def _active_ids(skills: RunSkills) -> list[int]:
-    return [skill.version_id for skill in skills.active.values()]
-
-
-def _texts(skills: Sequence[PinnedSkill]) -> list[PromptSkill]:
-    """All of them within the limit of one: the prompt is sent with every request."""
-    texts = skill_texts(skills, limit=SkillSettings.now().CONTEXT_BYTES)
-    return [PromptSkill(skill, text) for skill, text in zip(skills, texts, strict=True)]
 
 
 def _thinking(spec: AgentSpec) -> Block | None:

@@ -29,8 +29,6 @@ from sandbox.errors import FileError, ReadOnlyPath, SandboxError, StorageFull
 PAGED = frozenset({"read_file", "grep", "glob", "ls", "search_transcript"})
 """Tools whose results are parts of what lies somewhere: they are cut, never put into files, or
 reading a file would make another one."""
-WHOLE = frozenset({"read_memory", "load_skill"})
-"""Tools whose results have limits of their own, and of which the model needs all."""
 NOTE_BYTES = 400
 BULK = 0.4
 """Of a result that is an object: a text with so much of it is written as text, not as JSON."""
@@ -50,7 +48,9 @@ class Kept:
 async def within_bounds(session: Session, call: Call, result: ToolResult) -> ToolResult:
     """`result` if it is short, else a shorter one that says where the whole is."""
     window = session.window
-    limit = window.whole_bytes if call.tool in WHOLE else window.result_bytes
+    tool = session.toolset.tools.get(call.tool)
+    is_whole = tool is not None and tool.is_whole
+    limit = window.whole_bytes if is_whole else window.result_bytes
     if result.blocks:
         return await _blocks(session, call, result, limit)
     content = result.content

@@ -38,7 +38,6 @@ logger = logging.getLogger(__name__)
 
 REFUSED = "guardrail"
 _RUN_CODE = frozenset({"execute", "execute_python", "execute_in_sandbox"})
-_SEND = frozenset({"execute_sql"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ class RunGuards:
 
     def _leaves_machine(self, name: str, tool: Tool[Any]) -> bool:
         """Whether what the call is given can get to another machine."""
-        if tool.effect == Effect.EXTERNAL or name in _SEND:
+        if tool.effect == Effect.EXTERNAL or tool.leaves_machine:
             return True
         return name in _RUN_CODE and self._run.spec["network"] != "none"
 

@@ -1,18 +1,19 @@
 """Reading a run from its rows, so that a driver can take it up: its session.
 
-What is settled once is settled here, before the first turn: skills, prompt, host account.
+What is settled once is settled here, before the first turn: the parts of features, prompt, host
+account.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
 from agents.engine.fallback import output_format_of
-from agents.engine.final_output import FinalOutput, final_output
 from agents.engine.handle import RunHandle
 from agents.engine.history import (
     history_since,
@@ -27,23 +28,28 @@ from agents.engine.lease import Claim
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.resources import Resources
+from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
-from agents.engine.skill_session import RunSkills, skills_of
-from agents.engine.skill_sync import synced_sources
 from agents.engine.token_count import Meter, measured
 from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
-from agents.events.append import append_events
+from agents.events.append import append_events, dump
 from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
 from agents.ids import run_marker
 from agents.middleware.registry import toolset_of
+from agents.middleware.run_parts import (
+    RunPart,
+    RunParts,
+    begin_parts,
+    load_parts,
+    prepare_parts,
+)
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, Role
 from agents.services.budget_scope import Scope, open_budget
-from agents.services.skill_pins import pin_skills
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
-from skills_app.services.sync import SourceRead
+from agents.structured_output.wording import message_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,8 @@ class Loaded:
     meter: Meter
     calls: list[Call]
     last_step: str
-    skills: RunSkills
+    parts: RunParts
     location: WorkspaceLocation
-    output: FinalOutput | None
     budget: Scope | None
     has_left_out: bool
     late_notes: list[str] = field(default_factory=list)
@@ -67,24 +72,23 @@ def load_run(
     writer: Writer,
     run: Run,
     spec: AgentSpec,
-    sources: Sequence[SourceRead],
+    prepared: Mapping[type[RunPart], Any],
     output_format: str = "",
     window: Window | None = None,
 ) -> Loaded:
-    """Read a run, and settle what is settled at its beginning: skills, prompt, host account."""
-    if run.skill_set_id is None:
+    """Read a run, and settle what is settled at its beginning: parts, prompt, host account."""
+    if not run.has_begun:
         # Its row is written, and comes before its clock everywhere. One that was deleted has no
         # fence, either.
         list(Run.objects.select_for_update(no_key=True).filter(pk=run.pk).values_list("pk"))
     check_fence(writer)
-    if run.skill_set_id is None:
-        append_events(run.pk, pin_skills(run, spec, sources))
-    skills = skills_of(run)
+    if not run.has_begun:
+        _begin(run, spec, prepared)
+    parts = load_parts(run, spec)
     calls = open_turn(run)
     epoch = current_epoch(
-        run, spec, skills, calls_open=bool(calls), output_format=output_format, window=window
+        run, spec, parts, calls_open=bool(calls), output_format=output_format, window=window
     )
-    output = final_output(run, spec, in_prompt="output_format" not in epoch.head)
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
@@ -102,29 +106,38 @@ def load_run(
         meter=meter,
         calls=calls,
         last_step=last or "",
-        skills=skills,
+        parts=parts,
         location=run_location(run),
-        output=output,
         budget=open_budget(run, spec),
         has_left_out=shorter is not None,
         late_notes=late_notes(run, calls),
     )
 
 
+def _begin(run: Run, spec: AgentSpec, prepared: Mapping[type[RunPart], Any]) -> None:
+    """Settle the parts of the run, and what the model is told beside the person's message."""
+    events, notes = begin_parts(run, spec, prepared)
+    form = message_note(dump(run.output_schema)) if run.output_schema is not None else ""
+    # The first by a driver before this one.
+    run.opening_note = "\n".join(note for note in (run.opening_note, form, *notes) if note)
+    run.has_begun = True
+    run.save(update_fields=["has_begun", "opening_note"])
+    append_events(run.pk, events)
+
+
 async def _load(
     worker: Resources, writer: Writer, run: Run, spec: AgentSpec, provider: Provider, window: Window
 ) -> Loaded:
-    sources = await synced_sources(worker, run, spec) if run.skill_set_id is None else []
+    prepared = {} if run.has_begun else await prepare_parts(worker, run, spec)
     output_format = await output_format_of(provider, spec)
-    return await worker.database.run(load_run, writer, run, spec, sources, output_format, window)
+    return await worker.database.run(load_run, writer, run, spec, prepared, output_format, window)
 
 
 async def open_session(
-    worker: Resources, handle: RunHandle, claim: Claim, writer: Writer
+    worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
     """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
-    run, clock = claim.run, claim.clock
-    spec = AgentSpec.model_validate(run.spec)
+    run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
     if spec.fallbacks:
         spec = await worker.database.run(spec_in_force, run, spec)
     provider = provider_of(worker.provider, spec)
@@ -135,6 +148,8 @@ async def open_session(
         worker.database, provider, run, loaded.head, loaded.history
     )
     session = Session(
+        context=context,
+        chain=context.chain,
         run=run,
         spec=spec,
         toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
@@ -153,19 +168,19 @@ async def open_session(
             loaded.location,
             run.agent_version.agent_id,
             spec,
-            loaded.skills,
+            loaded.parts,
             writer,
             worker.database,
             asyncio.get_running_loop(),
         ),
-        skills=loaded.skills,
+        parts=loaded.parts,
         turn=clock.turn,
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
-        output=loaded.output,
         budget=loaded.budget,
     )
+    context.session = session
     servers = RunMcpServers(session, run_marker(run.pk))
     session.mcp = servers
     session.on_close.append(servers.close)

@@ -18,12 +18,12 @@ from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.tool_calls import ToolFailed
 from agents.events.preview import preview
 from agents.kernel.park import Locked, Park, Suspend, park
+from agents.kernel.proposals import Proposed
 from agents.middleware.context import Preview
 from agents.models import ApprovalRequest, Run, Thread, ToolCall
 from agents.policy import Verdict
-from agents.services.asking import CHANGED, ask_about_call, ask_about_memory, digest_of
+from agents.services.asking import CHANGED, ask_about_call, ask_about_proposal, digest_of
 from agents.services.errors import InvalidRequest
-from agents.services.memory_edits import propose_edit
 from agents.states import (
     TOOL_CALL_TRANSITIONS,
     ApprovalStatus,
@@ -31,19 +31,18 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
-from memory.edits import MemoryEdit
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that needs a person. `edit` is what it would do to the memory, if it is that.
+    """A call that needs a person. `proposed` is what it proposes, if it does.
 
     `preview` is what a trial of it has shown.
     """
 
     call: Call
     verdict: Verdict
-    edit: MemoryEdit | None = None
+    proposed: Proposed | None = None
     preview: Preview | None = None
 
 
@@ -87,7 +86,7 @@ def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Susp
     )
     if asked:
         return Suspend({"approval_ids": asked}, drafts)
-    # The memory changed a moment ago, and no question is left.
+    # What a proposal builds on changed a moment ago, and no question is left.
     append_events(run.pk, drafts)
     return None
 
@@ -96,7 +95,8 @@ def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft
     verdict = question.verdict
     earlier = row.approvals.exclude(decided_by=None).exists()
     prompt = CHANGED if earlier else verdict.reason
-    if question.edit is None:
+    proposed = question.proposed
+    if proposed is None:
         generations = Thread.objects.values_list("workspace_generation", flat=True)
         draft = ask_about_call(
             run, row, verdict.terms, prompt=prompt, generation=generations.get(pk=run.thread_id),
@@ -104,10 +104,10 @@ def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft
         )  # fmt: skip
     else:
         try:
-            proposal = propose_edit(run.agent_version.agent_id, question.edit)
+            proposal = proposed.kind.propose(run.agent_version.agent_id, proposed.change)
         except InvalidRequest as problem:
-            return _refuse(row, problem.message)
-        draft = ask_about_memory(run, row, proposal, verdict.terms, prompt=prompt)
+            return _refuse(row, problem.message, proposed.kind.refused)
+        draft = ask_about_proposal(run, row, proposed.kind, proposal, verdict.terms, prompt=prompt)
     if row.status != ToolCallStatus.WAITING:
         check_transition(TOOL_CALL_TRANSITIONS, row.status, ToolCallStatus.WAITING)
         row.status = ToolCallStatus.WAITING
@@ -115,11 +115,11 @@ def _ask(run: Run, row: ToolCall, question: Question, family: str) -> EventDraft
     return draft
 
 
-def _refuse(row: ToolCall, message: str) -> EventDraft:
+def _refuse(row: ToolCall, message: str, code: str) -> EventDraft:
     check_transition(TOOL_CALL_TRANSITIONS, row.status, ToolCallStatus.INVALID)
     row.status = ToolCallStatus.INVALID
     row.is_error = True
-    row.code = "memory_refused"
+    row.code = code
     row.result = dump(message)
     row.finished_at = timezone.now()
     row.save()
@@ -160,6 +160,8 @@ def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
 
 async def park_run(session: Session, parking: Park) -> bool:
     """Whether the driver has let go of the run. False: there is nothing to wait for."""
+    for item in session.chain.on_park:
+        await item.on_park(session.context, parking)
     active_ms = session.active_ms()
     if await session.database.run(park, session.writer, parking, active_ms, fail_run):
         return True

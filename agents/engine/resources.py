@@ -14,7 +14,6 @@ from typing import TypeVar
 from django.db import DatabaseError
 
 from agents.disk_space import is_used_up, shortage, why_waiting
-from agents.engine.courier import Courier
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaFlusher, DeltaStream
 from agents.engine.errors import FenceLost, StopReason
@@ -26,6 +25,7 @@ from agents.engine.lease import hand_back, writer_of
 from agents.engine.membership import Membership
 from agents.engine.pruner import Pruner
 from agents.ids import own_executor
+from agents.kernel.jobs import feature_parts
 from agents.models import POOL
 from agents.providers.base import Provider
 from agents.providers.registry import get_provider
@@ -72,7 +72,7 @@ class Resources:
         self.capacity = capacity or WorkerSettings.now().RUNS_PER_WORKER
         self.name = own_executor(suffix)
         self.threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="vel-tool")
-        self.courier = Courier()
+        self.parts = feature_parts()
         self.pruner = Pruner()
         self._handles: dict[str, RunHandle] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}

@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
-from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
-from agents.engine.skill_session import RunSkills
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
+from agents.kernel.chain import Chain
+from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
 from agents.middleware.context import McpServers, Preview
-from agents.middleware.registry import Toolset
+from agents.middleware.registry import Toolset, known_tool_names
+from agents.middleware.run_parts import RunParts
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
 from agents.services.budget_scope import Scope
@@ -47,6 +48,9 @@ def _no_provider(name: str) -> Provider:
 class Session:
     """One claim of one run, from `claim_run` until the driver lets go of it."""
 
+    context: RunContext
+    """The run as its middleware sees it."""
+    chain: Chain
     run: Run
     spec: AgentSpec
     toolset: Toolset
@@ -61,15 +65,15 @@ class Session:
     meter: Meter
     stream: DeltaStream
     files: ThreadFiles
-    skills: RunSkills
+    parts: RunParts
     turn: int
     tokens: int
     cost_microusd: int
     active_ms_before: int
-    output: FinalOutput | None = None
-    """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
+    last_calls: list[Call] = field(default_factory=list)
+    """The calls of the last turn, when they have ended."""
     late_notes: list[str] = field(default_factory=list)
     """What the model is told beside their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
@@ -78,6 +82,12 @@ class Session:
     """Calls whose approval no longer fits the workspace, or whose grant is used up."""
     waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
     """Calls that go on when other runs have ended."""
+    leaving: list[Leave] = field(default_factory=list)
+    """Calls whose middleware lets go of the run, when the calls beside them have ended."""
+    call_model: ModelHandler = field(init=False, repr=False)
+    """A model call with all wraps."""
+    call_tool: ToolHandler = field(init=False, repr=False)
+    """An attempt of a tool call with all wraps."""
     guards: RunGuards | None = field(init=False)
     """None for a run without guardrails."""
     hooks: HookCalls | None = field(init=False)
@@ -111,6 +121,10 @@ class Session:
     @property
     def agent_id(self) -> str:
         return self.run.agent_version.agent_id
+
+    def known_tools(self) -> frozenset[str]:
+        """Return the names of all tools that some agent can have, and of those of the run."""
+        return known_tool_names() | self.toolset.tools.keys()
 
     def active_ms(self) -> int:
         """Milliseconds of work that no total holds yet; calling it counts them as held."""

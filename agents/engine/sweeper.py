@@ -25,7 +25,6 @@ from agents.services.dead_workers import (
     leases_of,
     settle_inherited,
 )
-from agents.services.notifications import due_targets
 from agents.services.processes import PROCESS_HEARTBEAT_SECONDS, Reporter, leave_counts
 from agents.services.schedule_firing import fire_due
 from agents.services.usage_totals import count_ended_runs
@@ -36,6 +35,8 @@ from sandbox.reaper import kill_marked
 logger = logging.getLogger(__name__)
 
 QUEUE_SWEEP_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 300.0
+"""Between two tries of a job that always fails."""
 SWEEP_SHARE = 4
 """One look fills the fourth part of the room at most, so that several processes share what waits.
 Measured: of 24 runs that were queued at once one of two workers took 23, and used one core."""
@@ -67,6 +68,7 @@ class Sweeper:
         self._turned_away = False
         self._jobs = feature_jobs()
         self._due: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
         self._ends = EndTeller(worker.database)
         self._heartbeat = WorkerHeartbeat(
             worker.database, worker.name, worker.capacity, lambda: worker.running
@@ -115,7 +117,7 @@ class Sweeper:
                 await self._heartbeat.look()
             await self._do(JOBS)
             if self._is_of_pool:
-                await self._send()
+                await self._look_for_parts()
             self._ends.look()
             if self._is_of_pool:
                 self._worker.pruner.look()
@@ -161,16 +163,36 @@ class Sweeper:
                 for _ in range(job.parts):
                     if not await self._worker.database.run(job.run):
                         break
+                self._failures.pop(job.name, None)
             except DatabaseError as error:
                 self._failed(job.name, error)
             except Exception:
-                logger.exception("the periodic job for %s failed", job.name)
+                pause = self._pause_after_failure(job.name, job.every)
+                logger.exception(
+                    "the periodic job for %s failed, next try in %g s", job.name, pause
+                )
 
-    async def _send(self) -> None:
-        try:
-            self._worker.courier.send_to(await self._worker.database.run(due_targets))
-        except DatabaseError as error:
-            self._failed("notifications", error)
+    def _pause_after_failure(self, name: str, every: float) -> float:
+        """Set when it is tried again. Return in how many seconds: twice as many after each failure
+        in a row."""
+        failures = self._failures[name] = self._failures.get(name, 0) + 1
+        pause = max(every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)
+        pause = max(every, min(pause, LONGEST_PAUSE_SECONDS))
+        self._due[name] = time.monotonic() + pause
+        return pause
+
+    async def _look_for_parts(self) -> None:
+        for part in self._worker.parts:
+            if time.monotonic() < self._due.get(part.finds, 0.0):
+                continue
+            try:
+                await self._worker.database.run(part.look)
+                self._failures.pop(part.finds, None)
+            except DatabaseError as error:
+                self._failed(part.finds, error)
+            except Exception:
+                pause = self._pause_after_failure(part.finds, QUEUE_SWEEP_SECONDS)
+                logger.exception("looking for %s failed, next try in %g s", part.finds, pause)
 
     async def _find_runs(self) -> None:
         """Find runs that nobody drives: queued ones at once, lost ones by their lease."""

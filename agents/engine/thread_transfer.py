@@ -173,7 +173,7 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
     missing = _shown(received.missing)
     mcp_state = "lost" if received.lost_programs else "kept"
     event = WorkspaceMoved(
-        worker=machine_name(),
+        host=machine_name(),
         lost_host=move.lost_host,
         run=state.run_id if state else None,
         turn=state.turn if state else None,

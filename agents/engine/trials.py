@@ -35,7 +35,7 @@ from agents.states import (
 logger = logging.getLogger(__name__)
 
 TRIAL_SECONDS = 300.0
-"""The databases' own limits hold as well, and are shorter."""
+"""The limits of what a tool reaches hold as well, and are usually shorter."""
 
 
 async def questions_about(session: Session, calls: Sequence[Call]) -> list[Question] | None:
@@ -52,7 +52,7 @@ async def questions_about(session: Session, calls: Sequence[Call]) -> list[Quest
             if isinstance(shown, ToolResult):
                 await refuse_call(session, call, str(shown.content), shown.code)
                 return None
-            question = Question(call, question.verdict, question.edit, shown)
+            question = Question(call, question.verdict, question.proposed, shown)
         questions.append(question)
     return questions
 

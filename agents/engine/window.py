@@ -68,7 +68,7 @@ class Window:
 
     @property
     def whole_bytes(self) -> int:
-        """The longest memory file or skill that does."""
+        """The longest result of a tool that is whole (`Tool.is_whole`)."""
         return max(MIN_RESULT_BYTES, self.usable * BYTES_PER_TOKEN // WHOLE_SHARE)
 
 

@@ -144,7 +144,8 @@ class Worker(Resources):
             await self._wait_for_end()
         finally:
             self._draining = True
-            self.courier.close()
+            for part in self.parts:
+                part.close()
             self.pruner.close()
             self._sweeper.begin_to_close()
             await self._hand_all_back()
@@ -157,7 +158,8 @@ class Worker(Resources):
             self._stopped.set()
             # All block for a moment; nothing else is left on the loop.
             flush_spans()
-            self.courier.join()
+            for part in self.parts:
+                part.join()
             self.pruner.join()
             self.heartbeat.stop()
             self.database.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,9 @@ from agents.disk_space import is_short, shortage
 from agents.engine.database import Database
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
-from agents.engine.memory_mount import SeenOutsideMemory, with_memory
-from agents.engine.skill_session import RunSkills
+from agents.engine.mounts import SeenOutsideMounts, with_mounts
 from agents.engine.snapshots import CallSnapshots
+from agents.middleware.run_parts import RunParts
 from agents.services.outside_changes import keep_state_before
 from agents.services.seen_files import DatabaseSeenFiles, used_by_other_subagents
 from agents.services.snapshots import write_lock
@@ -48,11 +48,6 @@ from sandbox.policy import Network
 from sandbox.toolbox import Toolbox
 from sandbox.toolbox_find import HeldToolbox, hold_toolbox
 from sandbox.workspace import Workspace
-from skills_app.package import PackageFile
-from skills_app.pinned import MOUNTS
-from skills_app.services.versions import version_files
-from skills_app.settings import SkillSettings
-from skills_app.store import unpacked
 
 
 class ThreadFiles:
@@ -63,7 +58,7 @@ class ThreadFiles:
         location: WorkspaceLocation,
         agent_id: str,
         spec: AgentSpec,
-        skills: RunSkills,
+        parts: RunParts,
         writer: Writer,
         database: Database,
         loop: asyncio.AbstractEventLoop,
@@ -71,7 +66,7 @@ class ThreadFiles:
         self.location = location
         self._agent_id = agent_id
         self._spec = spec
-        self._skills = skills
+        self._parts = parts
         self._writer = writer
         self._database = database
         self._loop = loop
@@ -90,7 +85,7 @@ class ThreadFiles:
     def backend(self) -> FileBackend:
         """The file tools' backend: rows without a sandbox, else the workspace's directories.
 
-        In both the agent's memory is at /memory.
+        In both the mounts of features are at their places.
         """
         with self._lock:
             if self._backend is None:
@@ -101,16 +96,15 @@ class ThreadFiles:
                     files = workspace_backend(self._open(), self._guard)
                 else:
                     files = StateFilesystemBackend(DatabaseFileStore(family, self._call, check))
-                    if (skills := self._skills_directory()) is not None:
-                        packages = ReadOnly(TreeBackend(skills))
-                        files = CompositeBackend(files, dict.fromkeys(MOUNTS, packages))
+                    if areas := self._areas():
+                        files = CompositeBackend(files, _mounted(areas))
                     if self.location.read_only:
                         files = ReadOnly(files, READ_ONLY_ADVICE)
                 thread_id = self._writer.thread_id
                 seen = DatabaseSeenFiles(thread_id, self._writer.run_id, self._call, check)
                 self._backend = RememberingBackend(
-                    with_memory(files, self._agent_id, self._call),
-                    SeenOutsideMemory(seen),
+                    with_mounts(files, self._agent_id, self._call),
+                    SeenOutsideMounts(seen),
                     write_lock(family),
                     self._used_by_others if self.location.family else None,
                 )
@@ -168,7 +162,8 @@ class ThreadFiles:
     def _open(self) -> Workspace:
         if self._workspace is None:
             workspace = open_workspace(self.location)
-            self._workspace = replace(workspace, skills=self._skills_directory())
+            areas: dict[str, Any] = self._areas()
+            self._workspace = replace(workspace, **areas)
             self._guard = self._workspace.guard(self._keep_state_before)
         return self._workspace
 
@@ -181,21 +176,10 @@ class ThreadFiles:
                 f"{error.strerror}. Nothing was changed."
             ) from error
 
-    def _skills_directory(self) -> Path | None:
-        """The packages of this run's skills on this host; None without any."""
-        if not self._skills.pinned:
-            return None
-        try:
-            return unpacked(list(self._skills.pinned.values()), self._skill_files)
-        except (OSError, ValueError) as error:
-            store = SkillSettings.now().store_directory
-            raise SandboxSetupError(
-                f"The skills could not be unpacked in {store}: {error}"
-            ) from error
-
-    def _skill_files(self, version_id: int) -> list[PackageFile]:
-        files: list[PackageFile] = self._call(version_files, version_id)
-        return files
+    def _areas(self) -> dict[str, Path]:
+        """The directories on this host that parts of features have for areas of the sandbox."""
+        found = {part.area: part.directory(self._call) for part in self._parts if part.area}
+        return {area: directory for area, directory in found.items() if directory is not None}
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """From a tool thread through the loop's one door to the database."""
@@ -206,3 +190,12 @@ class ThreadFiles:
 def _is_parents(location: WorkspaceLocation) -> bool:
     """Whether a subagent works in the caller's own directory: its changes are the parent's."""
     return bool(location.family) and location.own_directory is not None
+
+
+def _mounted(areas: Mapping[str, Path]) -> dict[str, FileBackend]:
+    """The areas as files, each also by its short path."""
+    return {
+        f"{root}/{area}": ReadOnly(TreeBackend(directory))
+        for area, directory in areas.items()
+        for root in (SANDBOX_ROOT, "")
+    }

@@ -63,6 +63,22 @@ def remove_feature(feature: FeatureConfig) -> None:
 
 
 def leftovers() -> list[str]:
-    """Return the labels of Vel's features with tables in the database that are not installed."""
+    """Return the labels of features that are not installed and have tables in the database.
+
+    These are Vel's, and other apps whose tables refer to those of an installed app of Vel.
+    """
     applied = {app for app, _ in MigrationRecorder(connection).applied_migrations()}
-    return sorted(label for label in applied - apps.app_configs.keys() if label.startswith(PREFIX))
+    missing = applied - apps.app_configs.keys()
+    return sorted(label for label in missing if label.startswith(PREFIX) or _refers_to_vel(label))
+
+
+def _refers_to_vel(label: str) -> bool:
+    ours = {model._meta.db_table for model in apps.get_app_config("agents").get_models()}
+    with connection.cursor() as cursor:
+        look = connection.introspection
+        tables = [name for name in look.table_names(cursor) if name.startswith(f"{label}_")]
+        return any(
+            target in ours
+            for table in tables
+            for _, target in look.get_relations(cursor, table).values()
+        )

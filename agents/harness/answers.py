@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from agents.kernel.proposals import proposal_kind
 from agents.middleware.inputs import with_changes
 from agents.models import ApprovalRequest
 from agents.services.approvals import DecisionRequest
@@ -96,7 +97,7 @@ def _edit(request: ApprovalRequest, changes: Mapping[Any, Any]) -> DecisionReque
     if not all(isinstance(name, str) for name in changes):
         raise InvalidRequest("The names of fields must be texts.")
     call, edited = request.tool_call, dict(changes)
-    if call is not None and request.memory_edit_id is None:
+    if call is not None and proposal_kind(request) is None:
         before = request.input if isinstance(request.input, dict) else {}
         spec = AgentSpec.model_validate(request.run.spec)
         edited = with_changes(spec, request.tool, before, changes, request.run)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from agents.databases.errors import QueryFailed
-from agents.databases.table import QueryResult as Table
-from agents.databases.target import DatabaseTarget
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.table import QueryResult as Table
+from agents.features.databases.drivers.target import DatabaseTarget
 from agents.harness.process import engine
 from agents.harness.project import prepare
 from agents.harness.threads import in_thread
@@ -71,7 +71,7 @@ class DatabaseBackend:
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
     ) -> QueryResult:
         """Run one statement; `params` are values for `:name` in it."""
-        from agents.databases.execute import execute_sql  # noqa: PLC0415  # costs 0.2 s
+        from agents.features.databases.drivers.execute import execute_sql  # noqa: PLC0415  # costs 0.2 s
 
         found = await self._ask(
             database, lambda target, own, cancel: execute_sql(target, query, params, own, cancel)
@@ -82,19 +82,19 @@ class DatabaseBackend:
 
     async def get_schema(self, database: str = "default") -> QueryResult:
         """A row for each column of each table."""
-        from agents.databases import inspect  # noqa: PLC0415
+        from agents.features.databases.drivers import inspect  # noqa: PLC0415
 
         return await self._ask(database, inspect.get_schema)
 
     async def get_tables(self, database: str = "default") -> QueryResult:
         """A row for each table and view."""
-        from agents.databases import inspect  # noqa: PLC0415
+        from agents.features.databases.drivers import inspect  # noqa: PLC0415
 
         return await self._ask(database, inspect.list_tables)
 
     async def describe_table(self, table: str, database: str = "default") -> QueryResult:
         """A row for each column of a table."""
-        from agents.databases import inspect  # noqa: PLC0415
+        from agents.features.databases.drivers import inspect  # noqa: PLC0415
 
         return await self._ask(
             database,
@@ -131,7 +131,7 @@ class DatabaseBackend:
     async def _write(
         self, query: str, database: str, params: Mapping[str, Any] | None, refused: QueryResult
     ) -> QueryResult:
-        from agents.databases.write import write_now  # noqa: PLC0415
+        from agents.features.databases.drivers.write import write_now  # noqa: PLC0415
 
         try:
             changes = await self._call(
@@ -149,8 +149,8 @@ class DatabaseBackend:
     def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
         """Blocks. Raises `QueryFailed`."""
         prepare()
-        from agents.databases.address import AddressRefused, checked_url  # noqa: PLC0415
-        from agents.databases.own_database import own_database  # noqa: PLC0415
+        from agents.features.databases.drivers.address import AddressRefused, checked_url  # noqa: PLC0415
+        from agents.features.databases.drivers.own_database import own_database  # noqa: PLC0415
 
         names = list(self.connections)
         meant = names[0] if database == "default" and len(names) == 1 else database

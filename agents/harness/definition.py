@@ -22,13 +22,12 @@ from agents.harness.errors import SetupError
 from agents.harness.guards import check_guardrail_names, stored_names
 from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
 from agents.kernel.options import checked_options, option_fields
+from agents.kernel.relations import AgentRelation, relation_named, relations
 from agents.middleware.custom.registered import registered_tools
 from agents.middleware.custom.toolkit import Toolkit
 from agents.middleware.registry import built_in_tools, known_tool_names
 from agents.models import Agent, Subagent
-from agents.secret_text import SecretText
 from agents.services.agents import save_agent
-from agents.services.databases import save_own_connection, seal_url
 from agents.services.errors import InvalidRequest
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
@@ -45,7 +44,7 @@ class Definition:
     toolkit: Toolkit
     subagents: tuple[SubagentConfig, ...]
     interrupt_on: Mapping[str, Any]
-    databases: Mapping[str, SecretText] = field(repr=False, default_factory=dict)
+    databases: Mapping[str, Any] = field(repr=False, default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -57,6 +56,8 @@ class Definition:
         known = known_tool_names() | {tool.name for tool in toolkit.all_tools}
         if unknown := sorted(set(config.interrupt_on) - known):
             raise SetupError(f"interrupt_on: there is no tool {unknown[0]!r}.")
+        if config.memory and not built_in_tools().keys() >= _MEMORY:
+            raise SetupError("memory: the app memory is not installed: leave the option out.")
         registered = registered_tools().keys()
         if wrong := sorted(set(function_names(config.tools)) - registered):
             raise SetupError(
@@ -134,12 +135,19 @@ class Definition:
         agent.everyone, agent.is_active = False, True
         if agent._state.adding and self.databases:
             agent.save()  # they refer to it; its first version comes with them, right below
-        connections = [
-            save_own_connection(agent, name, url, allow_writes=not config.database_read_only)
-            for name, url in self.databases.items()
-        ]
         rows = [self._row(agent, item) for item in self.subagents]
-        return save_agent(agent, by_id=owner.pk, databases=connections, subagents=rows)
+        return save_agent(agent, by_id=owner.pk, subagents=rows, related=self._related(agent))
+
+    def _related(self, agent: Agent) -> dict[str, list[Any]]:
+        """The agent's own rows of features. It has those of its last start no more."""
+        related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
+        if self.databases:
+            relation = _databases()
+            related[relation.name] = [
+                relation.own_row(agent, name, url, writable=not self.config.database_read_only)
+                for name, url in self.databases.items()
+            ]
+        return related
 
     def _row(self, agent: Agent, item: SubagentConfig) -> Subagent:
         choice = choice_of(item.model)
@@ -214,11 +222,19 @@ def _own_rules(toolkit: Toolkit) -> dict[str, bool]:
     return {tool.name: bool(tool.requires_approval) for tool in toolkit.all_tools}
 
 
-def _sealed(databases: Mapping[str, str]) -> dict[str, SecretText]:
+def _databases() -> AgentRelation:
+    """Raises `SetupError` if the feature is not installed."""
+    relation = relation_named("databases")
+    if relation is None:
+        raise SetupError("databases: the feature `databases` is not installed here.")
+    return relation
+
+
+def _sealed(databases: Mapping[str, str]) -> dict[str, Any]:
     sealed = {}
     for name, url in databases.items():
         try:
-            sealed[name] = seal_url(_from_here(url))
+            sealed[name] = _databases().seal(name, _from_here(url))
         except InvalidRequest as error:
             reason = error.message.removeprefix("url: ")
             raise SetupError(f"databases: {name}: {reason}") from None

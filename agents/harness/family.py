@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest, Run, RunClock
 from agents.selectors.family import descendants_of, goes_on_alone
 from agents.states import ApprovalStatus
@@ -27,7 +28,7 @@ class Family:
                 "run__agent_version__agent",
                 "run__owner",
                 "run__thread",
-                "memory_edit",
+                *request_relations(),
                 "allowance",
             ).order_by("id")
         )

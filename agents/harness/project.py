@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connections
 
-from agents.features import installed_features
+from agents.features.installed import installed_features
 from agents.harness.errors import SetupError
 from agents.harness.places import data_dir, make_private_directory, secret_key, sqlite_database
 from agents.harness.template import begin_with_template, keep_as_template
@@ -32,8 +32,6 @@ _APPS = (
     "django.contrib.auth",
     "django_q",
     "agents",
-    "skills_app",
-    "memory",
 )
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
@@ -187,7 +185,7 @@ def _use_key(api_key: str | None, provider: str) -> None:
 
 
 def _check_apps() -> None:
-    missing = [name for name in ("agents", "skills_app", "memory") if not apps.is_installed(name)]
+    missing = [] if apps.is_installed("agents") else ["agents"]
     if missing:
         raise SetupError(
             f"The project's INSTALLED_APPS lack {', '.join(missing)}: add "

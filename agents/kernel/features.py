@@ -30,15 +30,23 @@ class FeatureConfig(AppConfig):
     order: ClassVar[int] = 1000
     """Where its tools and its segment of the prompt stand: lower numbers come first, equal ones
     by label."""
+    middleware_order: ClassVar[Mapping[str, int]] = {}
+    """The places of the hooks of its middleware: see `agents.kernel.chain`."""
     requires: ClassVar[tuple[str, ...]] = ()
     """Labels of the apps without which it cannot work."""
     commands: ClassVar[Mapping[str, str]] = {}
-    """Its commands of `vel`, each with one line of help. Their code is in its `cli.py`."""
+    """Its commands of `vel`, each with one line of help, as literal texts. Their code is in its
+    `cli.py`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "default" not in vars(cls):
             cls.default = True
+
+    def ready(self) -> None:
+        """Import its module `checks`, if it has one: system checks register themselves."""
+        super().ready()
+        _import(self, "checks")
 
 
 def features() -> list[FeatureConfig]:

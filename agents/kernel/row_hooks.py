@@ -11,14 +11,14 @@ be repeated. It locks the clock of the run first, then its own rows, in the orde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import collect
-from agents.models import Run, RunClock
+from agents.models import Run, RunClock, Thread
 
 
 class RowHooks:
@@ -51,8 +51,25 @@ class RowHooks:
     def stop_waiting(self, run: Run) -> None:
         """The run waits for `waits_for`, and is about to end instead."""
 
+    def copied(self, run: Run, copy: Run) -> None:
+        """A fork of the thread has a copy of the run, which nothing drives."""
 
-_NAMES = ("started", "released", "ended", "resumed")
+    def forked(self, source: Run, turn: int, thread: Thread) -> None:
+        """The new `thread` begins with all that was said up to a turn of `source`."""
+
+    def check_directories(self, directories: Sequence[str], workspace_path: str) -> None:
+        """A caller names directories of this machine for a thread. Raise `ServiceError`."""
+
+
+_NAMES = (
+    "started",
+    "released",
+    "ended",
+    "resumed",
+    "copied",
+    "forked",
+    "check_directories",
+)
 _registered: list[RowHooks] = []
 _by_name: dict[str, list[RowHooks]] = {name: [] for name in _NAMES}
 _by_reason: dict[str, RowHooks] = {}
@@ -138,3 +155,23 @@ def stop_waiting(run: Run) -> None:
     hooks = _by_reason.get(run.wait_reason)
     if hooks is not None:
         hooks.stop_waiting(run)
+
+
+def copied(run: Run, copy: Run) -> None:
+    _load()
+    for hooks in _by_name["copied"]:
+        hooks.copied(run, copy)
+
+
+def forked(source: Run, turn: int, thread: Thread) -> None:
+    _load()
+    for hooks in _by_name["forked"]:
+        hooks.forked(source, turn, thread)
+
+
+def check_directories(directories: Sequence[str], workspace_path: str) -> bool:
+    """Return whether any feature reads the directories."""
+    _load()
+    for hooks in _by_name["check_directories"]:
+        hooks.check_directories(directories, workspace_path)
+    return bool(_by_name["check_directories"])

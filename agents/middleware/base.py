@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel
 
-from agents.events.append import EventDraft
+from agents.kernel import middleware
 from agents.kernel.integrations import AGENTS
+from agents.kernel.proposals import Proposed
+from agents.kernel.tool_calls import ToolResult as ToolResult
 from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
-from memory.edits import MemoryEdit
-from skills_app.pinned import PinnedSkill
 
 Input = TypeVar("Input", bound=BaseModel)
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class ToolResult:
-    """What a tool gives back to the model.
-
-    `content` is text, a JSON-able dictionary or list (sent as JSON text), or, with `blocks`, a
-    list of content blocks. `events` and `commit` take effect in the transaction that stores the
-    result: rows written by `commit` exist exactly once, whatever crashes.
-    """
-
-    content: Any
-    is_error: bool = False
-    code: str = ""
-    blocks: bool = False
-    events: list[EventDraft] = field(default_factory=list)
-    commit: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)
@@ -76,6 +59,8 @@ class Tool(Generic[Input]):
     runs_alone: bool = False
     """Whether no other call of the turn runs beside it, although its effect is READ: it changes
     rows of the run on which other calls depend, so the order of the calls matters."""
+    is_whole: bool = False
+    """Whether the model needs all of a result, which has a limit of its own."""
     outlives_driver: bool = False
     """A call that has started goes on with another driver, as the same attempt."""
     variant: Callable[[Input], Tool[Any] | None] | None = None
@@ -87,19 +72,17 @@ class Tool(Generic[Input]):
     Such a call waits for a person whatever the policy says, is bound to what was shown, and is
     tried again before it is made: if anything else is shown then, it is asked anew.
     """
-    memory_edit: Callable[[Input], MemoryEdit | None] | None = None
-    """What an input would do to the agent's memory; None if it leaves that alone.
+    leaves_machine: bool = False
+    """Whether its input gets to another machine, although its effect is READ."""
+    proposes: Callable[[Input], Proposed | None] | None = None
+    """What an input proposes; None if it proposes nothing.
 
-    Such a call always waits for a person, and the decision makes the edit: `run` is not called.
+    Such a call always waits for a person, and the decision makes the change: `run` is not called.
     """
 
-
-@dataclass(frozen=True, slots=True)
-class PromptSkill:
-    """A loaded skill with its instructions."""
-
-    skill: PinnedSkill
-    text: str
+    def proposed(self, given: Input) -> Proposed | None:
+        """Return what this input proposes."""
+        return None if self.proposes is None else self.proposes(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +92,8 @@ class PromptContext:
     spec: AgentSpec
     tool_names: frozenset[str]
     now: datetime
-    skills: Sequence[PinnedSkill] = ()
-    active_skills: Sequence[PromptSkill] = ()
-    """With `spec.skill_mode` system_prompt: those whose instructions belong in the prompt."""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    """The content of the parts of features, by their labels: see `RunPart.prompt_content`."""
     in_own_directory: bool = False
     """Whether /sandbox/workspace is a directory of the caller's, which subagents work in too."""
 
@@ -123,7 +105,6 @@ _ALMOST_EVERYTHING = tuple(
         provider="",
         model="",
         profile=profile,
-        databases=("any",),
         integrations=(AGENTS,),
         background_subagents=True,
     )
@@ -131,14 +112,13 @@ _ALMOST_EVERYTHING = tuple(
 )
 
 
-class Middleware:
+class Middleware(middleware.Middleware):
     """A capability. Subclass it, give it a `name`, and override what it adds.
 
-    An instance holds configuration only and is shared by all runs: what a run must remember is in
-    rows, or in `get_state` and `load_state`.
+    It adds tools, a segment of the prompt, and the hooks of `agents.kernel.middleware`. An
+    instance holds configuration only and is shared by all runs.
     """
 
-    name: str = ""
     profiles: frozenset[str] = frozenset({"full"})
     """The tool profiles that it is part of."""
 
@@ -149,8 +129,8 @@ class Middleware:
     def every_tool(self) -> Sequence[Tool[Any]]:
         """Return each tool that some agent can have, for lists and checks.
 
-        Override it if `tools` depends on anything but the profile, the databases, the builder of
-        agents and background subagents.
+        Override it if `tools` depends on anything but the profile, the builder of agents and
+        background subagents.
         """
         return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 

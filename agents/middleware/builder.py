@@ -10,11 +10,10 @@ from django.contrib.auth import get_user_model
 from pydantic import BaseModel, Field
 
 from agents.kernel.integrations import AGENTS, integrations
+from agents.kernel.relations import relations
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
-from agents.selectors.databases import shared_names
-from agents.services.databases import may_configure
 from agents.services.errors import Conflict, NotAllowed, ServiceError
 from agents.spec import AgentSpec
 
@@ -75,7 +74,7 @@ class BuilderMiddleware(Middleware):
     async def _list(self, context: ToolContext, given: NoInput) -> ToolResult:
         from agents.agent_templates.catalogue import agent_templates  # noqa: PLC0415  # as above
 
-        databases = await context.in_database(_databases, context.owner_id)
+        related = await context.in_database(_related, context.owner_id)
         return ToolResult(
             {
                 "templates": [
@@ -83,7 +82,7 @@ class BuilderMiddleware(Middleware):
                     for template in agent_templates().values()
                 ],
                 "tools": dict(self._known_tools()),
-                "databases": databases,
+                **related,
                 "integrations": [each.name for each in integrations() if each.name != AGENTS],
             }
         )
@@ -119,9 +118,10 @@ class BuilderMiddleware(Middleware):
         return {"name": agent.name, "slug": agent.slug}
 
 
-def _databases(owner_id: int) -> list[str]:
-    """Their names, for who may give them to agents."""
-    return shared_names() if may_configure(_user(owner_id)) else []
+def _related(owner_id: int) -> dict[str, list[str]]:
+    """The names of rows of features that the person may give to agents, by relation."""
+    user = _user(owner_id)
+    return {relation.name: relation.offered(user) for relation in relations()}
 
 
 def _user(owner_id: int) -> Any:

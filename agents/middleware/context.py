@@ -1,4 +1,4 @@
-"""What the engine lends a tool for one call: files, a sandbox, skills, subagents, MCP servers.
+"""What the engine lends a tool for one call: files, a sandbox, subagents, MCP servers and more.
 
 The engine implements these protocols; tools know nothing else of it.
 """
@@ -9,30 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from agents.databases.target import DatabaseTarget
+from agents.middleware.run_parts import Part
 from agents.spec import AgentSpec, McpToolSpec, SubagentSpec
 from sandbox.backends.protocol import FileBackend
 from sandbox.base import BaseSandbox
-from skills_app.pinned import PinnedSkill
 
 T = TypeVar("T")
-
-
-class SkillsInUse(Protocol):
-    """The skills of a run, by name: those it has, and those that are loaded.
-
-    The two methods are for a result's `commit`, so that nothing is active that is not stored.
-    """
-
-    @property
-    def pinned(self) -> Mapping[str, PinnedSkill]: ...
-
-    @property
-    def active(self) -> Mapping[str, PinnedSkill]: ...
-
-    def activate(self, skills: Sequence[PinnedSkill]) -> None: ...
-
-    def deactivate(self, name: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +92,8 @@ class ToolContext(Protocol):
     deadline: float
     """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
 
-    @property
-    def skills(self) -> SkillsInUse: ...
+    def part(self, kind: type[Part]) -> Part:
+        """What a feature has for the run: its subclass of `RunPart`."""
 
     @property
     def subagents(self) -> Subagents: ...
@@ -147,14 +129,6 @@ class ToolContext(Protocol):
 
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function that queries the database, in a short transaction."""
-
-    async def database_targets(self) -> Mapping[str, DatabaseTarget]:
-        """The databases of `spec.databases` that the agent still has, by name.
-
-        They hold passwords: nothing of a target's URL belongs in a result, an event or a log.
-        Raises `agents.selectors.databases.DatabaseUnavailable`, whose message is for the model, if
-        the spec names some and none can be used; `targets[name]` raises it for one of several.
-        """
 
     def progress(self, text: str) -> None:
         """Show watchers more output of a call that is still running. Safe from any thread."""

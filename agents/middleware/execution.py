@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
+from agents.kernel.mounts import mounts
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.middleware.filesystem import layout
@@ -14,7 +15,6 @@ from agents.models import Effect
 from agents.settings import DataSettings
 from agents.spec import AgentSpec
 from agents.telemetry.tool_watch import watched_command
-from memory.paths import MOUNT
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
 from sandbox.policy import MAX_TIMEOUT
@@ -79,8 +79,9 @@ def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:
         content["stderr"] = result.stderr
     if result.timed_out:
         content["timed_out"] = True
-    if not result.success and f"{MOUNT}/" in result.stderr:
-        content["note"] = f"Commands do not see {MOUNT}: use read_file."
+    for mount in mounts():
+        if not result.success and f"{mount.root}/" in result.stderr:
+            content["note"] = f"Commands do not see {mount.root}: use read_file."
     return ToolResult(
         content,
         # A command that ran and failed is an answer; only one that was stopped is an error.

@@ -1,7 +1,7 @@
 """Files: ls, read_file, write_file, edit_file, glob and grep over the thread's backend.
 
-Below /memory they see the agent's memory. What would change it there is an edit of the memory: it
-waits for a person, and the decision makes it.
+They also see the mounts of features (`agents.kernel.mounts`). What would write there is a proposal:
+it waits for a person, and the decision makes the change.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
+from agents.kernel.mounts import Mount, mount_at
+from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
-from memory.edits import MemoryEdit
-from memory.paths import MOUNT
 from sandbox.errors import PathRefused, SandboxError
-from sandbox.paths import WORKING_DIR, is_within, normalise
+from sandbox.paths import WORKING_DIR, normalise
 
 _PATH = AliasChoices("path", "file_path")
 
@@ -101,44 +101,37 @@ async def grep(context: ToolContext, given: GrepInput) -> ToolResult:
     return await _call(context, "grep", given.pattern, given.path, given.include, given.ignore_case)
 
 
-def path_in_memory(path: str, cwd: str) -> str | None:
-    """The file of the memory that `path` names for the file tools; None when it names another.
+def mounted(path: str, cwd: str) -> tuple[Mount, str] | None:
+    """The mount that `path` is in for the file tools, and the path there; None for other files.
 
     The backend resolves paths in the same way, so that no spelling passes here and arrives there.
     What it refuses is None as well: the call fails by itself.
     """
     try:
-        absolute = normalise(path, cwd)
+        return mount_at(normalise(path, cwd))
     except PathRefused:
         return None
-    return absolute[len(MOUNT) + 1 :] if is_within(absolute, MOUNT) else None
 
 
-def _written(cwd: str) -> Callable[[WriteFileInput], MemoryEdit | None]:
-    def edit(given: WriteFileInput) -> MemoryEdit | None:
-        path = path_in_memory(given.path, cwd)
-        if path is None:
+def _written(cwd: str) -> Callable[[WriteFileInput], Proposed | None]:
+    def proposed(given: WriteFileInput) -> Proposed | None:
+        found = mounted(given.path, cwd)
+        return None if found is None else found[0].write(found[1], given.content, "write_file")
+
+    return proposed
+
+
+def _edited(cwd: str) -> Callable[[EditFileInput], Proposed | None]:
+    def proposed(given: EditFileInput) -> Proposed | None:
+        found = mounted(given.path, cwd)
+        if found is None:
             return None
-        return MemoryEdit(path, "write", given.content, "written through write_file")
-
-    return edit
-
-
-def _edited(cwd: str) -> Callable[[EditFileInput], MemoryEdit | None]:
-    def edit(given: EditFileInput) -> MemoryEdit | None:
-        path = path_in_memory(given.path, cwd)
-        if path is None:
-            return None
-        return MemoryEdit(
-            path,
-            "write",
-            given.new_text,
-            "written through edit_file",
-            old_text=given.old_text,
-            replace_all=given.replace_all,
+        mount, path = found
+        return mount.replace(
+            path, given.old_text, given.new_text, "edit_file", replace_all=given.replace_all
         )
 
-    return edit
+    return proposed
 
 
 LAYOUT = """\
@@ -185,7 +178,7 @@ class FilesystemMiddleware(Middleware):
                 WriteFileInput,
                 write_file,
                 Effect.WRITE,
-                memory_edit=_written(cwd),
+                proposes=_written(cwd),
             ),
             Tool(
                 "edit_file",
@@ -194,7 +187,7 @@ class FilesystemMiddleware(Middleware):
                 EditFileInput,
                 edit_file,
                 Effect.WRITE,
-                memory_edit=_edited(cwd),
+                proposes=_edited(cwd),
             ),
             Tool(
                 "glob",

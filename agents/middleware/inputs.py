@@ -65,8 +65,8 @@ def edited_input_problem(
     tool, given = checked
     if unknown := unknown_fields(tool.input_model, edited, before):
         return _unknown(tool, unknown, edited)
-    if tool.memory_edit is not None and tool.memory_edit(given) is not None:
-        return "An edit cannot turn a call into a change of the memory: reject it and say so."
+    if (proposed := tool.proposed(given)) is not None:
+        return proposed.kind.no_edit
     if tool.trial is not None:
         return "An edit cannot turn a call into one that writes: reject it and say so."
     return None

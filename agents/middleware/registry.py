@@ -12,16 +12,13 @@ from typing import Any
 from django.core.signals import setting_changed
 
 from agents.kernel.features import collect
-from agents.middleware.base import Middleware, PromptContext, PromptSkill, Tool
+from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.middleware.builder import BuilderMiddleware
 from agents.middleware.custom.registered import RegisteredMiddleware, registered_tools
-from agents.middleware.database import DatabaseMiddleware
 from agents.middleware.execution import ExecutionMiddleware
 from agents.middleware.filesystem import FilesystemMiddleware
 from agents.middleware.mcp import McpMiddleware
-from agents.middleware.memory import MemoryMiddleware
 from agents.middleware.planning import PlanningMiddleware
-from agents.middleware.skills import SkillsMiddleware
 from agents.middleware.subagents import SubagentsMiddleware
 from agents.middleware.transcript import TranscriptMiddleware
 from agents.middleware.wire_schema import wire_schema
@@ -31,17 +28,13 @@ from agents.providers.base import Block
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import ALL_TOOLS, AgentSpec
 from agents.structured_output.wording import prompt_segment
-from skills_app.pinned import PinnedSkill
 
 _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
     (100, PlanningMiddleware()),
     (200, FilesystemMiddleware()),
     (300, ExecutionMiddleware()),
-    (400, DatabaseMiddleware()),
     (600, BuilderMiddleware(lambda: _known_tools())),
     (700, McpMiddleware()),
-    (800, MemoryMiddleware()),
-    (900, SkillsMiddleware()),
     (1100, SubagentsMiddleware()),
     (1200, RegisteredMiddleware()),
 )
@@ -102,8 +95,7 @@ class Toolset:
         self,
         spec: AgentSpec,
         now: datetime,
-        skills: Sequence[PinnedSkill] = (),
-        active_skills: Sequence[PromptSkill] = (),
+        parts: Mapping[str, Any] | None = None,
         *,
         values: Mapping[str, Value] | None = None,
         says_form: bool = True,
@@ -112,15 +104,14 @@ class Toolset:
         """The whole system prompt. `now` is in the thread's time zone; only its date is used.
 
         `values` are those of the variables in the agent's own prompt. Without `says_form` the
-        provider is asked for `spec.output_schema` in another way. `in_own_directory` is as in
-        `PromptContext`.
+        provider is asked for `spec.output_schema` in another way. `parts` and
+        `in_own_directory` are as in `PromptContext`.
         """
         context = PromptContext(
             spec=spec,
             tool_names=frozenset(self.tools),
             now=now,
-            skills=skills,
-            active_skills=active_skills,
+            parts=parts or {},
             in_own_directory=in_own_directory,
         )
         own = expand(spec.system_prompt, values or {})

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.events.append import dump
+from agents.kernel.proposals import proposal_kinds
 from agents.middleware.input_names import input_names
 from agents.middleware.inputs import checked_input
 from agents.middleware.registry import Toolset, toolset_for
@@ -189,12 +190,12 @@ def _verdict(
     tool = toolset.tools.get(row["tool"])
     if tool is None:
         # It had the tool when it made the call.
-        edits = row["tool"] == "write_memory"
-        return judge(spec, row["tool"], row["effect"], given, edits_memory=edits)
+        kinds = (kind for kind in proposal_kinds().values() if kind.rule == row["tool"])
+        return judge(spec, row["tool"], row["effect"], given, proposes=next(kinds, None))
     checked = checked_input(toolset, tool.name, given)
     if isinstance(checked, str):
         return None
-    edits = tool.memory_edit is not None and tool.memory_edit(checked[1]) is not None
+    proposed = tool.proposed(checked[1])
     reads = input_names(tool.input_model)
     tool, tried = checked[0], checked[0].trial is not None
     return judge(
@@ -202,7 +203,7 @@ def _verdict(
         tool.name,
         tool.effect,
         given,
-        edits_memory=edits,
+        proposes=None if proposed is None else proposed.kind,
         tried=tried,
         reads=reads,
         asks=tool.asks,

@@ -6,19 +6,20 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('agents', '0001_initial'),
-        ('memory', '0001_initial'),
-        ('skills_app', '0001_initial'),
     ]
 
     operations = [
         migrations.AddField(
             model_name='approvalrequest',
-            name='memory_edit',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='approval', to='memory.memoryeditrequest'),
+            # A foreign key to the app memory, which need not be installed, until 0012.
+            name='memory_edit_id',
+            field=models.BigIntegerField(blank=True, null=True, unique=True),
         ),
         migrations.AddField(
             model_name='run',
             name='skill_set',
-            field=models.ForeignKey(blank=True, help_text='The skills that it began with, by version. Null: not begun yet.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='skills_app.skillset'),
+            # A foreign key to a row of skills_app, until that app had a table for it. Databases
+            # with the constraint lose it with the column, in 0013_skills.
+            field=models.CharField(blank=True, db_column='skill_set_id', db_index=True, max_length=64, null=True),
         ),
     ]

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from agents.rename_model import RenameModelAndPermissions
+from agents.kernel.rename_model import RenameModelAndPermissions
 
 
 class Migration(migrations.Migration):

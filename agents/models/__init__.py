@@ -10,7 +10,6 @@ from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
 from agents.models.budget import MICRO, Allowance, Budget, Period
 from agents.models.compaction import Compaction, CompactionAuthor
-from agents.models.database import DatabaseConnection
 from agents.models.ended_run import EndedRun
 from agents.models.erased_files import ErasedFiles
 from agents.models.event import RunEvent
@@ -28,12 +27,6 @@ from agents.models.mcp_server import McpServer, McpTransport
 from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
-from agents.models.notification import (
-    Notification,
-    NotificationStatus,
-    NotificationTarget,
-    TargetKind,
-)
 from agents.models.remote_trace import RemoteTrace
 from agents.models.request_count import RequestCount
 from agents.models.run import POOL, Run, RunClock
@@ -72,7 +65,6 @@ __all__ = [
     "Budget",
     "Compaction",
     "CompactionAuthor",
-    "DatabaseConnection",
     "DeliveryOutcome",
     "Door",
     "Effect",
@@ -94,9 +86,6 @@ __all__ = [
     "MessageRole",
     "MiddlewareState",
     "NetworkChoice",
-    "Notification",
-    "NotificationStatus",
-    "NotificationTarget",
     "Overlap",
     "Period",
     "ProcessKind",
@@ -112,7 +101,6 @@ __all__ = [
     "SnapshotCause",
     "StateFile",
     "Subagent",
-    "TargetKind",
     "Thread",
     "ThreadPolicy",
     "Todo",

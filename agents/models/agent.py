@@ -145,12 +145,6 @@ class Agent(models.Model):
             "Seconds a command may take unless the call says otherwise. Empty: the tool's own."
         ),
     )
-    databases = models.ManyToManyField(
-        "agents.DatabaseConnection",
-        blank=True,
-        related_name="agents",
-        help_text=_("What it may query. Taking one away works at once, for runs under way too."),
-    )
     mcp_servers = models.JSONField(
         default=list,
         blank=True,

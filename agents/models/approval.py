@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
+from agents.kernel.features import collect
 from agents.models.budget import Allowance
 from agents.models.json_text import JSONTextField
 from agents.models.run import Run
@@ -16,8 +19,14 @@ from agents.states import ApprovalStatus, Decision
 
 class ApprovalKind(models.TextChoices):
     TOOL = "tool", _("tool call")
-    MEMORY = "memory", _("memory edit")
     BUDGET = "budget", _("budget")
+
+
+def request_kinds() -> list[tuple[str, Any]]:
+    """Return the kinds of requests with their labels: those of Vel, and those of proposals."""
+    tool, budget = ApprovalKind.choices
+    proposals = [(kind.name, kind.label) for _, kind in collect("proposals", "PROPOSALS")]
+    return [tool, *proposals, budget]
 
 
 class ApprovalRequest(models.Model):
@@ -28,16 +37,9 @@ class ApprovalRequest(models.Model):
     tool_call = models.ForeignKey(
         ToolCall, on_delete=models.CASCADE, null=True, blank=True, related_name="approvals"
     )
-    kind = models.CharField(max_length=20, choices=ApprovalKind.choices, default=ApprovalKind.TOOL)
+    kind = models.CharField(max_length=20, choices=request_kinds, default=ApprovalKind.TOOL)
     tool = models.CharField(max_length=200)
     input = JSONTextField()
-    memory_edit = models.OneToOneField(
-        "memory.MemoryEditRequest",
-        on_delete=models.CASCADE,
-        null=True,
-        blank=True,
-        related_name="approval",
-    )
     allowance = models.ForeignKey(
         Allowance,
         on_delete=models.SET_NULL,

@@ -14,7 +14,7 @@ from agents.models.thread import Thread
 class ApprovalGrant(models.Model):
     """Lets matching calls of one agent run unasked: scoped, expiring, counted, revocable.
 
-    It turns a question into a yes and never a denial, and memory edits ask all the same.
+    It turns a question into a yes and never a denial, and proposals ask all the same.
     `condition` is `agents.spec.CallCondition`; empty means every input of the tool.
     """
 

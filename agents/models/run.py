@@ -98,13 +98,11 @@ class Run(models.Model):
         db_index=False,
         help_text=_("The webhook that began it."),
     )
-    skill_set = models.ForeignKey(
-        "skills_app.SkillSet",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="runs",
-        help_text=_("The skills that it began with, by version. Null: not begun yet."),
+    has_begun = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text=_("A driver has settled what it has until its end."),
     )
     opening_note = models.TextField(
         blank=True, help_text=_("What the model is told beside the person's message.")

@@ -159,8 +159,9 @@ class Epoch(models.Model):
     first_turn = models.PositiveIntegerField(
         default=1, help_text=_("Replies of that run from this model call on keep their thoughts.")
     )
-    active_skills = models.JSONField(
-        default=list, help_text=_("Versions of skills whose instructions are in the prompt.")
+    part_keys = models.JSONField(
+        default=dict,
+        help_text=_("What identifies the content of features in the prompt, by their names."),
     )
     provider = models.CharField(max_length=50)
     head = JSONTextField(help_text=_("Its bytes are sent: the order of keys is part of them."))

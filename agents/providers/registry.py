@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from agents.providers import anthropic, google, openai
-from agents.providers.anthropic import AnthropicProvider
-from agents.providers.anthropic_conversation import CacheBreakpoint
+from agents.providers.addresses import is_official as is_official_address
+from agents.providers.anthropic.conversation import CacheBreakpoint
 from agents.providers.base import Provider, ProviderError
-from agents.providers.google import GoogleProvider
-from agents.providers.openai import OpenAIProvider, OpenAIWire
+from agents.providers.openai.conversation import OpenAIWire
 from agents.providers.scripted import ScriptedProvider
 
 DEFAULT_PROVIDER = "anthropic"
@@ -33,6 +30,13 @@ OPENAI: dict[str, OpenAIWire | None] = {
 """Providers by the package `openai`: which of its protocols. None: the server decides."""
 
 PROVIDERS = ("anthropic", *OPENAI, "google", "scripted")
+
+_VARIABLES = {
+    "anthropic": ("ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",)),
+    "openai": ("OPENAI_BASE_URL", ("OPENAI_API_KEY",)),
+    "google": ("GOOGLE_GEMINI_BASE_URL", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+}
+"""By maker, as its own SDK calls them: the variable of the address and those of the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,12 @@ def get_provider(name: str, settings: ProviderSettings | None = None) -> Provide
         return _scripted(settings.scripts_dir if settings else None)
     if name == "anthropic":
         wanted = settings or ProviderSettings()
-        return _anthropic(_with_environment(wanted, "ANTHROPIC", anthropic.is_official))
+        return _anthropic(_with_environment(wanted, "anthropic"))
     check_provider(name)
     if name in OPENAI:
         wanted = settings or ProviderSettings()
-        return _openai(name, _with_environment(wanted, "OPENAI", openai.is_official))
-    return _google(_google_environment(settings or ProviderSettings()))
+        return _openai(name, _with_environment(wanted, "openai"))
+    return _google(_with_environment(settings or ProviderSettings(), "google"))
 
 
 def check_provider(name: str) -> None:
@@ -86,14 +90,11 @@ def check_provider(name: str) -> None:
 
 def is_official(provider: str, settings: ProviderSettings) -> bool:
     """Whether a provider's models are asked at their maker's own address."""
-    if provider == "anthropic":
-        url = _with_environment(settings, "ANTHROPIC", anthropic.is_official).base_url
-        return url is None or anthropic.is_official(url)
-    if provider in OPENAI:
-        url = _with_environment(settings, "OPENAI", openai.is_official).base_url
-        return url is None or openai.is_official(url)
-    url = _google_environment(settings).base_url
-    return provider == "google" and (url is None or google.is_official(url))
+    maker = "openai" if provider in OPENAI else provider
+    if maker not in _VARIABLES:
+        return False
+    url = _with_environment(settings, maker).base_url
+    return url is None or is_official_address(maker, url)
 
 
 def default_model(provider: str) -> str:
@@ -119,18 +120,25 @@ def _not_installed(provider: str, extra: str) -> ProviderError:
     )
 
 
-def _with_environment(
-    settings: ProviderSettings, prefix: str, is_official: Callable[[str], bool]
-) -> ProviderSettings:
-    base_url = settings.base_url or os.environ.get(f"{prefix}_BASE_URL") or None
+def _with_environment(settings: ProviderSettings, maker: str) -> ProviderSettings:
+    address, keys = _VARIABLES[maker]
+    base_url = settings.base_url or os.environ.get(address) or None
     api_key = settings.api_key
-    if api_key is None and (settings.base_url is None or is_official(settings.base_url)):
-        api_key = os.environ.get(f"{prefix}_API_KEY") or None
+    if api_key is None and (
+        settings.base_url is None or is_official_address(maker, settings.base_url)
+    ):
+        api_key = next(filter(None, map(os.environ.get, keys)), None)
     return replace(settings, api_key=api_key, base_url=base_url)
 
 
+# The SDKs are imported when a model is asked: `import anthropic` takes 1.2 s and 70 MB, and a
+# command or a server that calls no model starts without it.
+
+
 @cache
-def _anthropic(settings: ProviderSettings) -> AnthropicProvider:
+def _anthropic(settings: ProviderSettings) -> Provider:
+    from agents.providers.anthropic.provider import AnthropicProvider  # noqa: PLC0415
+
     return AnthropicProvider(
         settings.api_key,
         settings.base_url,
@@ -140,7 +148,9 @@ def _anthropic(settings: ProviderSettings) -> AnthropicProvider:
 
 
 @cache
-def _openai(name: str, settings: ProviderSettings) -> OpenAIProvider:
+def _openai(name: str, settings: ProviderSettings) -> Provider:
+    from agents.providers.openai.provider import OpenAIProvider  # noqa: PLC0415
+
     return OpenAIProvider(
         settings.api_key,
         settings.base_url,
@@ -150,17 +160,10 @@ def _openai(name: str, settings: ProviderSettings) -> OpenAIProvider:
     )
 
 
-def _google_environment(settings: ProviderSettings) -> ProviderSettings:
-    """As `_with_environment`, by the names that Google's own SDK looks for."""
-    base_url = settings.base_url or os.environ.get("GOOGLE_GEMINI_BASE_URL") or None
-    api_key = settings.api_key
-    if api_key is None and (settings.base_url is None or google.is_official(settings.base_url)):
-        api_key = os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY") or None
-    return replace(settings, api_key=api_key, base_url=base_url)
-
-
 @cache
-def _google(settings: ProviderSettings) -> GoogleProvider:
+def _google(settings: ProviderSettings) -> Provider:
+    from agents.providers.google.provider import GoogleProvider  # noqa: PLC0415
+
     return GoogleProvider(settings.api_key, settings.base_url, stall_timeout=settings.stall_timeout)
 
 

@@ -6,16 +6,13 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, cast
-from urllib.parse import urlsplit
+from typing import cast
 
+import httpx2
+
+from agents.providers.addresses import host_of
 from agents.providers.base import ProviderError
 from agents.providers.errors import connection_lost, malformed, stalled
-
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx2
 
 CONNECT_TIMEOUT = 10.0
 DRAIN_TIMEOUT = 2.0
@@ -40,8 +37,6 @@ def tls_context() -> ssl.SSLContext:
     certificates of this host change.
     """
     global _shared
-    import httpx2  # noqa: PLC0415 -- loaded with the SDKs
-
     state = _certificates()
     if state is None:  # a directory is not read until it is needed
         return httpx2.create_ssl_context()
@@ -77,8 +72,6 @@ def _state(path: str | None) -> tuple[int, ...] | None:
 async def bounded(response: httpx2.Response) -> None:
     """For the `event_hooks` of a client: no answer fills the memory. Of streams of events
     `EventDecoder` counts the bytes itself, as they are read."""
-    import httpx2  # noqa: PLC0415 -- loaded with the SDKs
-
     kind = response.headers.get("content-type", "")
     if response.status_code == 200 and kind.startswith("text/event-stream"):
         return
@@ -101,21 +94,8 @@ async def bounded(response: httpx2.Response) -> None:
     response.stream = Bounded()
 
 
-def same_host(base_url: str, other: str) -> bool:
-    """Whether two URLs name the same host."""
-    return urlsplit(base_url).hostname == urlsplit(other).hostname
-
-
-def host_of(base_url: str) -> str:
-    """The host of a URL, with its port if it names one."""
-    url = urlsplit(base_url)
-    return f"{url.hostname}:{url.port}" if url.port else str(url.hostname)
-
-
 async def drain(chunks: AsyncIterator[bytes]) -> None:
     """Read the end of the response, so that its connection serves the next request too."""
-    import httpx2  # noqa: PLC0415 -- loaded with the SDKs
-
     try:
         async with asyncio.timeout(DRAIN_TIMEOUT):
             async for _ in chunks:
@@ -134,8 +114,6 @@ def no_end(response: httpx2.Response, end: str) -> str:
 
 def transport_error(error: BaseException, base_url: str, stall_timeout: float) -> ProviderError:
     """The error for a connection that could not be made, broke, or fell silent."""
-    import httpx2  # noqa: PLC0415 -- loaded with the SDKs
-
     if isinstance(error, httpx2.ReadTimeout):
         return stalled(stall_timeout)
     if isinstance(error, httpx2.DecodingError):

@@ -8,7 +8,6 @@ its end are shown.
 from agents.review.as_text import as_text
 from agents.review.budget import budget_review
 from agents.review.call import call_review
-from agents.review.memory_edit import memory_edit_review
 from agents.review.parts import Finding, Review, Unreadable, as_json
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "as_text",
     "budget_review",
     "call_review",
-    "memory_edit_review",
 ]

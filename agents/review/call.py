@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
+from django.core.signals import setting_changed
 from pydantic import TypeAdapter, ValidationError
 
+from agents.kernel.features import collect
 from agents.review.diff import diff_section
 from agents.review.fields import fields_section
 from agents.review.imports import imports_notes, imports_sections
@@ -31,14 +34,13 @@ from agents.review.parts import (
 )
 from agents.review.room import Room
 from agents.review.spans import lines_of
-from agents.review.sql import sql_section
 from sandbox.backends.editing import replace_text
 from sandbox.backends.limits import FileLimits
 from sandbox.errors import InvalidRequest
 from sandbox.importable import Importable
 from sandbox.paths import WORKING_DIR
 
-_TITLE_PATH = 160
+TITLE_PATH = 160
 NOTHING_IMPORTED = Importable()
 _UNUSED = "Other inputs, which this tool does not use"
 _BOOLEAN = TypeAdapter(bool)
@@ -85,11 +87,11 @@ def call_review(
     An input that does not fit its tool is shown as fields. See `Around` for the rest.
     """
     around = Around(before, time_limit, network, refusal, imports)
-    given = _Given(tool_input)
-    known = _READERS.get(tool)
-    review = known(tool, given, around) if known else None
+    given = Given(tool_input)
+    known = call_reviews().get(tool)
+    review = known.read(tool, given, around) if known else None
     if review is None:
-        title = f"Call {one_line(tool, _TITLE_PATH)}"
+        title = f"Call {one_line(tool, TITLE_PATH)}"
         return Review(title, (fields_section("Inputs", tool_input),))
     title, sections = review
     if given:
@@ -97,7 +99,7 @@ def call_review(
     return Review(title, tuple(sections))
 
 
-class _Given(Mapping[str, Any]):
+class Given(Mapping[str, Any]):
     """An input of which each value is taken once, and as a mapping what nobody took.
 
     It copies nothing: an input may have a million names.
@@ -147,10 +149,23 @@ class _Given(Mapping[str, Any]):
 
 
 Read = tuple[str, list[Section]] | None
-_Reader = Callable[[str, _Given, Around], Read]
+"""A title and sections. None: the input does not fit its tool."""
+Reader = Callable[[str, Given, Around], Read]
 
 
-def _command(tool: str, given: _Given, around: Around) -> Read:
+@dataclass(frozen=True, slots=True)
+class CallReview:
+    """How a person reads the calls of a tool. A feature lists its own in `review.CALL_REVIEWS`."""
+
+    tool: str
+    read: Reader
+    with_preview: Callable[[Review, Mapping[str, Any]], Review] | None = None
+    """Adds what `Tool.trial` has shown of a call."""
+    instead_of_input: bool = True
+    """Whether the reading is easier to read than the input, also when the call is over."""
+
+
+def _command(tool: str, given: Given, around: Around) -> Read:
     is_python = tool == "execute_python"
     taken = given.texts(("code",) if is_python else ("command",))
     if taken is None:
@@ -172,23 +187,13 @@ def _command(tool: str, given: _Given, around: Around) -> Read:
     return title, [command, *imports_sections(around.imports)]
 
 
-def _sql(tool: str, given: _Given, around: Around) -> Read:
-    taken = given.texts(("query", "sql", "statement"))
-    if taken is None:
-        return None
-    taken_name = given.texts(("connection", "database", "connection_name"))
-    connection = taken_name[0] if taken_name else ""
-    title = f"Query the database {one_line(connection, _TITLE_PATH)}".rstrip()
-    return title, [sql_section(connection, taken[0])]
-
-
-def _write(tool: str, given: _Given, around: Around) -> Read:
+def _write(tool: str, given: Given, around: Around) -> Read:
     taken = given.texts(PATH, ("content",))
     if taken is None:
         return None
     path, content = taken
     notes = _notes(around)
-    name = one_line(path, _TITLE_PATH)
+    name = one_line(path, TITLE_PATH)
     if isinstance(around.before, Unreadable):
         notes += (Note(f"Only the new content is shown. {around.before.reason}", "warning"),)
         return f"Write {name}", [diff_section(path, "", content, notes=notes, excerpt=True)]
@@ -196,14 +201,14 @@ def _write(tool: str, given: _Given, around: Around) -> Read:
     return f"{verb} {name}", [diff_section(path, around.before, content, notes=notes)]
 
 
-def _edit(tool: str, given: _Given, around: Around) -> Read:
+def _edit(tool: str, given: Given, around: Around) -> Read:
     taken = given.texts(PATH, OLD_TEXT, NEW_TEXT)
     everywhere = _boolean(given.take(("replace_all",)))
     if taken is None or everywhere is None:
         given.put_back()
         return None
     path, old, new = taken
-    title = f"Edit {one_line(path, _TITLE_PATH)}"
+    title = f"Edit {one_line(path, TITLE_PATH)}"
     notes = _notes(around)
     if everywhere:
         notes += (Note("Every place with the old text is replaced."),)
@@ -243,11 +248,39 @@ def _failing(problem: str) -> Note:
     return Note(f"This call would fail: {one_line(problem)}", "warning")
 
 
-_READERS: dict[str, _Reader] = {
-    "execute": _command,
-    "execute_in_sandbox": _command,
-    "execute_python": _command,
-    "execute_sql": _sql,
-    "write_file": _write,
-    "edit_file": _edit,
-}
+_BUILT_IN = (
+    CallReview("execute", _command, instead_of_input=False),
+    CallReview("execute_in_sandbox", _command, instead_of_input=False),
+    CallReview("execute_python", _command, instead_of_input=False),
+    CallReview("write_file", _write),
+    CallReview("edit_file", _edit),
+)
+
+
+@lru_cache(maxsize=1)
+def call_reviews() -> Mapping[str, CallReview]:
+    """Return Vel's own and those of the installed features, by the name of the tool."""
+    of_features = [review for _, review in collect("review", "CALL_REVIEWS")]
+    return {review.tool: review for review in (*_BUILT_IN, *of_features)}
+
+
+def readable_tools() -> list[str]:
+    """Return the tools whose calls are easier read as a diff, for example, than as their inputs."""
+    return sorted(name for name, each in call_reviews().items() if each.instead_of_input)
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "INSTALLED_APPS":
+        call_reviews.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.review.call")
+
+
+def with_preview(review: Review, tool: str, preview: Mapping[str, Any]) -> Review:
+    """Return `review` with what was shown of the call, as its tool shows it or as fields."""
+    known = call_reviews().get(tool)
+    if known is not None and known.with_preview is not None:
+        return known.with_preview(review, preview)
+    shown = fields_section("What it would do, as it was tried", preview)
+    return Review(review.title, (*review.sections, shown), review.notes)

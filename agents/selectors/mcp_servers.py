@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from agents.mcp.names import offered_name
 from agents.models import Agent, McpServer
-from memory.scanner import Finding, scan
+from text_scanner import Finding, scan
 
 Change = Literal["new", "changed", "gone", "same"]
 LONGEST_SCANNED = 40_000

@@ -16,11 +16,10 @@ from django.db.models import Count, F, Min, Q
 from django.utils import timezone
 from django_q.models import OrmQ
 
+from agents.kernel.features import collect
 from agents.models import (
     POOL,
     ApprovalRequest,
-    Notification,
-    NotificationStatus,
     ProcessKind,
     Run,
     RunClock,
@@ -101,7 +100,7 @@ def leases() -> Leases:
 
 
 def gauges() -> Iterator[Gauge]:
-    """One after the other, each with one query."""
+    """One after the other, each with one query. Features add theirs in `metrics.GAUGES`."""
     yield Gauge(
         "vel_runs", "Runs that have not ended.", runs_by_status(), ("status", "wait_reason")
     )
@@ -111,7 +110,8 @@ def gauges() -> Iterator[Gauge]:
     yield from _queue()
     yield from _wake_ups()
     yield from _approvals()
-    yield from _notifications()
+    for _, feature_gauges in collect("metrics", "GAUGES"):
+        yield from feature_gauges()
     yield from _processes()
     size = database_bytes()
     if size is not None:
@@ -158,15 +158,6 @@ def _approvals() -> Iterator[Gauge]:
         "vel_approvals_oldest_seconds",
         "How long the oldest of them has waited.",
         {(): max(0.0, age)},
-    )
-
-
-def _notifications() -> Iterator[Gauge]:
-    pending = Notification.objects.filter(status=NotificationStatus.PENDING)
-    yield Gauge("vel_notifications_pending", "Notifications on their way.", {(): pending.count()})
-    failing = pending.exclude(error="")
-    yield Gauge(
-        "vel_notifications_failing", "Those of them that have failed before.", {(): failing.count()}
     )
 
 

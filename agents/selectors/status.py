@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from agents.ids import first_id_at
-from agents.models import Notification, NotificationStatus, Run
+from agents.kernel.features import collect
+from agents.models import Run
 from agents.states import RunStatus
 from agents.telemetry.content import short
 
@@ -55,18 +56,15 @@ def model_errors(since: timedelta = timedelta(hours=1)) -> list[ModelErrors]:
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationTrouble:
-    """`failing` are tried again; `given_up` of the last week. `last`: why, of the latest."""
+class StatusSection:
+    """A box of the status page, which a function in a feature's `status.SECTIONS` returns."""
 
-    failing: int
-    given_up: int
-    last: str
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    """What each number is, and the number."""
+    note: str = ""
 
 
-def notification_trouble() -> NotificationTrouble:
-    failing = Notification.objects.filter(status=NotificationStatus.PENDING).exclude(error="")
-    given_up = Notification.objects.filter(
-        pk__gte=first_id_at(timezone.now() - LOOKED_BACK), status=NotificationStatus.GIVEN_UP
-    )
-    latest = (failing | given_up).order_by("-pk").values_list("error", flat=True).first()
-    return NotificationTrouble(failing.count(), given_up.count(), short(latest or ""))
+def feature_sections() -> list[StatusSection]:
+    """Return those of the installed features."""
+    return [section() for _, section in collect("status", "SECTIONS", skip_broken=True)]

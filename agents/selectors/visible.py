@@ -6,6 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
+from agents.kernel.proposals import proposal_kinds
 from agents.models import (
     Agent,
     ApiToken,
@@ -13,7 +14,6 @@ from agents.models import (
     ApprovalRequest,
     AuditEntry,
     Budget,
-    DatabaseConnection,
     InboundWebhook,
     McpServer,
     Run,
@@ -25,15 +25,12 @@ from agents.selectors.mcp_servers import servers_named_in
 
 Person = AbstractBaseUser | AnonymousUser
 
-MCP_SOURCE = "mcp"
-"""`Run.source` of what MCP clients began."""
 
 APPROVE = "agents.approve_toolcall"
 VIEW_ALL = "agents.view_all_runs"
 CHANGE_BUDGETS = "agents.change_budget"
 VIEW_BUDGETS = "agents.view_budget"
 VIEW_AUDIT = "agents.view_auditentry"
-CONFIGURE_DATABASE = "agents.configure_database"
 CONFIGURE_MCP = "agents.configure_mcpserver"
 
 
@@ -57,11 +54,6 @@ def agents_for(user: Person) -> QuerySet[Agent]:
     ).distinct()
 
 
-def mcp_tools_for(user: Person) -> QuerySet[Agent]:
-    """Those of `agents_for` that are offered as tools to MCP clients."""
-    return agents_for(user).filter(mcp_tool=True)
-
-
 def threads_for(user: Person) -> QuerySet[Thread]:
     """Threads that `user` began: those of subagents are reached by their runs."""
     if not user.is_authenticated:
@@ -78,13 +70,6 @@ def runs_for(user: Person) -> QuerySet[Run]:
         return Run.objects.none()
     runs = Run.objects.filter(is_copy=False)
     return runs if _has(user, VIEW_ALL) else runs.filter(owner=user.pk)
-
-
-def mcp_runs_for(user: Person) -> QuerySet[Run]:
-    """Runs that `user` began through MCP: all that an MCP client knows of, whatever the rights."""
-    if not user.is_authenticated:
-        return Run.objects.none()
-    return Run.objects.filter(is_copy=False, owner=user.pk, parent=None, source=MCP_SOURCE)
 
 
 def counted_runs_for(user: Person) -> QuerySet[Run]:
@@ -144,7 +129,7 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """Requests that `user` may see and, but for own ones that want somebody else, decide.
 
-    Those of own runs, edits of the memory of own agents, those of agents that a group of the
+    Those of own runs, those that a kind of proposals shows, those of agents that a group of the
     user's approves for, or all with the permission to approve.
     """
     if not user.is_authenticated:
@@ -152,11 +137,10 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     requests = ApprovalRequest.objects.filter(run__is_erased=False)
     if _has(user, APPROVE):
         return requests
-    mine = (
-        Q(run__owner=user.pk)
-        | Q(memory_edit__agent__owner=user.pk)
-        | Q(run__agent_version__agent__in=approved_agents(user))
-    )
+    mine = Q(run__owner=user.pk)
+    for kind in proposal_kinds().values():
+        mine |= kind.seen_by(user)
+    mine |= Q(run__agent_version__agent__in=approved_agents(user))
     if may_change_budgets(user):
         mine |= Q(allowance__budget__isnull=False)
     return requests.filter(mine)
@@ -198,25 +182,6 @@ def inbound_webhooks_for(user: Person) -> QuerySet[InboundWebhook]:
     if not user.is_authenticated:
         return InboundWebhook.objects.none()
     return InboundWebhook.objects.filter(owner=user.pk)
-
-
-def may_see_all_databases(user: Person) -> bool:
-    """Whether `user` sees every connection, with its limits."""
-    return _has(user, CONFIGURE_DATABASE) or _has(user, "agents.view_databaseconnection")
-
-
-def databases_for(user: Person) -> QuerySet[DatabaseConnection]:
-    """Connections of agents that `user` may use, the user's own, or all for operators.
-
-    Never those that others gave on the command line.
-    """
-    if not user.is_authenticated:
-        return DatabaseConnection.objects.none()
-    shared = Q(agent=None)
-    if not may_see_all_databases(user):
-        assigned = Agent.databases.through.objects.filter(agent__in=agents_for(user))
-        shared &= Q(pk__in=assigned.values("databaseconnection"))
-    return DatabaseConnection.objects.filter(shared | Q(owner=user.pk))
 
 
 def may_see_all_mcp_servers(user: Person) -> bool:

@@ -10,11 +10,12 @@ from django.contrib.auth.models import Group
 
 from agents.agent_files.shape import AgentFile, SubagentFile, default_of, file_fields
 from agents.kernel.options import checked_options, option_fields, without_known
-from agents.models import Agent, DatabaseConnection, Subagent
+from agents.kernel.relations import relations
+from agents.models import Agent, Subagent
 from agents.services.errors import InvalidRequest
 
-NAMED = ("databases", "groups", "approver_groups")
-"""Fields of the file that name other rows."""
+NAMED = ("groups", "approver_groups")
+"""Fields of the file that name other rows, beside the relations of features."""
 PLAIN = tuple(name for name in AgentFile.model_fields if name not in (*NAMED, "subagents"))
 """Fields of the file that are a column of the agent."""
 
@@ -22,11 +23,14 @@ PLAIN = tuple(name for name in AgentFile.model_fields if name not in (*NAMED, "s
 def file_data(agent: Agent) -> dict[str, Any]:
     """The agent as its file has it: in the order of `file_fields`, without what is default."""
     stored = not agent._state.adding
+    of_features = {relation.name: relation for relation in relations()}
     data: dict[str, Any] = {}
     for name in file_fields():
         if name == "subagents":
             rows = agent.subagents.order_by("name") if stored else ()
             value: Any = [_without_defaults(row, SubagentFile) for row in rows]
+        elif name in of_features:
+            value = of_features[name].names(agent) if stored else []
         elif name in NAMED:
             value = _names(agent, name) if stored else []
         elif name in AgentFile.model_fields:
@@ -54,13 +58,18 @@ def subagent_rows(data: Mapping[str, Any]) -> list[Subagent]:
     ]
 
 
-def connections_named(agent: Agent, names: list[str]) -> list[DatabaseConnection]:
-    """Those the agent has, else shared ones. Raises `InvalidRequest` for a name of none."""
-    own = {} if agent._state.adding else {row.name: row for row in agent.databases.all()}
-    shared = {row.name: row for row in DatabaseConnection.objects.filter(agent=None)}
-    there = shared | own
-    _require("databases", names, there)
-    return [there[name] for name in names]
+def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the rows of features that a file's checked data names, by relation.
+
+    Raises `InvalidRequest` for a name of none.
+    """
+    found = {}
+    for relation in relations():
+        if relation.name in data:
+            known, names = relation.named(agent), data[relation.name]
+            _require(relation.name, names, known)
+            found[relation.name] = [known[name] for name in names]
+    return found
 
 
 def groups_named(field: str, names: list[str]) -> list[Group]:

@@ -19,10 +19,10 @@ from agents.review.matching import LINE_STEPS, Steps
 from agents.review.unified import unified_lines
 from agents.services.agent_file_checks import at_its_line, check_names_in_file, read_agent_file
 from agents.services.agent_file_rows import (
-    connections_named,
     file_data,
     fill_columns,
     groups_named,
+    related_rows,
     subagent_rows,
 )
 from agents.services.agent_rights import (
@@ -181,11 +181,11 @@ def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBa
     save_agent(
         agent,
         by_id=by.pk,
-        databases=connections_named(agent, has["databases"]) if "databases" in has else None,
         subagents=subagent_rows(data) if "subagents" in has else None,
         groups=groups_named("groups", has["groups"]) if "groups" in has else None,
         approver_groups=groups_named("approver_groups", has["approver_groups"])
         if "approver_groups" in has
         else None,
         note="Imported from a file.",
+        related=related_rows(agent, has),
     )

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from django.contrib.auth.models import PermissionsMixin
 
+from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.selectors.visible import Person
-from agents.services.databases import CONFIGURE_DATABASE
 from agents.services.errors import NotAllowed
 from agents.services.mcp_servers import CONFIGURE_MCP
 
@@ -30,18 +30,24 @@ APPROVAL_FIELDS = (
     "approver_groups",
 )
 SHARING_FIELDS = ("everyone", "groups")
-GUARDED_FIELDS: dict[str, str] = {
+_GUARDED_FIELDS: dict[str, str] = {
     **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
     **dict.fromkeys((*APPROVAL_FIELDS, "guardrails"), CONFIGURE_APPROVAL),
-    "databases": CONFIGURE_DATABASE,
     "mcp_servers": CONFIGURE_MCP,
     **dict.fromkeys(SHARING_FIELDS, SHARE_AGENT),
 }
-"""The permission that each of these fields needs, beside the one to add or change agents."""
 
 
 RESERVED_SLUGS = frozenset({"agent-builder", "demo"})
 """Of agents that Vel makes by itself. Who had one before would be talked to in its place."""
+
+
+def guarded_fields() -> dict[str, str]:
+    """Return the permission that a field needs, beside the one to add or change agents."""
+    return {
+        **_GUARDED_FIELDS,
+        **{relation.name: relation.permission for relation in relations()},
+    }
 
 
 def has_permission(user: Person, permission: str) -> bool:
@@ -72,8 +78,9 @@ def check_may_define_some(user: Person) -> None:
 def check_may_set(user: Person, fields: Collection[str]) -> None:
     """Raise `NotAllowed` that names those of `fields` which `user` may only look at."""
     refused: dict[str, list[str]] = {}
+    guarded = guarded_fields()
     for name in fields:
-        needed = GUARDED_FIELDS.get(name)
+        needed = guarded.get(name)
         if needed is not None and not has_permission(user, needed):
             refused.setdefault(needed, []).append(name)
     if refused:

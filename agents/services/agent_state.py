@@ -8,6 +8,7 @@ from typing import Any
 from django.forms.models import model_to_dict
 
 from agents.kernel.options import option_defaults
+from agents.kernel.relations import relations
 from agents.models import Agent, Subagent
 
 _NOT_TOLD = {"id", "created_at", "updated_at"}
@@ -26,7 +27,7 @@ def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, objec
     # By their own names, as the fields that have a column.
     state |= {**option_defaults(), **state.pop("options")}
     state["owner"] = agent.owner.get_username() if agent.owner else None
-    for name in ("databases", "groups", "approver_groups"):
+    for name in (*(relation.name for relation in relations()), "groups", "approver_groups"):
         rows = [] if name in empty else getattr(agent, name).values_list("name", flat=True)
         state[name] = sorted(rows)
     subagents = [] if "subagents" in empty else agent.subagents.order_by("name")

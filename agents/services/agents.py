@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import Group
@@ -12,12 +13,12 @@ from pydantic import ValidationError
 from agents.guards.registry import guardrails
 from agents.guards.usable import OF_PROGRAM
 from agents.kernel.options import checked_options, known_options
-from agents.models import Agent, AgentVersion, DatabaseConnection, Subagent
+from agents.kernel.relations import AgentRelation, relations
+from agents.models import Agent, AgentVersion, Subagent
 from agents.providers import registry
 from agents.services.agent_rights import check_may_define
 from agents.services.agent_state import agent_state
 from agents.services.audit import Change, changes_between, record
-from agents.services.databases import check_assignable
 from agents.services.errors import InvalidRequest
 from agents.services.fallbacks import check_fallbacks
 from agents.services.mcp_tools import tool_specs
@@ -49,19 +50,20 @@ def default_model(provider: str) -> str:
 
 def build_spec(
     agent: Agent,
-    databases: Iterable[DatabaseConnection] | None = None,
     subagents: Iterable[Subagent] | None = None,
+    related: Mapping[str, Sequence[Any]] | None = None,
 ) -> AgentSpec:
     """The agent's present state as a run would pin it.
 
-    With `databases` and `subagents` instead of those it has, where they are given. Raises
+    With `subagents`, and the rows in `related` by relation, instead of those it has. Raises
     `InvalidRequest` that names the field which does not fit.
     """
     provider = agent.provider or default_provider()
-    if databases is None:  # one that is not stored has none, and need not ask
-        databases = () if agent._state.adding else agent.databases.all()
-    connections = sorted(databases, key=lambda connection: connection.name)
-    dialects = tuple(connection.dialect for connection in connections)
+    of_relations = {
+        name: value
+        for relation in relations()
+        for name, value in relation.fields(_rows_of(agent, relation, related or {})).items()
+    }
     _check_allowed_hosts(agent)
     try:
         spec = AgentSpec(
@@ -88,11 +90,6 @@ def build_spec(
             toolbox=agent.toolbox,
             command_timeout=agent.command_timeout,
             read_only=agent.read_only,
-            databases=tuple(connection.name for connection in connections),
-            database_dialects=dialects if any(dialects) else (),
-            writable_databases=tuple(
-                connection.name for connection in connections if connection.allow_writes
-            ),
             integrations=agent.integrations,
             mcp_tools=tool_specs(agent),
             subagents=subagent_specs(agent, subagents),
@@ -112,6 +109,7 @@ def build_spec(
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
             max_seconds=agent.max_seconds,
             **agent.options,
+            **of_relations,
         )
         checked_options(known_options(agent.options))
     except ValidationError as error:
@@ -122,6 +120,13 @@ def build_spec(
     check_guardrails(spec)
     check_fallbacks(spec)
     return spec
+
+
+def _rows_of(
+    agent: Agent, relation: AgentRelation, related: Mapping[str, Sequence[Any]]
+) -> Sequence[Any]:
+    """Return those of `related`, else those that the agent has."""
+    return related[relation.name] if relation.name in related else relation.rows(agent)
 
 
 def check_guardrails(spec: AgentSpec) -> None:
@@ -151,21 +156,22 @@ def save_agent(
     agent: Agent,
     *,
     by_id: int | None = None,
-    databases: Sequence[DatabaseConnection] | None = None,
     subagents: Sequence[Subagent] | None = None,
     groups: Sequence[Group] | None = None,
     approver_groups: Sequence[Group] | None = None,
+    related: Mapping[str, Sequence[Any]] | None = None,
     note: str = "",
 ) -> Agent:
     """Store the agent and, if anything that a run sees has changed, a new version of it.
 
-    `databases`, `subagents` and groups are those that it has from now on; None leaves them.
-    Whether the person may say so (`configure_database`) is for the caller to check. `note` is for
-    the audit log.
+    `subagents`, groups, and the rows of features in `related`, by relation, are those that it has
+    from now on; None, and a relation that is left out, leaves them. Whether the person may say so
+    (`guarded_fields`) is for the caller to check. `note` is for the audit log.
     """
-    if databases is not None:
-        check_assignable(agent, databases)
-    spec = build_spec(agent, databases, subagents).model_dump(mode="json")
+    known, given = {relation.name: relation for relation in relations()}, related or {}
+    for name, rows in given.items():
+        known[name].check(agent, rows)
+    spec = build_spec(agent, subagents, given).model_dump(mode="json")
     # Locked first: what it was is what this changes.
     stored = _lock(agent.pk)
     before = agent_state(stored) if stored else None
@@ -176,8 +182,8 @@ def save_agent(
         agent.approver_groups.set(approver_groups)
     if subagents is not None:
         set_subagents(agent, subagents)
-    if databases is not None:
-        agent.databases.set(databases)
+    for name, rows in given.items():
+        getattr(agent, name).set(rows)
     locked = _lock(agent.pk)
     assert locked is not None
     latest = locked.versions.order_by("-number").first() if stored else None
@@ -188,7 +194,7 @@ def save_agent(
         Agent.objects.filter(pk=agent.pk).update(version=number)
         agent.version = locked.version = number
     arguments = {
-        "databases": databases,
+        **{name: given.get(name) for name in known},
         "groups": groups,
         "approver_groups": approver_groups,
         "subagents": subagents,

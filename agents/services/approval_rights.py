@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.contrib.auth.base_user import AbstractBaseUser
 
-from agents.models import Agent, ApprovalKind, ApprovalRequest, Run
-from agents.selectors.visible import is_approver, may_change_budgets
+from agents.kernel.proposals import proposal_kind
+from agents.models import ApprovalRequest, Run
+from agents.selectors.visible import may_change_budgets
 from agents.services.errors import Conflict, NotAllowed
 from agents.states import Decision
 
@@ -25,8 +26,8 @@ def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractB
         )
     if decision == Decision.APPROVE and request.first_approver_id == by.pk:
         raise Conflict("You have approved this: a second person has to, too.", code="approved")
-    if request.kind == ApprovalKind.MEMORY:
-        _check_memory_right(request, by)
+    if (kind := proposal_kind(request)) is not None:
+        kind.check_right(request, by)
     if is_of_window(request) and not may_change_budgets(by):
         raise NotAllowed(
             "This budget is not the run's own: people with the permission to change budgets give "
@@ -37,19 +38,3 @@ def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractB
 def is_of_window(request: ApprovalRequest) -> bool:
     """Whether more of a budget's window is asked for, and not of a run's own limit."""
     return request.allowance is not None and request.allowance.budget_id is not None
-
-
-def _check_memory_right(request: ApprovalRequest, by: AbstractBaseUser) -> None:
-    """A memory that others' runs read is not for any user of the agent to change."""
-    assert request.memory_edit is not None
-    agent = Agent.objects.get(pk=request.memory_edit.agent_id)
-    if not may_change_memory(by, agent):
-        raise NotAllowed(
-            f"The memory of {agent.name} is shared: it is changed by its owner, or by people with "
-            "the permission to approve."
-        )
-
-
-def may_change_memory(user: AbstractBaseUser, agent: Agent) -> bool:
-    """Whether `user` may decide what `agent` remembers: its owner, and its approvers."""
-    return agent.owner_id == user.pk or is_approver(user, agent.pk)

@@ -16,12 +16,14 @@ from agents.events.catalogue.approvals import ApprovalDecided, ApprovalSeconded
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolDenied
 from agents.events.event import OMITTED
 from agents.events.preview import preview
+from agents.kernel.proposals import ProposalKind, proposal_kind
 from agents.kernel.row_hooks import RowHooks
 from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
 from agents.policy import judge
 from agents.review.json_text import size_of
 from agents.selectors.visible import approvals_for
 from agents.services.approval_rights import check_right
+from agents.services.asking import ask_again
 from agents.services.audit import Change, record
 from agents.services.budget_answers import (
     WaitersChanged,
@@ -31,8 +33,6 @@ from agents.services.budget_answers import (
 )
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.grants import GrantTerms, give_grant
-from agents.services.memory_decisions import carry_out_edit, edited_content, show_memory_anew
-from agents.services.memory_edits import is_current
 from agents.services.wake import lock_run, wake_run
 from agents.spec import AgentSpec
 from agents.states import (
@@ -45,6 +45,7 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 EDIT_CHARACTERS = 4_000_000
 """Of an edited input."""
@@ -59,7 +60,7 @@ class DecisionRequest:
 
     None is for doors that know requests by id only: an id names one digest for ever.
     `input` goes with `edit`: the whole input that runs instead, or `{"content": …}`, the whole
-    file, for an edit of the memory. `reason` is told to the model on `reject` and is the tool's
+    text, for a proposal. `reason` is told to the model on `reject` and is the tool's
     result on `respond`.
     """
 
@@ -71,8 +72,12 @@ class DecisionRequest:
     """With `approve`: calls like this one need not be asked about any more."""
 
 
-class _MemoryChanged(Exception):
-    """The file has changed since the person was asked."""
+class _Changed(Exception):
+    """What a proposal builds on has changed since the person was asked."""
+
+    def __init__(self, kind: ProposalKind) -> None:
+        super().__init__(kind.name)
+        self.kind = kind
 
 
 def decide_approval(
@@ -84,16 +89,17 @@ def decide_approval(
 ) -> ApprovalRequest:
     """Record a decision and, when it was the last one awaited, let the run go on.
 
-    Of two people who must approve, the first leaves the request pending. An approved edit of the
-    memory is made here, in the same transaction. Without `check_input` an edited input is checked
+    Of two people who must approve, the first leaves the request pending. The change of an approved
+    proposal is made here, in the same transaction. Without `check_input` an edited input is checked
     when it runs.
 
     Raises `NotFound` (no such request that `by` may see), `NotAllowed` (not for `by` to approve),
-    `Conflict` (decided already, ended, expired, the digest is not what is asked, or the memory has
-    changed: it is asked anew then), `InvalidRequest` (not an allowed decision, an edit without
-    input or one that does not fit, a response without text). Nothing is half-done.
+    `Conflict` (decided already, ended, expired, the digest is not what is asked, or what a
+    proposal builds on has changed: it is asked anew then), `InvalidRequest` (not an allowed
+    decision, an edit without input or one that does not fit, a response without text). Nothing is
+    half-done.
     """
-    with _memory_asked_again(request_id):
+    with _asked_again(request_id):
         while True:
             try:
                 return _decide(request_id, answer, by, check_input)
@@ -109,21 +115,30 @@ def check_answer(
     check_input: InputCheck | None = None,
 ) -> None:
     """Raise the error that `decide_approval` would raise now, and record nothing."""
-    with _memory_asked_again(request_id):
+    with _asked_again(request_id):
         request = _visible_request(request_id, by)
         _check(request, request.run, answer, by, check_input)
 
 
 @contextmanager
-def _memory_asked_again(request_id: str) -> Iterator[None]:
+def _asked_again(request_id: str) -> Iterator[None]:
     try:
         yield
-    except _MemoryChanged:
-        if show_memory_anew(request_id):
-            message = "The file has changed since this was asked. It is asked anew: look again."
-        else:
-            message = "The file has changed, and the edit does not fit it any more: reject it."
+    except _Changed as problem:
+        kind = problem.kind
+        message = kind.changed if _ask_again(request_id, kind) else kind.unfit
         raise Conflict(message, code="stale") from None
+
+
+@transaction.atomic
+def _ask_again(request_id: str, kind: ProposalKind) -> bool:
+    """Ask again about a proposal. False if it does not fit what it builds on any more."""
+    request = ApprovalRequest.objects.get(pk=request_id)
+    run = lock_run(request.run_id)
+    request = ApprovalRequest.objects.select_for_update().get(pk=request_id)
+    if request.status != ApprovalStatus.PENDING or run.status != RunStatus.WAITING:
+        return True  # somebody else was first, and has looked
+    return ask_again(request, kind) is not None
 
 
 def _visible_request(request_id: str, by: AbstractBaseUser) -> ApprovalRequest:
@@ -172,11 +187,12 @@ def _check(
     approves = answer.decision in (Decision.APPROVE, Decision.EDIT)
     if answer.decision == Decision.EDIT and is_budget:
         amount_of(request, answer.input)
-    if approves and request.memory_edit is not None:
+    kind = proposal_kind(request)
+    if approves and kind is not None:
         if answer.decision == Decision.EDIT:
-            edited_content(request.memory_edit, answer.input)
-        if not is_current(request.memory_edit):
-            raise _MemoryChanged
+            kind.check_edit(request, answer.input)
+        if not kind.is_current(request):
+            raise _Changed(kind)
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
@@ -187,6 +203,12 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise Conflict(f"The request is {request.status} already.", code="stale")
     if request.expires_at is not None and request.expires_at <= timezone.now():
         raise Conflict("The request has expired.", code="expired")
+    known = request.kind in (ApprovalKind.TOOL, ApprovalKind.BUDGET)
+    if not known and proposal_kind(request) is None and answer.decision != Decision.REJECT:
+        raise Conflict(
+            f"The feature that asked this ({request.kind}) is not installed any more: reject it.",
+            code="stale",
+        )
     if answer.decision not in request.allowed_decisions:
         allowed = ", ".join(request.allowed_decisions)
         raise InvalidRequest(f"{answer.decision!r} is not one of the decisions here: {allowed}.")
@@ -214,6 +236,8 @@ def _check_edited_input(
     """What a person makes of a call must fit the tool, and no rule may deny it."""
     assert request.tool_call is not None
     assert answer.input is not None
+    if nests_too_deep(answer.input):
+        raise InvalidRequest(f"The input nests deeper than {MOST_LEVELS} levels.")
     spec = AgentSpec.model_validate(run.spec)
     problem = check_input(spec, request.tool, answer.input) if check_input else None
     if problem is not None:
@@ -259,7 +283,8 @@ def _record(
         "approval.decided", request, name=request.tool, by=by, changes=changes, note=answer.reason
     )
     grant = give_grant(request, run, answer.always, by=by) if answer.always is not None else None
-    call, edit = request.tool_call, request.memory_edit
+    call, kind = request.tool_call, proposal_kind(request)
+    fields = kind.event_fields(request) if kind is not None else {}
     decided = ApprovalDecided(
         approval_id=request.id,
         call_id=call.call_id if call else None,
@@ -267,19 +292,19 @@ def _record(
         decision=answer.decision,
         reason=preview(answer.reason),
         by=by.get_username(),
-        path=edit.path if edit is not None else OMITTED,
+        path=fields.get("path", OMITTED),
         grant_id=grant.id if grant is not None else OMITTED,
     )
     drafts: list[EventDraft] = [decided]
     if (
         call is not None
-        and edit is not None
+        and kind is not None
         and answer.decision in (Decision.APPROVE, Decision.EDIT)
     ):
         try:
-            drafts += carry_out_edit(request, call, by.pk)
+            drafts += kind.carry_out(request, call, by.pk)
         except Conflict:  # at this moment: another connection was faster since `is_current`
-            raise _MemoryChanged from None
+            raise _Changed(kind) from None
     elif call is not None:
         drafts += _apply_to_call(call, answer)
     append_events(run.id, drafts)

@@ -12,11 +12,11 @@ from agents.events.append import append_events, dump
 from agents.events.catalogue.approvals import ApprovalRequested
 from agents.events.event import OMITTED
 from agents.events.preview import preview_input
-from agents.models import ApprovalKind, ApprovalRequest, Run, ToolCall
+from agents.kernel.proposals import Proposal, ProposalKind, proposal_kind
+from agents.models import ApprovalRequest, Run, ToolCall
 from agents.policy import AskTerms
 from agents.services.errors import InvalidRequest
-from agents.services.memory_edits import Proposal, asked_edit, propose_edit, record_proposal
-from agents.services.notifications import notify_of
+from agents.services.notices import announce_request
 from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, Decision, check_transition
 
 CHANGED = "It has changed since it was shown: look at it again."
@@ -38,18 +38,12 @@ def digest_of(
     return hashlib.sha256(dump(displayed).encode()).hexdigest()
 
 
-def memory_digest_of(tool: str, tool_input: dict[str, Any], proposal: Proposal) -> str:
-    """For an edit of the memory: the call, the file it builds on, and the file it would make."""
-    edit = proposal.edit
-    displayed = [
-        tool,
-        tool_input,
-        edit.path,
-        edit.operation,
-        proposal.base_revision,
-        proposal.after,
-    ]
-    return hashlib.sha256(dump(["memory", *displayed]).encode()).hexdigest()
+def proposal_digest_of(
+    kind: ProposalKind, tool: str, tool_input: dict[str, Any], proposal: Proposal
+) -> str:
+    """For a proposal: the call, what it builds on, and what it would make."""
+    displayed = [kind.name, tool, tool_input, *proposal.bound]
+    return hashlib.sha256(dump(displayed).encode()).hexdigest()
 
 
 def ask_about_call(
@@ -75,30 +69,36 @@ def ask_about_call(
         workspace_generation=generation,
         **_terms(terms, list(terms.allowed_decisions)),
     )
-    notify_of(request)
+    announce_request(request)
     return requested_event(request)
 
 
-def ask_about_memory(
-    run: Run, call: ToolCall, proposal: Proposal, terms: AskTerms, *, prompt: str
+def ask_about_proposal(
+    run: Run,
+    call: ToolCall,
+    kind: ProposalKind,
+    proposal: Proposal,
+    terms: AskTerms,
+    *,
+    prompt: str,
 ) -> ApprovalRequested:
-    """Ask whether `call` may change the memory. The run is locked."""
+    """Ask whether the change that `call` proposes is made. The run is locked."""
     displayed = call.effective_input
     decisions = list(terms.allowed_decisions)
-    if proposal.after is None:
+    if not proposal.can_be_edited:
         decisions = [word for word in decisions if word != Decision.EDIT]
     request = ApprovalRequest.objects.create(
         run=run,
         tool_call=call,
-        kind=ApprovalKind.MEMORY,
-        memory_edit=record_proposal(run, call.turn, proposal),
+        kind=kind.name,
         tool=call.tool,
         input=displayed,
         prompt=prompt,
-        digest=memory_digest_of(call.tool, displayed, proposal),
+        digest=proposal_digest_of(kind, call.tool, displayed, proposal),
         **_terms(terms, decisions),
     )
-    notify_of(request)
+    kind.store(request, proposal, call.turn)
+    announce_request(request)
     return requested_event(request)
 
 
@@ -114,17 +114,16 @@ def _terms(terms: AskTerms, decisions: list[str]) -> dict[str, Any]:
     }
 
 
-def ask_memory_anew(request: ApprovalRequest) -> ApprovalRequest | None:
-    """Put a question whose file has changed once more, as it is now. Run and request are locked.
+def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest | None:
+    """Ask about a proposal once more, as it is now. Run and request are locked.
 
-    None, and the old question stands, when the edit does not fit the changed file: it can only be
+    None, and the old question stands, if the change does not fit any more: it can only be
     rejected.
     """
-    call, old = request.tool_call, request.memory_edit
+    call = request.tool_call
     assert call is not None
-    assert old is not None
     try:
-        proposal = propose_edit(old.agent_id, asked_edit(old))
+        proposal = kind.propose_again(request)
     except InvalidRequest:
         return None
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.SUPERSEDED)
@@ -135,10 +134,10 @@ def ask_memory_anew(request: ApprovalRequest) -> ApprovalRequest | None:
         approvals_needed=request.approvals_needed,
         self_approval=request.self_approval,
     )
-    draft = ask_about_memory(request.run, call, proposal, terms, prompt=CHANGED)
+    draft = ask_about_proposal(request.run, call, kind, proposal, terms, prompt=CHANGED)
     anew = ApprovalRequest.objects.get(pk=draft.approval_id)
     if request.expires_at is not None:
-        anew.expires_at = request.expires_at  # a change of the file gives nobody more time
+        anew.expires_at = request.expires_at  # nobody gets more time
         anew.save(update_fields=["expires_at"])
     append_events(request.run_id, [requested_event(anew)])
     return anew
@@ -146,7 +145,8 @@ def ask_memory_anew(request: ApprovalRequest) -> ApprovalRequest | None:
 
 def requested_event(request: ApprovalRequest) -> ApprovalRequested:
     """`approval.requested`, as watchers get it; a long input is cut, the request has the whole."""
-    edit = request.memory_edit
+    kind = proposal_kind(request)
+    fields = kind.event_fields(request) if kind is not None else {}
     return ApprovalRequested(
         approval_id=request.id,
         call_id=request.tool_call.call_id if request.tool_call else None,
@@ -158,6 +158,6 @@ def requested_event(request: ApprovalRequest) -> ApprovalRequested:
         allowed_decisions=request.allowed_decisions,
         approvals_needed=request.approvals_needed,
         expires_at=request.expires_at.isoformat() if request.expires_at else None,
-        path=edit.path if edit is not None else OMITTED,
-        operation=edit.operation if edit is not None else OMITTED,
+        path=fields.get("path", OMITTED),
+        operation=fields.get("operation", OMITTED),
     )

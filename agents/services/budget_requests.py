@@ -19,7 +19,7 @@ from agents.models import (
     Run,
 )
 from agents.services.asking import requested_event
-from agents.services.notifications import notify_of
+from agents.services.notices import announce_request
 from agents.services.reservations import Need, Shortage, dollars, scope_word
 from agents.spec import AgentSpec
 from agents.states import (
@@ -59,7 +59,7 @@ def ask_for_more(
         approvals_needed=needed,
         self_approval=spec.self_approval if is_own else True,
     )
-    notify_of(request)
+    announce_request(request)
     return request, [requested_event(request)]
 
 

@@ -7,7 +7,7 @@ row: so two that end together see each other, and a parent neither sleeps for ev
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,7 @@ from agents.events.preview import preview
 from agents.kernel.row_hooks import RowHooks
 from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
 from agents.models.message import AGENT
-from agents.selectors.skill_text import skill_text
 from agents.services.errors import InvalidRequest
-from agents.services.skill_use import note_loaded
 from agents.services.wake import enqueue_run, wake_run
 from agents.states import (
     ACTIVE_RUNS,
@@ -31,8 +29,6 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
-from skills_app.pinned import PinnedSkill
-from skills_app.settings import SkillSettings
 
 MAX_CHILDREN = 500
 """Subagents that one run may start in all: an agent in a loop would fill the database."""
@@ -44,14 +40,15 @@ MAX_FAMILY = 2_000
 class ChildOrder:
     """A child to be made. `spec` is the dumped `AgentSpec` that it runs under.
 
-    It has the skills of the set; `loaded` are those of them that it begins with.
+    `note` is what it reads beside its task. `writes` get the new run and the id of the call: they
+    write what features let it inherit.
     """
 
     index: int
     spec: dict[str, Any]
     message: str
-    skill_set_id: str | None
-    loaded: Sequence[PinnedSkill] = ()
+    note: str = ""
+    writes: Sequence[Callable[[Run, str], None]] = ()
 
 
 def start_children(
@@ -120,10 +117,11 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
         source="subagent",
         schedule_id=parent.schedule_id,
         hook_id=parent.hook_id,
-        skill_set_id=order.skill_set_id,
-        opening_note=_instructions(order.loaded),
+        has_begun=True,
+        opening_note=order.note,
     )
-    note_loaded(child.id, thread.id, call.call_id, order.loaded)
+    for write in order.writes:
+        write(child, call.call_id)
     RunClock.objects.create(run=child)
     text = [{"type": "text", "text": order.message}]
     Message.objects.create(
@@ -132,10 +130,6 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
     if may_begin:
         enqueue_run(child)
     return child
-
-
-def _instructions(loaded: Sequence[PinnedSkill]) -> str:
-    return skill_text(loaded, limit=SkillSettings.now().CONTEXT_BYTES) if loaded else ""
 
 
 def _started(child: Run, call_id: str) -> EventDraft:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 
-from agents.demo.resources import data_bytes, database_path
+from agents.demo.resources import data_bytes
 from agents.demo.task import (
     DATA_NAME,
     DATABASE_NAME,
@@ -21,9 +21,9 @@ from agents.demo.task import (
     DemoTask,
     task_in,
 )
-from agents.models import POOL, Agent, DatabaseConnection, Message, Run
+from agents.kernel.relations import relations
+from agents.models import POOL, Agent, Message, Run
 from agents.services.agents import save_agent
-from agents.services.databases import seal_url
 from agents.services.errors import Conflict
 from agents.services.runs import RunRequest, create_run
 from agents.services.workspaces import (
@@ -54,7 +54,8 @@ def ensure_demo_agent() -> Agent:
         return agent
     try:
         with transaction.atomic():
-            return save_agent(_new_agent(), databases=[_database()])
+            related = {relation.name: relation.demo_rows() for relation in relations()}
+            return save_agent(_new_agent(), related=related)
     except IntegrityError:  # another process made it at the same moment
         return Agent.objects.get(slug=DEMO_SLUG)
 
@@ -86,7 +87,7 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
             f"The agent {DEMO_SLUG!r} belongs to a user: give it another slug in the admin, and "
             "the demo makes its own."
         )
-    _give_database(agent)
+    _give_rows(agent)
     task = _task_for(agent)
     request = RunRequest(agent=DEMO_SLUG, message=task.text, executor=executor, source=source)
     try:
@@ -99,25 +100,16 @@ def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = 
         raise Conflict("Another thread was begun at the same moment: try again.") from None
 
 
-def _database() -> DatabaseConnection:
-    """The connection to the file that comes with Vel, wherever it lies now."""
-    url = seal_url(f"sqlite:///{database_path()}")
-    row = DatabaseConnection.objects.filter(agent=None, name=DATABASE_NAME).first()
-    if row is None:
-        row = DatabaseConnection(name=DATABASE_NAME, description="The weather of Seattle.")
-    elif row.url.same_as(url):
-        return row
-    row.url, row.dialect = url, "sqlite"
-    row.save()
-    return row
-
-
-def _give_database(agent: Agent) -> None:
-    """The demo's agent always has the demo's database; others that it was given stay."""
-    wanted = _database()
-    there = list(agent.databases.all())
-    if wanted not in there:
-        save_agent(agent, databases=[*there, wanted])
+def _give_rows(agent: Agent) -> None:
+    """The demo's agent always has the demo's rows of features; others that it was given stay."""
+    missing = {}
+    for relation in relations():
+        there = list(relation.rows(agent))
+        wanted = relation.demo_rows()
+        if any(row not in there for row in wanted):
+            missing[relation.name] = [*there, *(row for row in wanted if row not in there)]
+    if missing:
+        save_agent(agent, related=missing)
 
 
 def demo_task(run: Run) -> DemoTask:
@@ -127,7 +119,7 @@ def demo_task(run: Run) -> DemoTask:
 
 
 def _task_for(agent: Agent) -> DemoTask:
-    """The task that fits the agent's toolbox.
+    """The task that fits the agent's toolbox and databases.
 
     The demo's own toolbox is taken where this host has it, and left where it does not any more:
     then the standard library does. Another one that the operator chose stays.
@@ -137,7 +129,12 @@ def _task_for(agent: Agent) -> DemoTask:
         if agent.toolbox != wanted:
             agent.toolbox = wanted
             save_agent(agent)
-    return WITH_TOOLBOX if agent.toolbox and _has_packages(agent.toolbox) else PLAIN
+    task = WITH_TOOLBOX if agent.toolbox and _has_packages(agent.toolbox) else PLAIN
+    return task if _has_database(agent) else task.without_database()
+
+
+def _has_database(agent: Agent) -> bool:
+    return any(DATABASE_NAME in relation.names(agent) for relation in relations())
 
 
 def _has_packages(toolbox: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.review import Review
 from agents.review.diff import diff_section
@@ -11,7 +12,6 @@ from agents.review.json_text import compact, text_of
 from agents.review.parts import DiffSection, Note
 from agents.review.room import CHARACTERS, Room, end_share
 from agents.states import ApprovalStatus, Decision
-from memory.scanner import scan
 
 SECTIONS = 100
 """Of more inputs that were changed the first and the last ones are shown."""
@@ -30,13 +30,10 @@ def edited_review(request: ApprovalRequest) -> Review | None:
 
 def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Review:
     """The same for an edit that is still to be decided. `arguments` is `DecisionRequest.input`."""
-    edit = request.memory_edit
+    kind = proposal_kind(request)
     is_decided = request.status == ApprovalStatus.DECIDED
-    if edit is not None:
-        content = str(arguments.get("content", ""))
-        section = diff_section(
-            edit.path, edit.proposed_content, content, findings=scan(content), where=_WHOLE
-        )
+    if kind is not None:
+        section = kind.edit_review(request, arguments, _WHOLE)
         return Review(f"What {'was' if is_decided else 'would be'} saved instead", (section,))
     original = request.input if isinstance(request.input, dict) else {}
     if request.kind == ApprovalKind.BUDGET:

@@ -17,16 +17,12 @@ from django.db.models import CASCADE, SET_NULL
 
 from agents.models import Message, RunEvent, Thread
 from agents.services.usage_totals import count_runs_of
-from memory.models import MemoryEditRequest
 
 BATCH = 500
 """Rows that one transaction deletes."""
 WORK_SHARE = 0.5
 """The part of the time in which it may hold SQLite's one lock for writing: after each transaction
 it waits for as long as the transaction took, so that those who wait get their turn."""
-SAID = {(MemoryEditRequest, "run")}
-"""References that are set to null when their run goes, of rows that hold what was said in it."""
-
 Removed = Counter[str]
 """Rows by the name of their model."""
 
@@ -63,7 +59,7 @@ def _delete(model: type[models.Model], field: str, keys: Sequence[Any]) -> Itera
     while batch := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         for relation in _relations(model):
             other, name = relation.related_model, relation.field.name
-            if relation.on_delete is CASCADE or (other, name) in SAID:
+            if relation.on_delete is CASCADE or name in getattr(other, "erased_with", ()):
                 yield from _delete(other, name, batch)
             elif relation.on_delete is SET_NULL:
                 yield from _let_go(other, name, batch)

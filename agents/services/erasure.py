@@ -25,7 +25,6 @@ from agents.services.errors import Conflict, NotFound
 from agents.services.placement import machine_name
 from agents.settings import MachineSettings
 from agents.states import ENDED_RUNS
-from memory.models import MemoryRevision
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
 
     Raises `NotFound` (no such thread, or a subagent's), and `Conflict` while a run of it has not
     ended, or with `days` while it has not been quiet for so long. The caller has checked that `by`
-    may. Memory that people have approved stays with its agent (`remembered_from`), as do entries
+    may. What features keep for others stays (`agents.kernel.erasure`), as do entries
     of the audit log.
     """
     family = Thread.objects.filter(Q(pk=thread_id) | Q(root=thread_id)).order_by("pk")
@@ -92,14 +91,6 @@ def _forget_answers(root: Thread, rows: Iterable[Thread | Run]) -> None:
 def erase_answers_of(owner: int) -> None:
     """All answers that are kept for this user's programs. A request may be made again then."""
     IdempotencyKey.objects.filter(owner=owner).exclude(answer="").delete()
-
-
-def remembered_from(thread_id: str) -> list[tuple[str, str]]:
-    """(agent's slug, path) of memory files that were changed from this thread; they stay."""
-    revisions = MemoryRevision.objects.filter(
-        Q(edit_request__run__thread=thread_id) | Q(edit_request__run__thread__root=thread_id)
-    )
-    return sorted(set(revisions.order_by().values_list("agent__slug", "path")))
 
 
 def erasures_wait() -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agents.services.errors import InvalidRequest
-from memory.scanner import scan
+from text_scanner import scan
 
 SERIOUS = frozenset({"warning", "danger"})
 

@@ -24,7 +24,7 @@ from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.mcp_servers import must_configure, secrets_of, server_address
 from agents.services.mcp_state import ProgramState, held_state
 from agents.services.mcp_tools import store_listing, store_problem
-from agents.services.webhook_delivery import tls_context
+from agents.services.outside_address import tls_context
 from agents.settings import DataSettings
 from sandbox.base import Execution
 from sandbox.bubblewrap import BubblewrapSandbox

@@ -18,7 +18,7 @@ from agents.selectors.mcp_servers import agents_with
 from agents.selectors.visible import Person
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.services.webhook_address import WebhookAddress, Wording, parse_outside_url
+from agents.services.outside_address import OutsideAddress, Wording, parse_outside_url
 from agents.settings import McpSettings
 from sandbox.egress.rules import RuleError, parse_allowlist
 
@@ -68,7 +68,7 @@ def must_configure(by: Person) -> None:
         raise NotAllowed(f"Defining MCP servers needs the permission {CONFIGURE_MCP}.")
 
 
-def server_address(url: str) -> WebhookAddress:
+def server_address(url: str) -> OutsideAddress:
     """The parts of a server's URL. Raises `InvalidRequest`."""
     return parse_outside_url(url, McpSettings.now().MCP_PRIVATE_HOSTS, _WORDS)
 

@@ -27,7 +27,7 @@ def settings_of(provider: str) -> ProviderSettings:
 
 
 def modules_wanted() -> list[str]:
-    """Modules of `agents.providers` whose SDKs workers need before the first run, by the settings.
+    """Modules that import the SDKs which workers need before the first run, by the settings.
 
     They cost memory (Anthropic's 40 MiB), so they are for those who have set a key or a base URL
     for them; whatever else needs one imports it then.
@@ -38,5 +38,5 @@ def modules_wanted() -> list[str]:
         chosen = ModelSettings.now().PROVIDER.split("-")[0] == provider
         settings = settings_of(provider)
         if (chosen or settings.api_key or settings.base_url) and is_installed(package):
-            found.append(f"agents.providers.{provider}")
+            found.append(f"agents.providers.{provider}.provider")
     return found

@@ -6,14 +6,9 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from agents.conditions import problem_of
-from agents.policy import MEMORY_TOOL
+from agents.kernel.proposals import ProposalKind, proposal_kinds
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec, InterruptRule, PolicyRule
-
-_ITS_LIKES = ("write_file", "read_memory", "list_memory")
-MEMORY_ASKS = (
-    "an edit of the memory always asks a person. A rule can deny it, or say how it is asked."
-)
 
 
 def check_policy(spec: AgentSpec) -> None:
@@ -28,24 +23,26 @@ def _problems(spec: AgentSpec) -> Iterable[tuple[str, str]]:
         wrong = problem_of(rule.when)
         if wrong is not None:
             yield f"{location}.when.{wrong[0]}", wrong[1]
-        if rule.action == "allow" and _names_memory(rule):
-            yield f"{location}.action", MEMORY_ASKS
+        for kind in proposal_kinds().values():
+            if rule.action == "allow" and _means(rule, kind):
+                yield f"{location}.action", kind.no_rule
         if rule.action == "ask":
             yield from _ask_problems(f"{location}.ask", rule.ask, spec)
         elif rule.ask != InterruptRule():
             yield f"{location}.ask", 'how it is asked goes with the action "ask" only.'
     for tool, interrupt_rule in spec.interrupt_on.items():
         location = f"interrupt_on.{tool}"
-        if interrupt_rule is False and tool == MEMORY_TOOL:
-            yield location, MEMORY_ASKS
+        for kind in proposal_kinds().values():
+            if interrupt_rule is False and tool == kind.rule:
+                yield location, kind.no_rule
         if isinstance(interrupt_rule, InterruptRule):
             yield from _ask_problems(location, interrupt_rule, spec)
 
 
-def _names_memory(rule: PolicyRule) -> bool:
-    """Whether the rule means edits of the memory, and not these among others."""
-    return fnmatchcase(MEMORY_TOOL, rule.tool) and not any(
-        fnmatchcase(name, rule.tool) for name in _ITS_LIKES
+def _means(rule: PolicyRule, kind: ProposalKind) -> bool:
+    """Whether the rule means proposals of this kind, and not these among others."""
+    return fnmatchcase(kind.rule, rule.tool) and not any(
+        fnmatchcase(name, rule.tool) for name in kind.unlike
     )
 
 

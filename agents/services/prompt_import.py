@@ -15,12 +15,12 @@ from agents.prompt_variables import escaped
 from agents.services.agents import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.services.findings import FileFinding, findings_in, require_accepted
-from memory.errors import MemoryRefused
-from memory.paths import PROMPT
-from memory.services.files import check_content
 from sandbox.backends import TreeBackend
 from sandbox.errors import FileError, FileTooLarge
 
+PROMPT = "AGENTS.md"
+MAX_STORED = 100 * 1024
+"""Of a prompt, in bytes."""
 MAX_BYTES = 64 * 1024
 """Of all files of one project together."""
 
@@ -76,10 +76,16 @@ def prompt_of(files: Sequence[AgentsFile]) -> str:
 
 def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:
     """What storing `prompt` would change. Raises `InvalidRequest` when it cannot be stored."""
+    if "\x00" in prompt:
+        raise InvalidRequest("The prompt holds a NUL character, which no prompt may.")
     try:
-        check_content(prompt)
-    except MemoryRefused as problem:
-        raise InvalidRequest(str(problem)) from None
+        size = len(prompt.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest("The prompt holds half a character (a lone surrogate).") from None
+    if size > MAX_STORED:
+        raise InvalidRequest(
+            f"The prompt has {size:,} bytes and may have {MAX_STORED:,}: make it shorter."
+        )
     return PromptPlan(agent.system_prompt, prompt, findings_in({PROMPT: prompt}))
 
 

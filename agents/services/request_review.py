@@ -5,13 +5,12 @@ Whoever calls has found the request among those that the person may see.
 
 from __future__ import annotations
 
+from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
-from agents.review import Review, budget_review, call_review, memory_edit_review
-from agents.review.sql_changes import with_changes
+from agents.review import Review, budget_review, call_review
+from agents.review.call import with_preview
 from agents.services.waiting_call import review_of
 from agents.states import ApprovalStatus
-from memory.models import MemoryEditRequest
-from memory.scanner import scan
 
 
 def review_of_request(request: ApprovalRequest) -> Review:
@@ -20,22 +19,12 @@ def review_of_request(request: ApprovalRequest) -> Review:
     One that was decided does not: the files have changed since, and a diff with them would show
     what nobody was asked about.
     """
-    if request.kind == ApprovalKind.MEMORY and request.memory_edit is not None:
-        return _memory_review(request.memory_edit)
+    if (kind := proposal_kind(request)) is not None:
+        return kind.review(request)
     if request.kind == ApprovalKind.BUDGET:
         return budget_review(request.input)
     pending = request.status == ApprovalStatus.PENDING
     review = review_of(request) if pending else call_review(request.tool, request.input)
-    return review if request.preview is None else with_changes(review, request.preview)
-
-
-def _memory_review(edit: MemoryEditRequest) -> Review:
-    proposed = edit.proposed_content
-    return memory_edit_review(
-        edit.path,
-        edit.operation,
-        edit.previous_content,
-        proposed,
-        findings=scan(proposed) if proposed is not None else (),
-        warnings=edit.warnings,
-    )
+    if request.preview is None:
+        return review
+    return with_preview(review, request.tool, request.preview)

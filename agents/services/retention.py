@@ -7,7 +7,7 @@ its model is told. Each other kind is deleted in small transactions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import import_module
@@ -19,12 +19,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django_q.models import Task
 
+from agents.kernel.retention import feature_rows
 from agents.models import (
     ApiToken,
     AuditEntry,
     IdempotencyKey,
-    Notification,
-    NotificationStatus,
     RequestCount,
     Run,
     Thread,
@@ -49,10 +48,11 @@ class Keep:
     """Days; 0: for ever."""
 
     threads: int
-    notifications: int
     tokens: int
     failed_tasks: int
     audit: int
+    features: Mapping[str, int]
+    """By the names of `OldRows`."""
 
     @classmethod
     def of_settings(cls) -> Keep:
@@ -60,10 +60,10 @@ class Keep:
         vel = RetentionSettings.now()
         return cls(
             threads=vel.KEEP_THREADS,
-            notifications=vel.KEEP_NOTIFICATIONS,
             tokens=vel.KEEP_TOKENS,
             failed_tasks=vel.KEEP_FAILED_TASKS,
             audit=vel.KEEP_AUDIT,
+            features={each.name: each.days() for each in feature_rows()},
         )
 
 
@@ -140,10 +140,9 @@ def _old_rows(keep: Keep) -> dict[str, QuerySet[Any]]:
         "idempotencykey": IdempotencyKey.objects.filter(created_at__lt=before(KEEP_DAYS)),
         "requestcount": RequestCount.objects.filter(minute__lt=minute),
     }
-    if keep.notifications:
-        rows["notification"] = Notification.objects.filter(
-            created_at__lt=before(keep.notifications)
-        ).exclude(status=NotificationStatus.PENDING)
+    for each in feature_rows():
+        if days := keep.features.get(each.name, 0):
+            rows[each.name] = each.rows(before(days))
     if keep.tokens:
         since = before(keep.tokens)
         gone = Q(expires_at__lt=since) | Q(revoked_at__lt=since)

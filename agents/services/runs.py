@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.db.models import Max
 from django.utils.text import Truncator
 
 from agents.events.append import dump
+from agents.kernel import row_hooks
 from agents.models import (
     POOL,
     Agent,
@@ -43,7 +44,6 @@ from agents.services.prompt_values import (
 )
 from agents.services.remote_traces import note_remote_trace
 from agents.services.session_files import check_sandbox, check_working_directory
-from agents.services.skill_directories import check_skill_directories
 from agents.services.wake import enqueue_run
 from agents.settings import MessageSettings
 from agents.states import (
@@ -274,7 +274,7 @@ def _thread_to_go_on_with(
         if request.executor != POOL:
             check_sandbox(thread, bool(version.spec["sandbox"]))
         if request.skill_directories is not None:
-            check_skill_directories(request.skill_directories, thread.workspace_path)
+            _check_directories(request.skill_directories, thread.workspace_path)
             thread.skill_directories = list(request.skill_directories)
             thread.save(update_fields=["skill_directories"])
         if request.workspace_rules is not None:
@@ -291,8 +291,16 @@ def _stored_rules(rules: FileRules) -> dict[str, list[str]]:
     return {name: list(patterns) for name, patterns in asdict(rules).items() if patterns}
 
 
+def _check_directories(directories: Sequence[str], workspace_path: str) -> None:
+    if not row_hooks.check_directories(directories, workspace_path) and directories:
+        raise InvalidRequest(
+            "skill_directories: no installed feature reads skills. Leave the directories out, or "
+            "install the feature skills_app."
+        )
+
+
 def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> Thread:
-    check_skill_directories(request.skill_directories or (), request.workspace_path)
+    _check_directories(request.skill_directories or (), request.workspace_path)
     thread = Thread(
         agent=agent,
         owner_id=owner.pk,

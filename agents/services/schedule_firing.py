@@ -27,7 +27,7 @@ from agents.models.database_clock import DatabaseNow
 from agents.selectors.visible import threads_for
 from agents.services.audit import record
 from agents.services.errors import NoSpace, ServiceError
-from agents.services.notifications import notify_of_firing
+from agents.services.notices import announce_firing
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import check_schedule, locked_schedule, set_next
 from agents.services.trigger_rights import check_can_start, check_may_define
@@ -187,7 +187,7 @@ def _record(
     )
     # The same again is no news.
     if outcome in _NOT_STARTED and (before is None or before.reason != firing.reason):
-        notify_of_firing(firing)
+        announce_firing(firing)
     if firing.pk % _PRUNE_EVERY == 0:
         newest_first = schedule.firings.order_by("-id").values_list("pk", flat=True)
         oldest_kept = newest_first[KEPT_FIRINGS - 1 : KEPT_FIRINGS].first()

@@ -6,25 +6,30 @@ No provider is asked: only the provider knows the models that it has.
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.kernel.features import collect
 from agents.providers.base import PromptHead, ProviderError
 from agents.providers.registry import OPENAI, PROVIDERS, check_provider, get_provider, is_official
 from agents.providers.scripted import FILE_PREFIX
 from agents.services.agents import SCRIPTED, default_provider
 from agents.services.model_servers import setting_names, settings_of
 from agents.settings import ModelSettings, ScriptSettings
-from skills_app.settings import SkillSettings
 
 _MAKERS = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "google"}
 """Whose models have names that begin so."""
 
 
 def check_own_process() -> None:
-    """Raise `ImproperlyConfigured` for what a process that drives its own runs cannot use."""
-    for problem in (provider_problem(), *skill_directory_problems()):
+    """Raise `ImproperlyConfigured` for what a process that drives its own runs cannot use.
+
+    Features add functions that return problems (`checks.OWN_PROCESS`).
+    """
+    of_features = (look() for _, look in collect("checks", "OWN_PROCESS"))
+    for problem in (provider_problem(), *chain.from_iterable(of_features)):
         if problem:
             raise ImproperlyConfigured(problem)
 
@@ -79,16 +84,6 @@ def _script_problem() -> str:
             )
         return f"{_named('MODEL', settings.MODEL)}: {why}, or take VEL_MODEL out."
     return ""
-
-
-def skill_directory_problems() -> list[str]:
-    """Directories of skills of the settings that cannot be read: agents would lack their skills."""
-    return [
-        f'VEL_SKILLS_DIRS (settings.VEL_SKILLS["DIRECTORIES"]): {problem} Make the directory '
-        "readable for this account, or take it out."
-        for directory in SkillSettings.now().DIRECTORIES
-        if (problem := _unreadable(Path(directory)))
-    ]
 
 
 def scripts_directory_problem() -> str:

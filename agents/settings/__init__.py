@@ -4,11 +4,11 @@ from agents.settings.conversations import ContextSettings, MessageSettings
 from agents.settings.data import DataSettings, DiskSettings
 from agents.settings.doors import LimitSettings, PageSettings
 from agents.settings.extensions import AppSettings, GuardSettings, ToolSettings
-from agents.settings.files import ForkSettings, SnapshotSettings, UploadSettings
+from agents.settings.files import SnapshotSettings, UploadSettings
 from agents.settings.machines import MachineSettings
 from agents.settings.models import ModelSettings, ScriptSettings
 from agents.settings.operation import EventSettings, MetricsSettings, ShellSettings
-from agents.settings.outside import McpSettings, WebhookSettings
+from agents.settings.outside import McpSettings
 from agents.settings.retention import RetentionSettings
 from agents.settings.secrets import SecretSettings
 from agents.settings.workers import WorkerSettings
@@ -28,9 +28,7 @@ SETTINGS = (
     ContextSettings,
     SnapshotSettings,
     UploadSettings,
-    ForkSettings,
     RetentionSettings,
-    WebhookSettings,
     McpSettings,
     AppSettings,
     ToolSettings,

@@ -1,4 +1,4 @@
-"""Files of threads: snapshots, uploads, forks."""
+"""Files of threads: snapshots, uploads."""
 
 from agents.kernel.settings import Bytes, Count, FeatureSettings
 
@@ -29,10 +29,3 @@ class UploadSettings(FeatureSettings):
     DOCUMENTS_TOOLBOX: str = "documents"
     """The toolbox whose Python reads [office files, PDFs and
     pictures](uploads.md#markdown-beside-documents). An empty text in `VEL` switches it off."""
-
-
-class ForkSettings(FeatureSettings):
-    """Forks"""
-
-    FORK_BYTES: Bytes = 10 * 1024**3
-    """What the forks of one person may have copied, in total. 0: any number."""

@@ -3,17 +3,6 @@
 from agents.kernel.settings import FeatureSettings
 
 
-class WebhookSettings(FeatureSettings):
-    """Outbound webhooks
-
-    See [notifications](notifications.md).
-    """
-
-    WEBHOOK_PRIVATE_HOSTS: tuple[str, ...] = ()
-    """`host` or `host:port` of servers that receive webhooks although they are not public, also
-    over http."""
-
-
 class McpSettings(FeatureSettings):
     """MCP servers
 

@@ -13,8 +13,6 @@ class RetentionSettings(FeatureSettings):
 
     KEEP_THREADS: Days = 0
     """Threads without activity. 0: for ever."""
-    KEEP_NOTIFICATIONS: Days = 30
-    """Notifications that were sent or given up. 0: as long as their approval request."""
     KEEP_TOKENS: Days = 90
     """API tokens that have expired or were revoked. 0: for ever."""
     KEEP_FAILED_TASKS: Days = 30

@@ -8,7 +8,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from agents.models import ApprovalKind
+from agents.models.approval import request_kinds
 from agents.selectors.queue import QueueFilter, names_in_queue, queue_of, waiting_for
 from agents.web.cards import Card, card_json, cards_of
 from agents.web.pages import PersonRequest, page
@@ -36,7 +36,7 @@ def queue(request: PersonRequest) -> HttpResponse:
         "wanted": wanted,
         "waiting": waiting,
         "names": names_in_queue(request.user),
-        "kinds": ApprovalKind.choices,
+        "kinds": request_kinds(),
         "ages": AGES,
         "is_filtered": wanted not in (QueueFilter(), QueueFilter(is_pending=False)),
         "fitting": queue_of(request.user, wanted).count() if wanted.is_pending else None,

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from agents.hidden_text import escaped_json, escaped_text, visible
+from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.review.excerpts import is_editable, shown_text
 from agents.review.json_text import compact, size_of, text_of
@@ -54,10 +55,10 @@ class Outcome:
 
 def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
     """None for what is too long to be edited in a page."""
-    if row.memory_edit is not None:
-        text = row.memory_edit.proposed_content or ""
+    if (kind := proposal_kind(row)) is not None:
+        text = kind.text(row)
         if is_editable(text):
-            yield _content_editor("The file as it should be", text)
+            yield _content_editor(kind.text_label, text)
         return
     if row.kind == ApprovalKind.BUDGET:
         yield Editor("json", "How much more, as JSON", json.dumps(editable_part(row)))
@@ -116,7 +117,7 @@ def outcome_of(row: ApprovalRequest) -> Outcome:
 def _edited(row: ApprovalRequest) -> str:
     if row.edited_input is None:
         return ""
-    if row.kind == ApprovalKind.MEMORY and isinstance(row.edited_input.get("content"), str):
+    if proposal_kind(row) is not None and isinstance(row.edited_input.get("content"), str):
         return shown_text(row.edited_input["content"])
     return shown_text(row.edited_input)
 

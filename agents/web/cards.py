@@ -17,11 +17,12 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from agents.hidden_text import visible
-from agents.models import ApprovalRequest
+from agents.kernel.proposals import Background, ProposalKind, proposal_kind
+from agents.models import ApprovalKind, ApprovalRequest
 from agents.review import Review
 from agents.review.excerpts import TOO_LONG_TO_EDIT
 from agents.review.json_text import size_of
-from agents.selectors.queue import SOON, paths_of_runs
+from agents.selectors.queue import INPUTS, SOON, paths_of_runs, take_inputs
 from agents.services.approval_rights import check_right, is_of_window
 from agents.services.errors import ServiceError
 from agents.services.request_review import review_of_request
@@ -70,8 +71,10 @@ class Card:
     approvals: str
     blocked: dict[str, str]
     refusal: str
-    memory_reason: str
-    memory_step: int
+    is_proposal: bool
+    save_label: str
+    agents_reason: str
+    step: int
     sources: tuple[Source, ...]
     outcome: Outcome | None
     stamp: str = ""
@@ -106,13 +109,16 @@ def cards_of(
     left = OPEN_BYTES_TOGETHER
     cards: list[Card] = []
     for row in rows:
+        known = take_inputs(row)
         card = _closed_card(row, paths[row.run_id], rights)
         card = replace(card, stamp=_stamp(card))
-        size = _size(row)
+        size = _size(row) if opened or "input" in known else OPEN_BYTES_TOGETHER
         fits = card.is_pending and size <= min(OPEN_BYTES, left)
         if opened or (opened is None and fits):
             left -= size
             card = _opened(card, row)
+        for name in set(INPUTS) - known:
+            row.__dict__.pop(name, None)  # of perhaps megabytes
         cards.append(card)
     return cards
 
@@ -138,7 +144,7 @@ class _Rights:
         requested = (
             decision,
             request.kind,
-            request.memory_edit.agent_id if request.memory_edit else None,
+            request.run.agent_version.agent_id if proposal_kind(request) else None,
             is_of_window(request),
             request.run.owner_id == self._person.pk,
             request.self_approval,
@@ -161,8 +167,8 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
     blocked: dict[str, str] = {}
     if is_pending:
         blocked = {word: rights.refusal(row, word) for word in row.allowed_decisions}
-    edit = row.memory_edit
-    provenance: dict[str, Any] = edit.provenance if edit else {}
+    kind = proposal_kind(row)
+    background = kind.background(row) if kind is not None else Background()
     now = timezone.now()
     return Card(
         id=row.pk,
@@ -185,11 +191,20 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: _Rights) -> Card
         approvals=approvals_of(row) if is_pending else "",
         blocked=blocked,
         refusal=visible(_refusal(row, blocked, rights)),
-        memory_reason=visible(edit.reason) if edit else "",
-        memory_step=provenance.get("step") or 0,
-        sources=tuple(source_of(each) for each in provenance.get("sources") or ()),
+        is_proposal=kind is not None,
+        save_label=_save_label(row, kind),
+        agents_reason=visible(background.reason),
+        step=background.step,
+        sources=tuple(source_of(each) for each in background.sources),
         outcome=None if is_pending else outcome_of(row),
     )
+
+
+def _save_label(row: ApprovalRequest, kind: ProposalKind | None) -> str:
+    """The button that approves with changes."""
+    if kind is not None:
+        return kind.save_label
+    return "Give this much" if row.kind == ApprovalKind.BUDGET else "Run with these changes"
 
 
 def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: _Rights) -> str:
@@ -219,9 +234,9 @@ def _opened(card: Card, row: ApprovalRequest) -> Card:
 
 
 def _size(row: ApprovalRequest) -> int:
-    edit = row.memory_edit
-    texts = [edit.previous_content, edit.proposed_content] if edit else []
-    return size_of(row.input, OPEN_BYTES_TOGETHER) + sum(len(text or "") for text in texts)
+    kind = proposal_kind(row)
+    own = kind.size(row) if kind is not None else 0
+    return size_of(row.input, OPEN_BYTES_TOGETHER) + own
 
 
 def _stamp(card: Card) -> str:

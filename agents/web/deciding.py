@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from agents.hidden_text import unescaped_text, visible
+from agents.kernel.proposals import proposal_kind
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest
 from agents.selectors.visible import approvals_for
@@ -129,13 +130,13 @@ def _answer_of(typed: QueryDict, request_id: str, request: PersonRequest) -> Dec
 
 
 def _input_with_content(typed: str, request_id: str, request: PersonRequest) -> dict[str, Any]:
-    """The whole input with another content; for an edit of the memory the content alone."""
+    """The whole input with another content; for a proposal the content alone."""
     # Browsers send line breaks of a form as CR LF; a CR of the file's own is an escape.
     content = unescaped_text(typed.replace("\r\n", "\n"))
     approval = approvals_for(request.user).filter(pk=request_id).first()
     if approval is None:
         raise NotFound(f"There is no request {request_id!r} that you may decide.")
-    if approval.memory_edit_id is not None:
+    if proposal_kind(approval) is not None:
         return {"content": content}
     if not isinstance(approval.input, dict) or not isinstance(approval.input.get("content"), str):
         raise InvalidRequest("This call has no content to edit: edit its whole input.")

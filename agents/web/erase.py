@@ -7,9 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from agents.kernel.erasure import keepers
 from agents.models import Run
 from agents.selectors.visible import runs_for
-from agents.services.erasure import erase_thread, remembered_from
+from agents.services.erasure import erase_thread
 from agents.services.errors import ServiceError
 from agents.web.pages import PersonRequest, page
 
@@ -29,9 +30,11 @@ def erase(request: PersonRequest, run_id: str) -> HttpResponse:
             return redirect("web:run", run_id=run.pk)
         messages.success(request, "The conversation is erased.")
         return redirect("web:history")
+    found = [(keeper, keeper.find(run.thread_id)) for keeper in keepers()]
+    kept = [(keeper, things) for keeper, things in found if things]
     context = {
         "run": run,
         "runs": Run.objects.filter(thread=run.thread_id, is_copy=False).count(),
-        "remembered": remembered_from(run.thread_id),
+        "kept": kept,
     }
     return render(request, "web/erase.html", context)

@@ -1,4 +1,4 @@
-"""The links that are on every page: in the bar at the top, and in the menu of the person."""
+"""The links in the bar at the top, in the menu of the person, and beside each agent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from agents.kernel.features import collect
 
 BAR: Literal["bar"] = "bar"
 MENU: Literal["menu"] = "menu"
+AGENT: Literal["agent"] = "agent"
+"""Pages of one agent: the URL takes its slug."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class NavigationEntry:
 
     view: str
     label: str
-    place: Literal["bar", "menu"] = BAR
+    place: Literal["bar", "menu", "agent"] = BAR
     order: int = 1000
     key: str = ""
     help: str = ""
@@ -35,7 +37,6 @@ _BUILT_IN = (
         "web:approvals", "Approvals", order=200, key="a", help="approvals", counts_waiting=True
     ),
     NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
-    NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills"),
     NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
     NavigationEntry("web:profile", "Profile", place=MENU, order=100),
     NavigationEntry("web:schedules", "Schedules", place=MENU, order=300),

@@ -12,7 +12,9 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import request_relations
+from agents.models import ApprovalRequest
+from agents.models.approval import request_kinds
 from agents.selectors.queue import Age, QueueFilter, after_row, queue_of
 from agents.selectors.visible import approvals_for
 from agents.web.pages import PersonRequest
@@ -34,7 +36,7 @@ class QueuePage:
 def filter_of(query: QueryDict) -> QueueFilter:
     """What `query` asks for; what it cannot mean is left out."""
     filters = {name: _word(query.get(name, "")) for name in FIELDS}
-    if filters["kind"] not in ApprovalKind.values:
+    if filters["kind"] not in dict(request_kinds()):
         filters["kind"] = ""
     if filters["age"] not in get_args(Age):
         filters["age"] = ""
@@ -75,7 +77,7 @@ def card_rows(person: AbstractBaseUser) -> QuerySet[ApprovalRequest]:
         "run__owner",
         "run__thread",
         "tool_call",
-        "memory_edit__agent",
+        *request_relations(),
         "first_approver",
         "decided_by",
     )

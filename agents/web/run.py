@@ -16,6 +16,7 @@ from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.models import ApprovalRequest, Message, MessageRole, Run
+from agents.review.call import readable_tools
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of
 from agents.selectors.queue import QueueFilter, paths_of_runs, queue_of
@@ -67,6 +68,7 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         "usage": usage_of_family(run),
         "waiting_for_space": waiting_for_space(run),
         "key": new_id(),
+        "readable_tools": readable_tools(),
     }
     return render(request, "web/run.html", context)
 

@@ -13,6 +13,7 @@ from agents.events.catalogue.messages import TextCompleted
 from agents.hidden_text import visible
 from agents.models import Run, RunEvent, ToolCall
 from agents.review import as_json, call_review
+from agents.review.call import readable_tools
 from agents.review.parts import NOT_LOOKED_UP
 from agents.selectors.visible import runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
@@ -23,8 +24,6 @@ TEXTS_AT_ONCE = 50
 BYTES_AT_ONCE = 256_000
 """Of one answer; a page asks again for what is left out. One text is always in it."""
 WHOLE_CHARACTERS = 2_000_000
-READ_TOOLS = frozenset({"write_file", "edit_file", "execute_sql"})
-"""Calls that are easier read as a diff or a laid out statement than as their inputs."""
 
 
 @page
@@ -64,7 +63,7 @@ def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
     arguments = call.effective_input
     output = _text_of(call.result_content)
     review = None
-    if call.tool in READ_TOOLS and isinstance(arguments, dict):
+    if call.tool in readable_tools() and isinstance(arguments, dict):
         review = _without_caveat(as_json(call_review(call.tool, arguments)))
     return JsonResponse(
         {

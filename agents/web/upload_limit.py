@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from agents.settings import UploadSettings
-from skills_app.settings import SkillSettings
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files: the message, whose own limit comes later."""
@@ -20,16 +19,14 @@ View = Callable[..., HttpResponseBase]
 
 def limited_upload(view: View) -> View:
     """413 for a body that is larger than a thread's uploads, or of unknown length."""
-    return _limited(view, lambda: UploadSettings.now().UPLOAD_BYTES)
+    return limited_form(view, lambda: UploadSettings.now().UPLOAD_BYTES)
 
 
-def limited_package(view: View) -> View:
-    """413 for a body that is larger than a skill package, or of unknown length."""
-    return _limited(view, lambda: SkillSettings.now().ARCHIVE_BYTES)
+def limited_form(view: View, limit: Callable[[], int]) -> View:
+    """413 for a body with files of more than `limit()` bytes, or of unknown length.
 
-
-def _limited(view: View, limit: Callable[[], int]) -> View:
-    """Django's check of the CSRF token reads the whole form to find it, and so comes after this."""
+    Django's check of the CSRF token reads the whole form to find it, and so comes after this.
+    """
     protected = csrf_protect(view)
 
     @wraps(view)

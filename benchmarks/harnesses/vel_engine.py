@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from typing import Any
 
 import django
@@ -17,7 +18,6 @@ from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 from agents.engine.worker import Worker  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import Run, ToolCall  # noqa: E402
-from agents.providers.anthropic import preload  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402
 
 
@@ -31,7 +31,7 @@ class VelEngine:
 
     def __init__(self) -> None:
         call_command("migrate", verbosity=0, skip_checks=True)
-        preload()
+        import_module("agents.providers.anthropic.provider")
         self._owner = make_site()
         self._worker = Worker(executor=own_executor())
         self._worker.start()

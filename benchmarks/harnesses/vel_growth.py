@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import django
@@ -23,6 +24,7 @@ from vel_rows import AGENT, database_bytes, make_site, write_notes  # noqa: E402
 
 from agents.engine.lease import orphaned_runs  # noqa: E402
 from agents.engine.worker import Worker  # noqa: E402
+from agents.features.notifications.queue import due_targets  # noqa: E402
 from agents.ids import own_executor  # noqa: E402
 from agents.models import (  # noqa: E402
     POOL,
@@ -34,12 +36,10 @@ from agents.models import (  # noqa: E402
     Thread,
     ToolCall,
 )
-from agents.providers.anthropic import preload  # noqa: E402
 from agents.selectors.metrics import gauges  # noqa: E402
 from agents.services.approval_expiry import expire_approval  # noqa: E402
 from agents.services.budget_answers import wake_for_window  # noqa: E402
 from agents.services.erasure import erasures_wait  # noqa: E402
-from agents.services.notifications import due_targets  # noqa: E402
 from agents.services.run_ends import take_ended_run  # noqa: E402
 from agents.services.runs import RunRequest, create_run  # noqa: E402
 from agents.services.usage_totals import count_ended_runs  # noqa: E402
@@ -94,7 +94,7 @@ class Growth:
 
     def __init__(self) -> None:
         call_command("migrate", verbosity=0, skip_checks=True)
-        preload()
+        import_module("agents.providers.anthropic.provider")
         self._owner = make_site()
         self._worker = Worker(executor=own_executor())
         self._worker.start()

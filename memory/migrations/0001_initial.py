@@ -5,6 +5,11 @@ from django.db import migrations, models
 from agents.create_models import CreateModels
 
 
+def forget_links(apps, schema_editor):
+    """Without its tables nothing needs what 0002 has kept."""
+    schema_editor.execute('DROP TABLE IF EXISTS memory_links_of_approvals')
+
+
 class Migration(migrations.Migration):
 
     initial = True
@@ -15,6 +20,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunPython(migrations.RunPython.noop, forget_links),
         CreateModels(
             models=[
                 migrations.CreateModel(

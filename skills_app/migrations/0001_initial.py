@@ -42,7 +42,9 @@ def add_full_text(apps, schema_editor):
 
 
 def remove_full_text(apps, schema_editor):
-    """Drop what does not disappear together with the table of the index."""
+    """Drop what does not disappear together with the tables of the app."""
+    # From 0002_run_skill_set, for earlier versions of the app.
+    schema_editor.execute("DROP TABLE IF EXISTS skills_app_runskillset_kept")
     if schema_editor.connection.vendor == "sqlite":
         schema_editor.execute("DROP TABLE skills_app_skillindex_fts")
 
@@ -182,7 +184,7 @@ class Migration(migrations.Migration):
                         ('skill', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='skills_app.skill')),
                         ('number', models.PositiveIntegerField()),
                         ('content', models.TextField(help_text='Its SKILL.md. Null: the skill was deleted.', null=True)),
-                        ('content_hash', models.CharField(blank=True, db_index=True, help_text='SHA-256 of all its files, as `skills_app.package.hash_files` has it.', max_length=64)),
+                        ('content_hash', models.CharField(blank=True, db_index=True, help_text='SHA-256 of all its files, as `skills_app.library.package.hash_files` has it.', max_length=64)),
                         ('head', models.JSONField(default=dict)),
                         ('file_count', models.PositiveIntegerField(default=0)),
                         ('size_bytes', models.PositiveBigIntegerField(default=0)),

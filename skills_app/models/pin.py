@@ -31,3 +31,15 @@ class SkillSetEntry(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class RunSkillSet(models.Model):
+    """The skills that a run began with, by version."""
+
+    run = models.OneToOneField(
+        "agents.Run", on_delete=models.CASCADE, primary_key=True, related_name="pinned"
+    )
+    skill_set = models.ForeignKey(SkillSet, on_delete=models.CASCADE, related_name="runs")
+
+    def __str__(self) -> str:
+        return f"{self.skill_set_id} of {self.run_id}"

@@ -8,7 +8,7 @@ from skills_app.models.skill import Skill, SkillVersion
 
 
 class SkillIndexEntry(models.Model):
-    """The words of a skill's current version; `skills_app.search.index` writes and reads it.
+    """The words of a skill's current version; `skills_app.queries.index` writes and reads it.
 
     The migration gives it a full-text index: in SQLite an FTS5 table that triggers on this table
     keep in step, in PostgreSQL a generated `tsvector` with a GIN index.

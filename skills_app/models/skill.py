@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from skills_app.package import Head
+from skills_app.library.package import Head
 
 MAX_NAME_CHARACTERS = 64
 
@@ -22,7 +22,7 @@ class Trust(models.TextChoices):
 
 
 class Skill(models.Model):
-    """A named skill. What it says is in its versions; `scope` is as in `skills_app.scopes`.
+    """A named skill. What it says is in its versions; `scope` is as in `skills_app.library.scopes`.
 
     `current` is the version that agents get. A later one waits for somebody to accept it. Null:
     the skill was deleted, or none has been accepted yet.
@@ -66,7 +66,7 @@ class Skill(models.Model):
 class SkillVersion(models.Model):
     """A package, never changed. `trust` is of these bytes and no others.
 
-    `head` is the JSON of `skills_app.package.Head`; `findings` that of the scan at import.
+    `head` is the JSON of `skills_app.library.package.Head`; `findings` that of the scan at import.
     """
 
     skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="versions")
@@ -76,7 +76,7 @@ class SkillVersion(models.Model):
         max_length=64,
         blank=True,
         db_index=True,
-        help_text=_("SHA-256 of all its files, as `skills_app.package.hash_files` has it."),
+        help_text=_("SHA-256 of all its files, as `skills_app.library.package.hash_files` has it."),
     )
     head = models.JSONField(default=dict)
     file_count = models.PositiveIntegerField(default=0)

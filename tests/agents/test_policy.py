@@ -11,6 +11,7 @@ from agents.models import ApprovalRequest, ToolCall
 from agents.policy import judge
 from agents.spec import AgentSpec
 from memory.models import MemoryFile
+from memory.proposals import MEMORY_EDIT
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
 
@@ -46,19 +47,21 @@ def test_what_a_tool_ignores_keeps_a_rule_from_allowing_and_not_from_denying() -
 @pytest.mark.parametrize("first", [None, {"tool": "*", "action": "allow"}])
 def test_memory_is_denied_by_whatever_tool_it_is_edited(tool: str, first: Any) -> None:
     rules = [rule for rule in (first, DENY) if rule]
-    assert judge(spec(*rules), tool, "write", EDIT, edits_memory=True).action == "deny"
+    assert judge(spec(*rules), tool, "write", EDIT, proposes=MEMORY_EDIT).action == "deny"
     only = {**DENY, "when": {"path": "knowledge/**"}}
-    assert judge(spec(only), tool, "write", EDIT, edits_memory=True).action == "deny"
+    assert judge(spec(only), tool, "write", EDIT, proposes=MEMORY_EDIT).action == "deny"
     other = {**DENY, "when": {"path": "skills/**"}}
-    assert judge(spec(other), tool, "write", EDIT, edits_memory=True).action == "ask"
+    assert judge(spec(other), tool, "write", EDIT, proposes=MEMORY_EDIT).action == "ask"
 
 
 def test_memory_asks_whatever_is_allowed_as_its_rule_says() -> None:
     allowed = spec({"tool": "*", "action": "allow"}, interrupt_on={"write_file": False})
-    assert judge(allowed, "write_file", "write", EDIT, edits_memory=True).action == "ask"
+    assert judge(allowed, "write_file", "write", EDIT, proposes=MEMORY_EDIT).action == "ask"
     two = spec(interrupt_on={"write_memory": {"approvals_needed": 2}})
-    assert judge(two, "write_memory", "read", EDIT, edits_memory=True).terms.approvals_needed == 2
-    assert judge(two, "write_file", "write", EDIT, edits_memory=True).terms.approvals_needed == 2
+    assert (
+        judge(two, "write_memory", "read", EDIT, proposes=MEMORY_EDIT).terms.approvals_needed == 2
+    )
+    assert judge(two, "write_file", "write", EDIT, proposes=MEMORY_EDIT).terms.approvals_needed == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,13 +13,13 @@ from django.db import transaction
 from django.test import Client
 
 from agents.engine.lease import orphaned_runs
+from agents.features.notifications.queue import due_targets
 from agents.models import POOL, Run
 from agents.services.approval_expiry import expire_approval
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.background_jobs import take_background_job
 from agents.services.budget_answers import wake_for_window
 from agents.services.erasure import erase_thread, erasures_wait, finish_erasures
-from agents.services.notifications import due_targets
 from agents.services.run_ends import take_ended_run
 from agents.services.usage_totals import count_ended_runs
 from agents.services.wake import wake_due
@@ -44,7 +44,6 @@ GROWING = {
         "thread",
         "epoch",
         "approvalrequest",
-        "notification",
         "auditentry",
         "allowance",
         "workspacesnapshot",
@@ -55,7 +54,12 @@ GROWING = {
         "todo",
         "usagetotal",
     )
-} | {"memory_memoryrevision", "memory_memoryeditrequest", "skills_app_skilluse"}
+} | {
+    "memory_memoryrevision",
+    "memory_memoryeditrequest",
+    "skills_app_skilluse",
+    "vel_notifications_notification",
+}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

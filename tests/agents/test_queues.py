@@ -8,9 +8,9 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
+from agents.features.notifications.queue import DELIVER_TASK
 from agents.queues import TaskQueue
 from agents.services.erasure import FINISH_TASK
-from agents.services.notifications import DELIVER_TASK
 from agents.services.wake import DRIVE_TASK
 
 pytestmark = pytest.mark.django_db

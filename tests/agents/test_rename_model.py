@@ -20,7 +20,7 @@ pytestmark = pytest.mark.both_databases
 def before(transactional_db: None) -> Iterator[None]:
     call_command("migrate", "agents", BEFORE, verbosity=0)
     yield
-    call_command("migrate", "agents", verbosity=0)
+    call_command("migrate", verbosity=0)  # the features have gone back, too
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from django.core.exceptions import FieldError, ImproperlyConfigured, ValidationE
 from django.core.management import call_command
 from django.db import connection
 
-from agents.models import AuditEntry, DatabaseConnection
+from agents.features.databases.models import DatabaseConnection
+from agents.models import AuditEntry
 from agents.secret_text import SecretText, SecretUnreadable
 from agents.services.secrets import rotate_secrets
 
@@ -27,7 +28,7 @@ def with_keys(settings: Any, *keys: str) -> None:
 
 def stored(pk: str) -> str:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT url FROM agents_databaseconnection WHERE id = %s", [pk])
+        cursor.execute("SELECT url FROM vel_databases_databaseconnection WHERE id = %s", [pk])
         return str(cursor.fetchone()[0])
 
 
@@ -91,7 +92,7 @@ def test_no_query_can_feel_its_way_along_a_ciphertext(lookup):
 def test_a_dump_holds_no_secret_and_loads_without_one():
     kept = row()
     out = io.StringIO()
-    call_command("dumpdata", "agents.databaseconnection", stdout=out)
+    call_command("dumpdata", "vel_databases.databaseconnection", stdout=out)
     assert json.loads(out.getvalue())[0]["fields"]["url"] == ""
     assert stored(kept.pk)[:16] not in out.getvalue()
 

@@ -8,7 +8,8 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 
-from agents.review import Review, Unreadable, as_json, call_review, memory_edit_review
+from agents.review import Review, Unreadable, as_json, call_review
+from memory.review import memory_edit_review
 from tests.agents.review.findings import Found
 from tests.browser.conftest import COLOURS, NewPage, look
 

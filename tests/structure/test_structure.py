@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BASELINES = "tests/structure/baselines.toml"
-PACKAGES = ("velproject", "agents", "skills_app", "memory", "sandbox")
+PACKAGES = ("velproject", "agents", "skills_app", "memory", "text_scanner", "sandbox")
 MOST_FILES = 25
 
 

@@ -15,8 +15,9 @@ from tests.support.forking import Forked, reads_at_start, search_words
 
 SETTINGS = "tests.chaos.settings"
 _CHANGES_THE_APPS = "VEL_TEST_DIES_WITH_RESULT"
+_PRELOAD = "agents.features.databases.preload"
 _FIRST_USED_IN_WORKERS = (
-    "agents.providers.anthropic",
+    "agents.providers.anthropic.provider",
     "agents.providers.scripted",
     "django.db.backends.postgresql.base",
     "django.db.backends.sqlite3.base",
@@ -48,10 +49,9 @@ def import_modules() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
     import_module("django").setup()
     child = import_module("velproject.child")
-    for name in (*child.SHARED, *child.DRIVERS, *_FIRST_USED_IN_WORKERS):
+    for name in (*child.SHARED, *import_module(_PRELOAD).DRIVERS, *_FIRST_USED_IN_WORKERS):
         import_module(name)
     import_module("agents.middleware.registry").installed_middleware()
-    import_module("agents.providers.anthropic").preload()
     search_words()
 
 

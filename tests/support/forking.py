@@ -42,8 +42,8 @@ KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Prefixes of variables that the interpreter reads at its start."""
 _DESCRIPTORS = 3
-_PROJECT = ("agents", "memory", "sandbox", "skills_app", "velproject")
-_DEPEND_ON_NO_SETTINGS = ("skills_app.search.",)
+_PROJECT = ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject")
+_DEPEND_ON_NO_SETTINGS = ("skills_app.library.search.",)
 """Modules whose caches stay full."""
 
 Session = Literal["parent", "own", "terminal"]
@@ -161,8 +161,8 @@ def _parent(kind: str) -> str:
 
 def search_words() -> None:
     """Know the words that each first message of a run is searched with: a third of a short run."""
-    import_module("skills_app.search.vocabulary").vocabulary()
-    tokens = import_module("skills_app.search.tokens")
+    import_module("skills_app.library.search.vocabulary").vocabulary()
+    tokens = import_module("skills_app.library.search.tokens")
     for skill in sorted((ROOT / "skills_app/builtin").glob("*/SKILL.md")):
         tokens.stems(skill.read_text(encoding="utf-8"))
 

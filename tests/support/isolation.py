@@ -264,7 +264,7 @@ def _restore_changes() -> list[str]:
 
 def _close_databases() -> None:
     """End the helper processes that are idle: a worker keeps them for a minute."""
-    if pools := sys.modules.get("agents.databases.pools"):
+    if pools := sys.modules.get("agents.features.databases.drivers.pools"):
         pools.close_idle(older_than=0)
 
 

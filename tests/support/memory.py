@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from agents.models import Agent
-from agents.services.memory_edits import change_memory
+from memory.actions.edits import change_memory
+from memory.folders import Change
 from memory.models import Operation
-from memory.services.files import Change, file_state
+from memory.queries.state import file_state
 
 
 def remembered(agent: Agent, **files: str) -> None:

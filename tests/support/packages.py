@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from skills_app.package import PackageFile
+from skills_app.library.package import PackageFile
 
 BODY = "# Report\n\nWrite the report.\n"
 

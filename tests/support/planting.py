@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from agents.models import Agent, Allowance, Budget, Run, RunClock, Thread
 from agents.secret_text import SecretText, SecretTextField
-from agents.services.erasing_rows import SAID
 
 MADE_OTHERWISE = {Thread, Run, RunClock, Allowance}
 """Which a run has anyway, or whose rows belong to one of several."""
@@ -26,7 +25,11 @@ def hanging(model: type[models.Model]) -> Iterator[tuple[type[models.Model], str
     for relation in model._meta.get_fields(include_hidden=True):
         if isinstance(relation, models.ManyToOneRel):
             other, name = relation.related_model, relation.field.name
-            yield other, name, relation.on_delete is models.CASCADE or (other, name) in SAID
+            yield (
+                other,
+                name,
+                relation.on_delete is models.CASCADE or name in getattr(other, "erased_with", ()),
+            )
 
 
 def plant(run: Run, *, said: str) -> set[str]:

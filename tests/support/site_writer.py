@@ -39,21 +39,21 @@ from agents.models import (
 from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
 from agents.services.agents import save_agent
-from agents.services.asking import ask_about_memory, digest_of, requested_event
+from agents.services.asking import ask_about_proposal, digest_of, requested_event
 from agents.services.delegation import child_ended
 from agents.services.inbound_webhooks import create_inbound_webhook
-from agents.services.memory_changes import write_file
-from agents.services.memory_edits import propose_edit
 from agents.services.processes import Reporter
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
-from agents.services.skill_library import import_skill
 from agents.services.tokens import create_token
 from agents.services.wake import lock_with_parent
 from agents.states import ApprovalStatus, RunStatus, ToolCallStatus, WaitReason
+from memory.actions.changes import write_file
 from memory.edits import MemoryEdit
 from memory.models import MemoryFile
-from skills_app.sources.archive import read_archive
+from memory.proposals import MEMORY_EDIT
+from skills_app.actions.library import import_skill
+from skills_app.library.sources.archive import read_archive
 from tests.support.raw_events import RawEvent, append_raw
 from tests.support.skill_zips import hostile_files, zipped
 from tests.support.subagents import delegate
@@ -267,9 +267,9 @@ def ask_memory(
         status=ToolCallStatus.WAITING,
     )
     edit = MemoryEdit(path, operation, content, reason)  # type: ignore[arg-type]
-    proposal = propose_edit(row.agent_version.agent_id, edit)
+    proposal = MEMORY_EDIT.propose(row.agent_version.agent_id, edit)
     terms = AskTerms(approvals_needed=approvals_needed)
-    draft = ask_about_memory(row, call, proposal, terms, prompt="")
+    draft = ask_about_proposal(row, call, MEMORY_EDIT, proposal, terms, prompt="")
     Run.objects.filter(pk=run).update(status=RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
     append_events(run, [draft])
     return draft.approval_id

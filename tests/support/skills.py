@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from skills_app.actions.versions import VersionDetails, store_package
+from skills_app.library.package import Package
+from skills_app.library.scopes import LIBRARY
+from skills_app.library.sources.folder import read_folder
 from skills_app.models import SkillVersion, Trust
-from skills_app.package import Package
-from skills_app.scopes import LIBRARY
-from skills_app.services.versions import VersionDetails, store_package
-from skills_app.sources.folder import read_folder
 
 DESCRIPTION = "Counts beans. Use it when beans are to be counted."
 

@@ -30,5 +30,5 @@ def delegate(
         status=ToolCallStatus.STARTED,
     )
     dumped = child.model_dump(mode="json")
-    orders = [ChildOrder(index, dumped, task, None) for index, task in enumerate(tasks)]
+    orders = [ChildOrder(index, dumped, task) for index, task in enumerate(tasks)]
     return start_children(parent, call, orders, at_once=at_once)

@@ -81,11 +81,12 @@ def _triggers(made: Somebody, person: Any) -> None:
 
 def _agent(made: Somebody, person: Any) -> None:
     from agents.features.credentials.public import Credential
-    from agents.models import Agent, DatabaseConnection
+    from agents.features.databases.models import DatabaseConnection
+    from agents.models import Agent
     from agents.secret_text import SecretText
     from agents.services.agents import save_agent
-    from agents.services.memory_changes import write_file
-    from agents.services.own_skills import create_own_skill
+    from memory.actions.changes import write_file
+    from skills_app.actions.own_skills import create_own_skill
 
     agent = save_agent(
         Agent(

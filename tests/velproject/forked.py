@@ -22,8 +22,8 @@ _OTHERWISE = frozenset({"up", "worker"})
 _FIRST_USED_IN_COMMANDS = (
     "agents.auth_backends",
     "agents.services.row_hooks",
-    "memory.scanner.scanning",
-    "skills_app.scan.scanning",
+    "skills_app.library.scan.scanning",
+    "text_scanner.scanning",
     "velproject.cli.commands.approvals.ask",
     "velproject.cli.main",
 )

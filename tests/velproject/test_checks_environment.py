@@ -76,7 +76,7 @@ def test_no_variable_of_the_server_is_one_of_an_app() -> None:
 
 
 def variables_in_code() -> Iterator[tuple[str, str]]:
-    for package in ("agents", "memory", "sandbox", "skills_app", "velproject"):
+    for package in ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject"):
         for file in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -54,7 +54,7 @@ PASSWORDS_WITHOUT_LIMIT = {
     "web:connections": "stores a token and compares it with nothing",
     "web:webhooks": "stores a secret and compares it with nothing",
     "admin:vel_credentials_credential_add": "stores a token and compares it with nothing",
-    "admin:agents_databaseconnection_add": "stores a password and compares it with nothing",
+    "admin:vel_databases_databaseconnection_add": "stores a password and compares it with nothing",
 }
 REQUIRED = {
     "X-Content-Type-Options": {"nosniff"},

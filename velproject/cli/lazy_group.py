@@ -15,16 +15,35 @@ commands as `COMMANDS`."""
 
 
 class LazyGroup(click.Group):
-    """Shows its commands from tables, and imports the module of a command when it is called."""
+    """Shows its commands from tables, and imports the module of a command when it is called.
 
-    def __init__(self, *arguments: Any, tables: Iterable[Table], **more: Any) -> None:
+    `later` is a module whose function `table` makes another table. It is imported when the commands
+    are listed, or when a name is not in the other tables.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        tables: Iterable[Table],
+        later: str = "",
+        **more: Any,
+    ) -> None:
         super().__init__(*arguments, **more)
         self._modules: dict[str, str] = {}
         self._help: dict[str, str] = {}
+        self._later = later
         for table in tables:
-            for module, commands in table.items():
-                for name, text in commands.items():
-                    self._add_lazy(name, text, module)
+            self._add_table(table)
+
+    def _add_table(self, table: Table) -> None:
+        for module, commands in table.items():
+            for name, text in commands.items():
+                self._add_lazy(name, text, module)
+
+    def _complete(self) -> None:
+        if self._later:
+            module, self._later = import_module(self._later), ""
+            self._add_table(module.table())
 
     def _add_lazy(self, name: str, text: str, module: str) -> None:
         taken = self._modules.setdefault(name, module)
@@ -33,6 +52,7 @@ class LazyGroup(click.Group):
         self._help[name] = text
 
     def list_commands(self, ctx: click.Context | None = None) -> list[str]:
+        self._complete()
         return sorted(self._modules)
 
     def load(self, name: str) -> click.Command:
@@ -41,6 +61,8 @@ class LazyGroup(click.Group):
         return next(command for command in commands if command.name == name)
 
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._modules:
+            self._complete()
         return self.load(cmd_name) if cmd_name in self._modules else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

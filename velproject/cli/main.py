@@ -52,6 +52,7 @@ class TaskOrCommand(LazyGroup):
 @click.group(
     cls=TaskOrCommand,
     tables=[TABLE],
+    later="velproject.cli.feature_commands",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(

@@ -1,22 +1,5 @@
 """What `vel doctor` finds."""
 
-from __future__ import annotations
+from agents.kernel.findings import Finding, Level
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-
-class Level(StrEnum):
-    OK = "ok"
-    NOTE = "note"
-    BROKEN = "broken"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report. `mend` says what to do; empty where nothing is to be done."""
-
-    subject: str
-    level: Level
-    detail: str
-    mend: str = ""
+__all__ = ["Finding", "Level"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from agents.hidden_text import visible
-from agents.models import Agent, McpServer
+from agents.models import McpServer
 from agents.selectors.mcp_servers import status_of
 from agents.settings import DataSettings
 from sandbox.toolbox_find import toolbox_names
@@ -14,8 +14,7 @@ from velproject.doctor.findings import Finding, Level
 
 
 def check_mcp_servers() -> Iterator[Finding]:
-    """Those that are on: what each lacks; and Vel itself as one. No server is started or asked."""
-    yield from _check_own()
+    """Those that are on: what each lacks. No server is started or asked."""
     rows = list(McpServer.objects.filter(enabled=True).defer("secrets"))
     if rows and find_spec("mcp") is None:
         yield Finding(
@@ -51,18 +50,3 @@ def check_mcp_servers() -> Iterator[Finding]:
             )
         else:
             yield Finding(subject, Level.OK, status_of(row))
-
-
-def _check_own() -> Iterator[Finding]:
-    offered = Agent.objects.filter(mcp_tool=True, is_active=True).count()
-    if not offered:
-        return
-    if find_spec("mcp") is None:
-        yield Finding(
-            "agents over MCP",
-            Level.BROKEN,
-            f"{offered} are offered as tools, and the package mcp is not installed",
-            "pip install 'vel[mcp]'",
-        )
-        return
-    yield Finding("agents over MCP", Level.OK, f"{offered} offered as tools at /mcp")

@@ -13,6 +13,7 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
+from agents.kernel.features import collect
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
 from sandbox.probe import check_host
@@ -44,16 +45,19 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
         return
     # Imported here: models can be imported once Django is set up, which may fail above.
-    from velproject.doctor import features, mcp, running, skills, watching  # noqa: PLC0415
+    from velproject.doctor import features, mcp, running, watching  # noqa: PLC0415
 
     yield from check_settings()
     database = check_database()
     yield database
     yield from check_sandbox()
     yield from check_toolboxes()
-    yield from skills.check_skills()
+    for _, look in collect("doctor", "CHECKS"):
+        yield from look()
     if database.level is Level.OK:
         yield from features.check_features()
+        for _, look in collect("doctor", "DATABASE_CHECKS"):
+            yield from look()
         yield from mcp.check_mcp_servers()
         yield running.check_workers()
         yield from watching.check_watching()

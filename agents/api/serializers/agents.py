@@ -10,6 +10,7 @@ from rest_framework import serializers
 from agents.api.serializers.lists import ordering
 from agents.api.serializers.strict import PageQuery
 from agents.kernel.options import known_options, option_defaults
+from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, NetworkChoice, ToolProfile
 from agents.services.agents import default_model, default_provider
 
@@ -44,6 +45,20 @@ class FallbackShape(serializers.Serializer[Agent]):
     model = serializers.CharField()
 
 
+class RelatedNames(serializers.ListField):
+    """The names of the rows that an agent has of a feature."""
+
+    child = serializers.CharField()
+
+    def __init__(self, relation: AgentRelation) -> None:
+        super().__init__(source="*", read_only=True)
+        self.relation = relation
+
+    def to_representation(self, data: Any) -> list[str]:
+        """`data` is the agent."""
+        return self.relation.names(data)
+
+
 class AgentDetailShape(AgentShape):
     """What a person who may use it should know. Its prompt is for those who edit it.
 
@@ -58,7 +73,6 @@ class AgentDetailShape(AgentShape):
     sandbox = serializers.BooleanField()
     network = serializers.ChoiceField(choices=NetworkChoice.choices)
     toolbox = serializers.CharField(allow_blank=True)
-    databases = serializers.SerializerMethodField()
     subagents = serializers.SerializerMethodField()
     output_schema = serializers.JSONField(allow_null=True)
     mcp_tool = serializers.BooleanField(help_text="Whether MCP clients have it as a tool.")
@@ -77,8 +91,14 @@ class AgentDetailShape(AgentShape):
     def get_options(self, agent: Agent) -> dict[str, Any]:
         return {**option_defaults(), **known_options(agent.options)}
 
-    def get_databases(self, agent: Agent) -> list[str]:
-        return sorted(agent.databases.values_list("name", flat=True))
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """The declared ones, and before the subagents the relations of features."""
+        fields: dict[str, serializers.Field[Any, Any, Any, Any]] = {}
+        for name, field in super().get_fields().items():
+            if name == "subagents":
+                fields.update({each.name: RelatedNames(each) for each in relations()})
+            fields[name] = field
+        return fields
 
     def get_subagents(self, agent: Agent) -> list[str]:
         return sorted(agent.subagents.values_list("name", flat=True))

@@ -6,14 +6,16 @@ import datetime
 from typing import Any
 
 from django.db.models import F, QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from agents.api.serializers.grants import TermsBody
 from agents.api.serializers.lists import CreatedQuery, ordering
 from agents.api.serializers.strict import StrictSerializer, Text
-from agents.models import ApprovalKind, ApprovalRequest
-from agents.selectors.memory_requests import shown_edit
+from agents.kernel.proposals import ProposalKind, proposal_kind, proposal_kinds, request_relations
+from agents.models import ApprovalRequest
+from agents.models.approval import request_kinds
 from agents.services.grants import GrantTerms
 from agents.states import ApprovalStatus, Decision
 
@@ -45,7 +47,7 @@ APPROVAL_ORDER = {"created_at": "id"}
 class ApprovalListQuery(CreatedQuery):
     status = serializers.ChoiceField(choices=ApprovalStatus.values, required=False)
     run = Text(max_length=64, required=False)
-    kind = serializers.ChoiceField(choices=ApprovalKind.values, required=False)
+    kind = serializers.ChoiceField(choices=[name for name, _ in request_kinds()], required=False)
     agent = Text(max_length=100, required=False)
     tool = Text(max_length=200, required=False)
     ordering = ordering("created_at")
@@ -53,11 +55,23 @@ class ApprovalListQuery(CreatedQuery):
 
 def with_approval_columns(requests: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
     """All that `ApprovalShape` shows, in one query, without the results of the calls."""
-    return requests.select_related("decided_by", "first_approver", "memory_edit").annotate(
+    return requests.select_related("decided_by", "first_approver", *request_relations()).annotate(
         thread=F("run__thread_id"),
         agent_slug=F("run__agent_version__agent__slug"),
         call_id=F("tool_call__call_id"),
     )
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {}, "nullable": True})
+class ProposalField(serializers.Field):
+    """What a request of one kind of proposals would change; null for the other requests."""
+
+    def __init__(self, kind: ProposalKind) -> None:
+        super().__init__(source="*", read_only=True, help_text=kind.shown.__doc__)
+        self._kind = kind
+
+    def to_representation(self, request: ApprovalRequest) -> dict[str, Any] | None:
+        return self._kind.shown(request) if proposal_kind(request) is self._kind else None
 
 
 class ApprovalShape(serializers.Serializer[ApprovalRequest]):
@@ -67,12 +81,11 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     run = serializers.CharField(source="run_id")
     thread = serializers.CharField()
     agent = serializers.CharField(source="agent_slug")
-    kind = serializers.ChoiceField(choices=ApprovalKind.choices)
+    kind = serializers.ChoiceField(choices=request_kinds())
     tool = serializers.CharField()
     call_id = serializers.CharField(allow_null=True)
     input = serializers.JSONField()
     changes = serializers.JSONField(source="preview", allow_null=True)
-    memory = serializers.SerializerMethodField()
     prompt = serializers.CharField()
     allowed_decisions = serializers.ListField(child=serializers.CharField())
     approvals_needed = serializers.IntegerField()
@@ -96,9 +109,11 @@ class ApprovalShape(serializers.Serializer[ApprovalRequest]):
     )
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
 
-    def get_memory(self, request: ApprovalRequest) -> dict[str, Any] | None:
-        """What a request of the kind `memory` would make of a file; null for the other kinds."""
-        edit = request.memory_edit
-        if edit is None:
-            return None
-        return {**shown_edit(edit), "warnings": edit.warnings, "provenance": edit.provenance}
+    def get_fields(self) -> dict[str, Any]:
+        """Add a field for each kind of proposals, with its name."""
+        fields: dict[str, Any] = {}
+        for name, declared in super().get_fields().items():
+            fields[name] = declared
+            if name == "changes":
+                fields |= {kind.name: ProposalField(kind) for kind in proposal_kinds().values()}
+        return fields

@@ -47,6 +47,7 @@ STEPS = (
     "Write the report",
     "Look over and publish it",
 )
+STEP_OF_ONE_CHECK = {"Let two subagents check them": "Let a subagent check them"}
 _FIRST_TITLE = '    return "Rain and temperature in Seattle, month by month"\n'
 _BETTER_TITLE = """\
     half = summary["wet_half"]
@@ -100,22 +101,27 @@ def _gave_up(problem: str) -> str:
     )
 
 
-def _todos(done: int) -> tuple[str, Block]:
+def _todos(done: int, task: DemoTask) -> tuple[str, Block]:
     """The plan with the first `done` steps completed and the next one begun."""
+    steps = STEPS if task.with_database else [STEP_OF_ONE_CHECK.get(each, each) for each in STEPS]
     statuses = ["completed"] * done + ["in_progress"] + ["pending"] * len(STEPS)
     todos = [
-        {"content": step, "status": status} for step, status in zip(STEPS, statuses, strict=False)
+        {"content": step, "status": status} for step, status in zip(steps, statuses, strict=False)
     ]
     return "write_todos", {"todos": todos}
+
+
+def _tables(task: DemoTask) -> list[tuple[str, Block]]:
+    return [("list_tables", {})] if task.with_database else []
 
 
 def _plan(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"{INTRODUCTION}\n\nFirst a plan, and a look at what was uploaded.",
         [
-            _todos(0),
+            _todos(0, task),
             ("ls", {"path": "/sandbox/user_uploads"}),
-            ("list_tables", {}),
+            *_tables(task),
             ("load_skill", {"name": "data-query"}),
         ],
     )
@@ -124,29 +130,33 @@ def _plan(results: list[Any], task: DemoTask) -> ScriptTurn:
 def _look(results: list[Any], task: DemoTask) -> ScriptTurn:
     if DATA_PATH not in [entry["path"] for entry in results[1]["entries"]]:
         raise Unexpected(f"{DATA_PATH} is not there")
-    return ScriptTurn(
-        "[Using skill: data-query] The file is there, and so is the database. I read the "
-        "beginning of the one, search it for empty fields, and ask the other how much it has.",
-        [
-            ("read_file", {"path": DATA_PATH, "limit": 6}),
-            ("grep", {"path": DATA_PATH, "pattern": ",(,|$)"}),
-            ("execute_sql", {"query": demo_checks.COUNT}),
-        ],
-    )
+    words = "The file is there. I read its beginning, and search it for empty fields."
+    calls: list[tuple[str, Block]] = [
+        ("read_file", {"path": DATA_PATH, "limit": 6}),
+        ("grep", {"path": DATA_PATH, "pattern": ",(,|$)"}),
+    ]
+    if task.with_database:
+        words = (
+            "The file is there, and so is the database. I read the beginning of the one, search it "
+            "for empty fields, and ask the other how much it has."
+        )
+        calls.append(("execute_sql", {"query": demo_checks.COUNT}))
+    return ScriptTurn(f"[Using skill: data-query] {words}", calls)
 
 
 def _compute(results: list[Any], task: DemoTask) -> ScriptTurn:
-    head, empty, counted = results
+    head, empty, *counted = results
     days = head["total_lines"] - 1
-    if f"{days}" not in counted["table"]:
-        raise Unexpected(f"the file has {days} days, and the database {counted['table']}")
+    if task.with_database and f"{days}" not in counted[0]["table"]:
+        raise Unexpected(f"the file has {days} days, and the database {counted[0]['table']}")
     means = "pandas" if task.with_toolbox else "Python"
     analysis = program("analyse_pandas.py" if task.with_toolbox else "analyse.py")
+    where = " in both" if task.with_database else ""
     return ScriptTurn(
-        f"{days:,} days in both, and {empty['total_matches']} lines with an empty "
-        f"field. Now the figures, with {means} in the sandbox.",
+        f"{days:,} days{where}, and {empty['total_matches']} lines with an empty field. "
+        f"Now the figures, with {means} in the sandbox.",
         [
-            _todos(1),
+            _todos(1, task),
             ("execute_python", {"code": analysis}),
             ("execute_python", {"code": program("figures.py")}),
         ],
@@ -155,21 +165,23 @@ def _compute(results: list[Any], task: DemoTask) -> ScriptTurn:
 
 def _check(results: list[Any], task: DemoTask) -> ScriptTurn:
     found = json.loads(results[2]["stdout"])
+    how = "a subagent computes it again, with awk, straight from the CSV."
+    checks = [CHECK_WITH_AWK]
+    if task.with_database:
+        how = (
+            "two subagents compute it again at the same time: one with awk, straight from the CSV, "
+            "one with SQL from the database."
+        )
+        checks.append(CHECK_WITH_SQL)
     return ScriptTurn(
         f"{found['driest_month']} is the driest month with {found['driest_rain_mm']} mm, "
         f"{found['wettest_month']} the wettest with {found['wettest_rain_mm']} mm. Before I use "
-        "that, two subagents compute it again at the same time: one with awk, straight from the "
-        "CSV, one with SQL from the database.",
+        f"that, {how}",
         [
-            _todos(2),
+            _todos(2, task),
             (
                 "parallel_tasks",
-                {
-                    "tasks": [
-                        {"subagent": "general", "task": CHECK_WITH_AWK},
-                        {"subagent": "general", "task": CHECK_WITH_SQL},
-                    ]
-                },
+                {"tasks": [{"subagent": "general", "task": check} for check in checks]},
             ),
         ],
     )
@@ -179,11 +191,16 @@ def _draw(results: list[Any], task: DemoTask) -> ScriptTurn:
     checks = [item.get("result", item.get("error", "")) for item in results[1]["results"]]
     if not all(", 0 differ" in check for check in checks):
         raise Unexpected(f"the checks do not agree: {' / '.join(checks)}")
+    words = f"It agrees. awk: {demo_checks.outcome(checks[0])}. Now the chart."
+    if task.with_database:
+        words = (
+            f"Both agree. awk: {demo_checks.outcome(checks[0])}; SQL: "
+            f"{demo_checks.outcome(checks[1])}. Now the chart."
+        )
     return ScriptTurn(
-        f"Both agree. awk: {demo_checks.outcome(checks[0])}; SQL: "
-        f"{demo_checks.outcome(checks[1])}. Now the chart.",
+        words,
         [
-            _todos(3),
+            _todos(3, task),
             ("write_file", {"path": "chart.py", "content": program("chart.py")}),
             _DRAW,
         ],
@@ -207,7 +224,7 @@ def _report(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         f"{'The pictures are' if task.with_toolbox else 'The chart is'} done. The report takes "
         "every number from the computed results.",
-        [_todos(4), ("execute_python", {"code": program("report.py")})],
+        [_todos(4, task), ("execute_python", {"code": program("report.py")})],
     )
 
 
@@ -216,7 +233,7 @@ def _look_over(results: list[Any], task: DemoTask) -> ScriptTurn:
         "I look the results over: are all files there, is a value missing in them? And I read the "
         "draft once more.",
         [
-            _todos(5),
+            _todos(5, task),
             ("ls", {"path": OUTPUTS}),
             ("grep", {"path": DRAFT, "pattern": r"\b(nan|None|inf)\b"}),
             ("read_file", {"path": DRAFT, "limit": 1_000}),
@@ -246,7 +263,7 @@ def _publish(results: list[Any], task: DemoTask) -> ScriptTurn:
 def _tick_off(results: list[Any], task: DemoTask) -> ScriptTurn:
     return ScriptTurn(
         "It is published. I read the findings for my answer.",
-        [_todos(6), ("read_file", {"path": f"{OUTPUTS}/report.md", "limit": 16})],
+        [_todos(6, task), ("read_file", {"path": f"{OUTPUTS}/report.md", "limit": 16})],
     )
 
 

@@ -8,14 +8,14 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from agents.features.databases.models import DatabaseConnection
+from agents.features.notifications.models import NotificationTarget
 from agents.models import (
     Agent,
     Budget,
-    DatabaseConnection,
     InboundWebhook,
     Machine,
     McpServer,
-    NotificationTarget,
     Schedule,
     Thread,
 )
@@ -45,10 +45,10 @@ OTHERS = {
     "agents.Agent export_selected": "changes nothing",
     "agents.ApprovalRequest approve_selected": "the service of the API, tested there",
     "agents.ApprovalRequest reject_selected": "the service of the API, tested there",
-    "agents.DatabaseConnection test_selected": "changes nothing",
+    "vel_databases.DatabaseConnection test_selected": "changes nothing",
     "agents.ApprovalGrant revoke_selected": "the service of the API, tested there",
-    "agents.NotificationTarget send_test_message": "changes nothing",
-    "agents.Notification try_again": "sends once more what was to be sent",
+    "vel_notifications.NotificationTarget send_test_message": "changes nothing",
+    "vel_notifications.Notification try_again": "sends once more what was to be sent",
 }
 
 
@@ -200,26 +200,29 @@ DONE: dict[str, tuple[Any, str]] = {
     "agents.Budget add": (_add_for_agent("agents_budget", **BUDGET), "budget.created"),
     "agents.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
     "agents.Budget delete": (_delete(_budget), "budget.removed"),
-    "agents.DatabaseConnection add": (
-        _add("agents_databaseconnection", **DATABASE),
+    "vel_databases.DatabaseConnection add": (
+        _add("vel_databases_databaseconnection", **DATABASE),
         "database.created",
     ),
-    "agents.DatabaseConnection change": (_change(_database, **DATABASE), "database.changed"),
-    "agents.DatabaseConnection delete": (_delete(_database), "database.removed"),
+    "vel_databases.DatabaseConnection change": (_change(_database, **DATABASE), "database.changed"),
+    "vel_databases.DatabaseConnection delete": (_delete(_database), "database.removed"),
     "agents.Machine drain": (_act("drain", _drainable), "host.drained"),
     "agents.Machine undrain": (_act("undrain", _draining), "host.undrained"),
     "agents.Machine declare_dead": (_act("declare_dead", _silent), "host.declared_dead"),
     "agents.Machine forget": (_act("forget", _silent), "host.forgotten"),
-    "agents.NotificationTarget add": (
-        _add("agents_notificationtarget", **TARGET),
+    "vel_notifications.NotificationTarget add": (
+        _add("vel_notifications_notificationtarget", **TARGET),
         "notification_target.created",
     ),
-    "agents.NotificationTarget change": (
+    "vel_notifications.NotificationTarget change": (
         _change(_target, **{**TARGET, "is_active": ""}),
         "notification_target.changed",
     ),
-    "agents.NotificationTarget delete": (_delete(_target), "notification_target.removed"),
-    "agents.NotificationTarget make_new_secret": (
+    "vel_notifications.NotificationTarget delete": (
+        _delete(_target),
+        "notification_target.removed",
+    ),
+    "vel_notifications.NotificationTarget make_new_secret": (
         _act("make_new_secret", _target),
         "notification_target.secret_renewed",
     ),

@@ -17,11 +17,11 @@ def client_of(person: User) -> Client:
 
 
 def list_url(model: type[models.Model]) -> str:
-    return reverse(f"admin:agents_{model._meta.model_name}_changelist")
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 
 def page_url(row: models.Model) -> str:
-    return reverse(f"admin:agents_{row._meta.model_name}_change", args=[row.pk])
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
 
 
 def text_of(response: Any) -> str:

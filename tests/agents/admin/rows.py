@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import Permission, User
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agents.events.append import append_events, dump
@@ -23,11 +24,11 @@ from agents.models import (
 )
 from agents.policy import AskTerms
 from agents.services.agents import current_version, save_agent
-from agents.services.asking import ask_about_memory, digest_of
-from agents.services.memory_edits import propose_edit
+from agents.services.asking import ask_about_proposal, digest_of
 from agents.services.runs import RunRequest, create_run
 from agents.states import RunStatus, ToolCallStatus, WaitReason
 from memory.edits import MemoryEdit
+from memory.proposals import MEMORY_EDIT
 
 PASSWORD = "a long enough one"
 ALL_DECISIONS = ["approve", "edit", "reject", "respond"]
@@ -42,9 +43,12 @@ def user(name: str = "ada") -> User:
 
 
 def staff(name: str, *permissions: str) -> User:
-    """A member of staff with just these permissions of the app `agents`."""
+    """A member of staff with just these permissions of the apps of Vel."""
     member = User.objects.create_user(name, password=PASSWORD, is_staff=True)
-    found = Permission.objects.filter(content_type__app_label="agents", codename__in=permissions)
+    found = Permission.objects.filter(
+        Q(content_type__app_label="agents") | Q(content_type__app_label__startswith="vel_"),
+        codename__in=permissions,
+    )
     assert found.count() == len(permissions), permissions
     member.user_permissions.set(found)
     return member
@@ -161,12 +165,14 @@ def asked_to_remember(
     operation = edit.pop("operation", "write")
     waiting = call(run, 1, "write_memory", given, status=ToolCallStatus.WAITING)
     put(run, RunStatus.WAITING, wait_reason=WaitReason.APPROVAL)
-    proposal = propose_edit(
+    proposal = MEMORY_EDIT.propose(
         run.agent_version.agent_id, MemoryEdit(path, operation, content, reason)
     )
     with transaction.atomic():
         terms = AskTerms(allowed_decisions=tuple(ALL_DECISIONS[:3]), **edit)
-        draft = ask_about_memory(run, waiting, proposal, terms, prompt="It asks to remember.")
+        draft = ask_about_proposal(
+            run, waiting, MEMORY_EDIT, proposal, terms, prompt="It asks to remember."
+        )
         append_events(run.pk, [draft])
     return ApprovalRequest.objects.get(tool_call=waiting)
 

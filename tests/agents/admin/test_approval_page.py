@@ -14,8 +14,9 @@ from django.utils import timezone
 from agents.models import Agent, ApprovalRequest
 from agents.services.approval_expiry import expire_approval
 from agents.states import ApprovalStatus
+from memory.actions.files import store_change
+from memory.folders import Change
 from memory.models import MemoryFile, Operation
-from memory.services.files import Change, store_change
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
 

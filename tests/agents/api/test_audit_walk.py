@@ -25,12 +25,12 @@ from agents.mcp.definitions import read_listing
 from agents.models import AuditEntry, Door, McpServer, Run, Schedule, Thread
 from agents.services.mcp_servers import save_server
 from agents.services.mcp_tools import store_listing
-from agents.services.memory_changes import write_file
-from agents.services.own_skills import create_own_skill
 from agents.services.runs import RunRequest, create_run
 from agents.services.schedules import save_schedule
 from agents.services.tokens import create_token
 from agents.states import RunStatus
+from memory.actions.changes import write_file
+from skills_app.actions.own_skills import create_own_skill
 from tests.agents.api.inbound_webhook_rows import make_inbound_webhook
 from tests.agents.api.rows import (
     ask_approval,

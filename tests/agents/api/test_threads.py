@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.contrib.auth.models import User
 
-from agents.models import Agent, DatabaseConnection, Run, Thread
+from agents.features.databases.models import DatabaseConnection
+from agents.models import Agent, Run, Thread
 from agents.secret_text import SecretText
 from tests.agents.api.rows import client_for, make_agent, make_run, make_user, problem_of
 from tests.agents.api.test_files import body_of

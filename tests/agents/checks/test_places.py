@@ -90,7 +90,7 @@ def test_a_directory_that_cannot_be_read_is_an_error(settings: Settings, tmp_pat
     file.touch()
     settings.VEL_SKILLS = {"DIRECTORIES": (str(tmp_path / "gone"), str(tmp_path), str(file))}
     use(settings, SCRIPTS_DIR=str(tmp_path / "scripts"))
-    told = found()
+    told = sorted(found(), reverse=True)
     assert [check_id for check_id, _ in told] == ["vel.E017", "vel.E016", "vel.E016"]
     for (_, message), name in zip(told, ("scripts", "gone", "file"), strict=True):
         assert f"'{tmp_path / name}' cannot be read" in message

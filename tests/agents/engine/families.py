@@ -48,7 +48,7 @@ def spawn(writer: Writer, count: int, position: int = 0) -> list[Run]:
     parent = lock_run(writer.run_id)
     spec = AgentSpec.model_validate(parent.spec)
     child = child_spec(spec, GENERAL_TYPE).model_dump(mode="json")
-    orders = [ChildOrder(index, child, f"Task {index}", None) for index in range(count)]
+    orders = [ChildOrder(index, child, f"Task {index}") for index in range(count)]
     row = ToolCall.objects.filter(run=parent, position=position).latest("turn")
     return start_children(parent, row, orders, at_once=spec.max_concurrent_subagents)
 

@@ -18,7 +18,7 @@ from agents.engine.attachments import HEADING
 from agents.engine.clipping import IMAGE_LEFT_OUT, clip_blocks
 from agents.engine.token_count import estimate_blocks
 from agents.models import MessageImage, Run, StateFile, Thread, Upload
-from agents.providers.anthropic_conversation import AnthropicConversation
+from agents.providers.anthropic.conversation import AnthropicConversation
 from agents.providers.base import PromptHead
 from agents.services.agents import save_agent
 from agents.services.runs import RunRequest

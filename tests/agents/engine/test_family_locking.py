@@ -85,7 +85,7 @@ def claims(who: Callable[[Family], Run]) -> Action:
 def load(family: Family) -> object:
     run = Run.objects.select_related("agent_version", "thread").get(pk=family.children[0].pk)
     spec = AgentSpec.model_validate(run.spec)
-    return committed(load_run, family.writers[run.pk], run, spec, [])
+    return committed(load_run, family.writers[run.pk], run, spec, {})
 
 
 def the_time_is_over(family: Family) -> object:

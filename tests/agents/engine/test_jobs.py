@@ -63,8 +63,9 @@ def test_a_job_works_until_nothing_is_left_although_another_fails(
     with running_worker():
         wait_until(lambda: User.objects.count() == 1, "the old users are gone")
         wait_until(
-            lambda: caplog.text.count("periodic job for failures failed") > 1, "a repetition"
+            lambda: "job for failures failed, next try in 4 s" in caplog.text, "a repetition"
         )
     assert User.objects.get().username == "ann"
     assert "This job always fails." in caplog.text
-    assert caplog.text.count("periodic job for rare failed") == 1
+    assert caplog.text.count("periodic job for failures failed, next try in 2 s") == 1
+    assert caplog.text.count("periodic job for rare failed, next try in 3600 s") == 1

@@ -93,7 +93,7 @@ def load(scene: Scene) -> object:
     """What a driver does first: it settles the run's skills."""
     run = Run.objects.select_related("agent_version", "thread").get(pk=scene.run.pk)
     spec = AgentSpec.model_validate(run.agent_version.spec)
-    return committed(load_run, scene.writer, run, spec, [])
+    return committed(load_run, scene.writer, run, spec, {})
 
 
 def as_driver(function: Callable[..., Any], *arguments: Any) -> Callable[[Scene], object]:
@@ -453,4 +453,4 @@ def test_a_driver_that_settles_the_skills_takes_the_run_before_its_clock() -> No
         commit()
         driver.join()
     scene.run.refresh_from_db()
-    assert scene.run.skill_set is not None
+    assert scene.run.has_begun

@@ -244,7 +244,8 @@ def test_without_servers_there_is_no_byte_more_and_no_import(ada: User, tmp_path
     code = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings'\n"
         "import django; django.setup()\n"
-        "import agents.tasks, agents.engine.worker, agents.api.urls, agents.mcp_server.urls\n"
+        "import agents.tasks, agents.engine.worker, agents.api.urls\n"
+        "import agents.features.mcp_server.urls\n"
         "assert not {'mcp', 'mcp_types', 'starlette', 'httpcore2'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])

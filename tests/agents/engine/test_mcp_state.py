@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import Agent, ApprovalRequest, McpServer, Run, Thread, ToolCall
 from agents.services import mcp_state
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.erasure import erase_thread, finish_erasures
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.mcp_state import held_state, program_key
 from agents.services.workspace_care import kept_workspaces, remove_workspace
 from agents.services.workspaces import open_workspace, workspace_location

@@ -12,6 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.custom.tool_spec import tool
+from agents.features.databases.models import DatabaseConnection
 from agents.features.google_workspace.actions import save_google_key
 from agents.features.slack.actions import save_slack_token
 from agents.middleware.base import Tool
@@ -20,7 +21,6 @@ from agents.models import (
     Agent,
     ApprovalRequest,
     Compaction,
-    DatabaseConnection,
     Effect,
     Run,
     Todo,
@@ -97,7 +97,7 @@ class World:
             background_subagents=True,
             **{"interrupt_on": dict.fromkeys(names, True), **fields},
         )
-        return save_agent(agent, databases=[self.database])
+        return save_agent(agent, related={"databases": [self.database]})
 
     def state(self) -> Any:
         mail, calendar = self.google.mail, self.google.calendar

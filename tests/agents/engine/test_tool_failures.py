@@ -14,8 +14,9 @@ from django.db.utils import load_backend
 
 import agents
 from agents.custom.tool_spec import tool
+from agents.features.databases.models import DatabaseConnection
 from agents.middleware.registry import built_in_tools
-from agents.models import Agent, ApprovalRequest, DatabaseConnection, Run, ToolCall
+from agents.models import Agent, ApprovalRequest, Run, ToolCall
 from agents.providers.base import ProviderError
 from agents.providers.registry import get_provider
 from agents.providers.scripted import ScriptedProvider

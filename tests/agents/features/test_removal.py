@@ -11,13 +11,31 @@ from pathlib import Path
 
 import pytest
 
+from agents.features import FEATURES
 from tests.sandbox.places import reachable_directory
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("vel", "velproject", "agents", "skills_app", "memory", "sandbox", "templates")
-FEATURES = Path("agents/features/__init__.py")
+PACKAGES = (
+    "vel",
+    "velproject",
+    "agents",
+    "skills_app",
+    "memory",
+    "text_scanner",
+    "sandbox",
+    "templates",
+)
+LIST = Path("agents/features/__init__.py")
 USE = """
+import os
 import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+# An editable installation would find the original, too.
+sys.path[:] = [path for path in sys.path if not Path(path, "manage.py").is_file()]
+sys.path.insert(0, os.getcwd())
+assert not any(map(find_spec, os.environ["REMOVED"].split()))
 from django.core.management import call_command
 from velproject.cli.main import main
 
@@ -31,36 +49,52 @@ main()
 """
 
 
+def path_of(name: str) -> str:
+    return next(path for path in FEATURES if path.rpartition(".")[2] == name)
+
+
 def copy_without(place: Path, names: Sequence[str]) -> Path:
     """Copy the project to `place`, and remove these features from the copy."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, place / name)  # keeps times, so that .pyc files stay valid
     shutil.copy2(ROOT / "manage.py", place)
-    text = (place / FEATURES).read_text()
+    text = (place / LIST).read_text()
     for name in names:
-        line = f'    "agents.features.{name}",\n'
+        path = path_of(name)
+        line = f'    "{path}",\n'
         assert line in text
         text = text.replace(line, "")
-        shutil.rmtree(place / "agents/features" / name)
-    (place / FEATURES).write_text(text)
+        shutil.rmtree(place / path.replace(".", "/"))
+    (place / LIST).write_text(text)
     return place
 
 
 @pytest.mark.parametrize(
     "names",
-    [["slack"], ["google_workspace"], ["slack", "google_workspace", "credentials"]],
+    [
+        ["slack"],
+        ["databases"],
+        ["forks"],
+        ["google_workspace"],
+        ["mcp_server"],
+        ["notifications"],
+        ["slack", "google_workspace", "credentials"],
+        ["memory"],
+        ["skills_app"],
+        ["guardrails", "structured_output"],
+    ],
     ids=lambda names: names[-1],
 )
 def test_vel_works_without_a_feature(tmp_path: Path, names: Sequence[str]) -> None:
     place = copy_without(tmp_path / "project", names)
     with reachable_directory() as data:
-        done = use(place, data)
+        done = use(place, data, names)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert "No changes detected" in done.stdout
 
 
-def use(place: Path, data: Path) -> subprocess.CompletedProcess[str]:
+def use(place: Path, data: Path, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Check the project at `place`, migrate an empty database, and complete a run."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = {
@@ -68,6 +102,7 @@ def use(place: Path, data: Path) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": str(place),
         "DJANGO_SETTINGS_MODULE": "velproject.settings",
         "VEL_DATA_DIR": str(data),
+        "REMOVED": " ".join(map(path_of, names)),
     }
     return subprocess.run(
         [sys.executable, "-c", USE],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.databases.pools import close_idle
+from agents.features.databases.drivers.pools import close_idle
 from tests.support.runs import wait_until
 from vel import DeepAgent, create_deep_agent, scripted_model
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.harness.agent_registry import as_subagent
 from agents.models import Run, StateFile, ToolCall, WorkspaceSnapshot
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.workspaces import run_location
 from agents.settings import DataSettings
 from agents.subagent_types import EXPLORE_PROMPT, PLAN_PROMPT

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import ApprovalRequest, Run, Thread, Upload, UploadContent, WorkspaceSnapshot
 from agents.services.artifacts import artifacts_of
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.machines import declare_dead
 from agents.services.uploads import store_uploads
 from agents.services.waiting_call import review_of

@@ -10,8 +10,9 @@ import pytest
 from agents.events.append import dump
 from agents.middleware.registry import Toolset, known_tool_names, toolset_for
 from agents.spec import AgentSpec
-from skills_app.package import Head
-from skills_app.pinned import PinnedSkill
+from skills_app.library.package import Head
+from skills_app.library.pinned import PinnedSkill
+from skills_app.runs.session import PromptSkills
 
 MEMORY_TOOLS = frozenset({"write_memory", "read_memory", "list_memory"})
 DELEGATION_TOOLS = frozenset({"task", "parallel_tasks"})
@@ -20,6 +21,7 @@ BACKGROUND_TOOLS = frozenset(
 )
 SKILL_TOOLS = frozenset({"list_skills", "load_skill", "deactivate_skill"})
 BEANS = PinnedSkill(1, "", "reviewed", Head("beans", "Counts\nbeans."))
+WITH_BEANS = {"skills": PromptSkills([BEANS])}
 NOON = datetime(2026, 3, 4, 12, 0)  # noqa: DTZ001  # in the thread's own time zone
 
 
@@ -65,7 +67,7 @@ def test_a_family_of_tools_costs_little(family: frozenset[str]) -> None:
     without = toolset_for(rest)
 
     def size(toolset: Toolset, agent: AgentSpec) -> int:
-        prompt = toolset.system_prompt(agent, NOON, [BEANS])
+        prompt = toolset.system_prompt(agent, NOON, WITH_BEANS)
         return len(prompt.encode()) + len(dump(toolset.wire).encode())
 
     assert 0 < size(whole, spec(**background)) - size(without, rest) <= 1.2 * 1024
@@ -74,7 +76,7 @@ def test_a_family_of_tools_costs_little(family: frozenset[str]) -> None:
 def test_a_skill_is_a_line_of_the_prompt() -> None:
     for profile in ("full", "sandbox_only"):
         agent = spec(profile=profile)
-        prompt = toolset_for(agent).system_prompt(agent, NOON, [BEANS])
+        prompt = toolset_for(agent).system_prompt(agent, NOON, WITH_BEANS)
         assert "\n- beans: Counts beans.\n" in prompt
         assert "[Using skill: name]" in prompt
         assert "## Skills" not in toolset_for(agent).system_prompt(agent, NOON)
@@ -96,7 +98,7 @@ def test_a_read_only_agent_is_promised_no_file_of_its_own(
     profile: str, sandbox: bool, subagent: str
 ) -> None:
     agent = spec(profile=profile, sandbox=sandbox, subagent=subagent, read_only=True)
-    prompt = toolset_for(agent).system_prompt(agent, NOON, [BEANS])
+    prompt = toolset_for(agent).system_prompt(agent, NOON, WITH_BEANS)
     for promise in (
         "read-write",
         "into /sandbox/outputs",
@@ -108,7 +110,7 @@ def test_a_read_only_agent_is_promised_no_file_of_its_own(
         assert promise not in prompt
     assert "into your answer" in prompt
     usual = agent.model_copy(update={"read_only": False})
-    assert "into your answer" not in toolset_for(usual).system_prompt(usual, NOON, [BEANS])
+    assert "into your answer" not in toolset_for(usual).system_prompt(usual, NOON, WITH_BEANS)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_read_only_agent_is_promised_no_file_of_its_own(
 )
 def test_skills_are_read_with_a_tool_that_the_agent_has(tools: tuple[str, ...], says: str) -> None:
     agent = spec(tools=tools)
-    prompt = toolset_for(agent).system_prompt(agent, NOON, [BEANS])
+    prompt = toolset_for(agent).system_prompt(agent, NOON, WITH_BEANS)
     assert says in prompt
     assert ("scripts" in prompt) == ("execute" in tools)
 

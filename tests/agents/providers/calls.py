@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.providers.anthropic import AnthropicProvider
+from agents.providers.anthropic.provider import AnthropicProvider
 from agents.providers.base import (
     Conversation,
     ModelEvent,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.providers.base import ModelEvent, PromptHead, ProviderError, Reply
-from agents.providers.google import GoogleProvider
+from agents.providers.google.provider import GoogleProvider
 from tests.agents.providers.calls import LS, events_of, said
 from tests.support.google_api import GoogleServer
 from tests.support.messages_script import Turn

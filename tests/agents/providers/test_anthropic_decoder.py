@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.providers.anthropic_stream import ReplyBuilder
+from agents.providers.anthropic.stream import ReplyBuilder
 from agents.providers.base import PartDelta, ProviderError, Reply
 from agents.providers.event_stream import EventDecoder
 from tests.support.messages_script import ToolUse, Turn

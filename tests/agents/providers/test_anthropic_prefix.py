@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.providers.anthropic_conversation import AnthropicConversation, CacheBreakpoint
+from agents.providers.anthropic.conversation import AnthropicConversation, CacheBreakpoint
 from agents.providers.base import Usage
 from tests.agents.providers.calls import HEAD, add, add_results, provider_for, reply_of, said
 from tests.support.messages_api import MessagesServer

@@ -7,7 +7,7 @@ import gc
 from contextlib import aclosing
 from dataclasses import replace
 
-from agents.providers.anthropic import AnthropicProvider
+from agents.providers.anthropic.provider import AnthropicProvider
 from agents.providers.base import ModelLimits, PartDelta, PartStarted, Reply, Usage
 from tests.agents.providers.calls import (
     HEAD,

@@ -18,10 +18,10 @@ from agents.providers.base import (
     Reply,
     Usage,
 )
-from agents.providers.google import GoogleProvider
-from agents.providers.google_conversation import ANY_SIGNATURE, MADE, GoogleConversation
-from agents.providers.google_schema import parameters
-from agents.providers.google_stream import ReplyBuilder
+from agents.providers.google.conversation import ANY_SIGNATURE, MADE, GoogleConversation
+from agents.providers.google.provider import GoogleProvider
+from agents.providers.google.schema import parameters
+from agents.providers.google.stream import ReplyBuilder
 from agents.providers.registry import ProviderSettings, get_provider
 from tests.agents.providers.calls import LS, add, add_results, reply_of, said
 from tests.agents.providers.google_calls import HEAD, MODEL, answer, ask, failure, provider_for

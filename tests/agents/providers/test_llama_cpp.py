@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from agents.providers.anthropic import AnthropicProvider
+from agents.providers.anthropic.provider import AnthropicProvider
 from agents.providers.base import (
     Block,
     ModelEvent,
@@ -29,7 +29,7 @@ from agents.providers.base import (
     ProviderError,
     Reply,
 )
-from agents.providers.openai import OpenAIProvider
+from agents.providers.openai.provider import OpenAIProvider
 from tests.agents.providers.contract.asking import LS, NOW, dump, result, text
 from tests.support.hang import HANG
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from agents.providers.base import ProviderError, Reply
 from agents.providers.event_stream import EventDecoder
-from agents.providers.openai_chat_stream import END, ChatReplyBuilder
-from agents.providers.openai_responses_stream import ResponsesReplyBuilder
+from agents.providers.openai.chat_stream import END, ChatReplyBuilder
+from agents.providers.openai.responses_stream import ResponsesReplyBuilder
 from tests.support.openai_server import sse_data
 
 ORIGIN = "openai-chat 127.0.0.1:1"

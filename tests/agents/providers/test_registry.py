@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents.providers.anthropic import AnthropicProvider
+from agents.providers.anthropic.provider import AnthropicProvider
 from agents.providers.base import ProviderError
-from agents.providers.openai import OpenAIProvider
+from agents.providers.openai.provider import OpenAIProvider
 from agents.providers.registry import (
     DEFAULT_MODEL,
     ProviderSettings,

@@ -1,4 +1,4 @@
-"""What operators are shown of the present: leases, model errors, notifications that fail."""
+"""What operators are shown of the present: leases and model errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents.models import ApprovalRequest, Notification, NotificationTarget, Run, RunClock
+from agents.models import Run, RunClock
 from agents.selectors.metrics import leases
-from agents.selectors.status import model_errors, notification_trouble
+from agents.selectors.status import model_errors
 from agents.states import RunStatus
 from tests.agents.api.rows import make_agent, make_run, make_user
-from tests.support.planting import make_row
 
 pytestmark = pytest.mark.django_db
 
@@ -65,14 +64,3 @@ def test_model_errors_of_the_last_hour_by_provider(ann: User) -> None:
     assert (row.provider, row.runs) == ("scripted", 3)
     assert row.codes == {"overloaded": 2, "rate_limited": 1}
     assert row.last == "a [secret withheld]"
-
-
-def test_what_is_said_of_notifications_has_no_key(ann: User) -> None:
-    target = make_row(NotificationTarget, {}, "x")
-    for status, error in (("pending", ""), ("pending", "old"), ("given_up", f"no {KEY}")):
-        request = make_row(ApprovalRequest, {"run": make_run(ann), "tool_call": None}, "x")
-        given = {"target": target, "request": request, "status": status, "error": error}
-        make_row(Notification, given, "x")
-    trouble = notification_trouble()
-    assert (trouble.failing, trouble.given_up) == (1, 1)
-    assert trouble.last == "no [secret withheld]"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
+from agents.features.databases.models import DatabaseConnection
 from agents.middleware.registry import known_tool_names
-from agents.models import Agent, AgentVersion, AuditEntry, DatabaseConnection, Subagent
+from agents.models import Agent, AgentVersion, AuditEntry, Subagent
 from agents.secret_text import SecretText
 from agents.services.agent_files import (
     InvalidAgentFile,
@@ -82,7 +83,11 @@ def full_agent() -> Agent:
         Subagent(name="ann", description="first", skills=["x"], read_only=True, max_turns=1),
     ]
     return save_agent(
-        agent, databases=[database], subagents=helpers, groups=groups, approver_groups=groups[:1]
+        agent,
+        related={"databases": [database]},
+        subagents=helpers,
+        groups=groups,
+        approver_groups=groups[:1],
     )
 
 

@@ -23,6 +23,8 @@ from django.db.models import PROTECT, RESTRICT
 from django.utils import timezone
 from django_q.models import OrmQ
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
+from agents.kernel.erasure import Stays
 from agents.models import (
     Agent,
     ApprovalRequest,
@@ -44,14 +46,13 @@ from agents.services.erasure import (
     erase_thread,
     erasures_wait,
     finish_erasures,
-    remembered_from,
 )
 from agents.services.errors import Conflict, NotFound, ServiceError
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.run_ends import take_ended_run
 from agents.services.workspaces import assign_sandbox_uid, open_workspace, workspace_location
 from agents.settings import DataSettings
 from agents.states import RunStatus
+from memory.erasure import remembered_from
 from memory.models import MemoryEditRequest, MemoryRevision
 from tests.agents.api.rows import answer_run, ask_approval, make_agent, make_run, make_user
 from tests.agents.engine.by_hand import at_once
@@ -426,8 +427,8 @@ def test_memory_that_was_approved_stays_and_is_named(ann: User) -> None:
         agent=agent, path="knowledge/b.md", number=1, operation="write", edit_request=below
     )
     assert remembered_from(run.thread_id) == [
-        ("writer", "knowledge/a.md"),
-        ("writer", "knowledge/b.md"),
+        Stays("writer", "knowledge/a.md"),
+        Stays("writer", "knowledge/b.md"),
     ]
     erase_thread(run.thread_id, by=ann)
     finish_erasures()

@@ -13,7 +13,7 @@ from agents.providers.registry import PROVIDERS
 from agents.services.model_servers import modules_wanted, settings_of
 
 ANTHROPIC, OPENAI, GOOGLE = (
-    f"agents.providers.{name}" for name in ("anthropic", "openai", "google")
+    f"agents.providers.{name}.provider" for name in ("anthropic", "openai", "google")
 )
 SET = {
     "ANTHROPIC_API_KEY": "key-of-anthropic",
@@ -50,4 +50,4 @@ def test_workers_load_what_is_configured(values: dict[str, Any], modules: list[s
     with override_settings(VEL={**settings.VEL, **values}):
         assert modules_wanted() == modules
     for name in modules:
-        import_module(name).preload()
+        import_module(name)

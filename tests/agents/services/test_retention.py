@@ -17,15 +17,13 @@ from django_q.models import Task
 
 from agents.engine import pruner as pruner_module
 from agents.engine.pruner import Pruner
+from agents.features.notifications.models import Notification, NotificationTarget
 from agents.models import (
     ApiToken,
-    ApprovalRequest,
     AuditEntry,
     BackgroundJob,
     IdempotencyKey,
     Message,
-    Notification,
-    NotificationTarget,
     RequestCount,
     Run,
     RunEvent,
@@ -44,7 +42,7 @@ from tests.agents.services.test_erasure import delegated, talked
 from tests.support.hang import HANG
 from tests.support.planting import make_row
 
-NOTHING = Keep(threads=0, notifications=0, tokens=0, failed_tasks=0, audit=0)
+NOTHING = Keep(threads=0, tokens=0, failed_tasks=0, audit=0, features={})
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,7 +135,7 @@ def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
         given = {
             "status": status,
             "target": make_row(NotificationTarget, {}, "x"),
-            "request": make_row(ApprovalRequest, {"run": run, "tool_call": None}, "x"),
+            "run": run,
         }
         row = make_row(Notification, given, "x")
         Notification.objects.filter(pk=row.pk).update(created_at=ago(age))
@@ -152,7 +150,8 @@ def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
     RequestCount.objects.create(subject="old", minute=minute - 61)
     RequestCount.objects.create(subject="now", minute=minute)
     Session.objects.create(session_key="gone", expire_date=ago(1))
-    assert prune(Keep(1, 1, 1, 1, 1), stop=lambda: True) == {}  # a worker that is to end
+    each = Keep(1, 1, 1, 1, {"notification": 1})
+    assert prune(each, stop=lambda: True) == {}  # a worker that is to end
     assert Session.objects.exists()
     assert what_is_old(NOTHING) == {"idempotencykey": 1, "requestcount": 1}  # 0 is for ever
     keep = replace(Keep.of_settings(), threads=0)

@@ -10,17 +10,8 @@ from django.db import OperationalError
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from agents.models import (
-    AuditEntry,
-    FiringOutcome,
-    Notification,
-    NotificationTarget,
-    Overlap,
-    Run,
-    Schedule,
-    Thread,
-    ThreadPolicy,
-)
+from agents.features.notifications.models import Notification, NotificationTarget
+from agents.models import AuditEntry, FiringOutcome, Overlap, Run, Schedule, Thread, ThreadPolicy
 from agents.services import schedule_firing
 from agents.services.schedule_firing import LOOK_AGAIN, fire_due
 from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus

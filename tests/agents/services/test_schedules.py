@@ -12,13 +12,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agents.features.notifications.messages import notification_mail, webhook_body
+from agents.features.notifications.models import Notification, NotificationTarget
 from agents.models import (
     Allowance,
     Budget,
     FiringOutcome,
     Message,
-    Notification,
-    NotificationTarget,
     Overlap,
     Run,
     Schedule,
@@ -28,7 +28,6 @@ from agents.models import (
 )
 from agents.services import schedule_firing
 from agents.services.budgets import save_budget
-from agents.services.notification_messages import notification_mail, webhook_body
 from agents.services.schedule_firing import fire_due
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.services.schedule_rows import (
@@ -207,7 +206,7 @@ def test_the_owners_rights_count_when_it_is_due(lose: Any, reason: str):
     assert {(each.outcome, each.reason) for each in firings} == {("refused", reason)}
     assert len(firings) == 2
     notification = Notification.objects.get()  # the second time is no news
-    assert notification.firing == firings[1]
+    assert notification.subject_id == str(firings[1].pk)
     assert reason.encode() in webhook_body(notification)
     assert b"schedule.not_started" in webhook_body(notification)
     notification.target.address = "ada@example.org"

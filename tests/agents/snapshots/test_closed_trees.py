@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import Run
 from agents.services.erasure import erase_thread, finish_erasures
 from agents.services.file_changes import steps_of_turn
-from agents.services.forking import ForkRequest, complete_fork, prepared_fork
 from agents.services.restoring import restore_workspace
 from agents.services.workspace_care import (
     KeptWorkspace,

@@ -41,7 +41,8 @@ def shown_ids(client: Client, query: str = "") -> list[str]:
 def remember(run: str, content: str, **fields: Any) -> ApprovalRequest:
     """A request to change the memory, as the engine makes it."""
     request = ask(run, "write_memory", path="knowledge/a.md", content=content)
-    edit = MemoryEditRequest.objects.create(
+    MemoryEditRequest.objects.create(
+        approval=request,
         agent_id=request.run.agent_version.agent_id,
         run_id=run,
         path="knowledge/a.md",
@@ -51,7 +52,7 @@ def remember(run: str, content: str, **fields: Any) -> ApprovalRequest:
         provenance={"step": 3, "sources": [{"step": 2, "tool": "fetch", "source": "http://x"}]},
         warnings=["The memory would be 90% full."],
     )
-    request.kind, request.memory_edit = "memory", edit
+    request.kind = "memory"
     request.allowed_decisions = ["approve", "edit", "reject"]
     request.save()
     return request

@@ -10,6 +10,6 @@ urlpatterns = [
     path("members/sign-in/", LoginView.as_view(template_name="library/sign_in.html")),
     path("office/", admin.site.urls),
     path("vel/api/", include("agents.api.urls")),
-    path("vel/mcp", include("agents.mcp_server.urls")),
+    path("vel/mcp", include("agents.features.mcp_server.urls")),
     path("vel/", include("agents.web.urls")),
 ]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from skills_app.scan import scan_package
+from skills_app.library.scan import scan_package
+from skills_app.library.sources.folder import folder_package
+from skills_app.library.validator import validate
 from skills_app.settings import SkillSettings
-from skills_app.sources.folder import folder_package
-from skills_app.validator import validate
 from tests.skills_app.builtin.desk import BUILTIN, NAMES, Desk
 
 SIX = [

@@ -9,7 +9,7 @@ import pytest
 from tests.velproject.command import Vel, say
 from tests.velproject.forked import can_fork
 
-NOT_FOR_A_TASK = ("psycopg", "jsonschema", "sqlalchemy", "anthropic", "memory.scanner.scanning")
+NOT_FOR_A_TASK = ("psycopg", "jsonschema", "sqlalchemy", "anthropic", "text_scanner.scanning")
 
 
 def test_a_forked_command_does_what_a_fresh_one_does(vel: Vel) -> None:

@@ -1,7 +1,8 @@
-"""The commands of `vel`: a file or a folder for each feature.
+"""The commands of `vel`: a file or a folder for each subject.
 
 A file holds the options and the code of its commands, and lists these as `COMMANDS`. `TABLE` has
-their names and their help, because `vel --help` imports none of the files.
+their names and their help, because `vel --help` imports none of the files. Those of
+features are in `velproject.cli.feature_commands`.
 """
 
 from velproject.cli.lazy_group import Table
@@ -21,9 +22,6 @@ TABLE: Table = {
         "policy": "Show an agent's policy, and try another on its past calls.",
     },
     _HERE + "budgets": {"budgets": "List budgets."},
-    _HERE + "databases": {
-        "databases": "List databases that agents may read, and remove one's own."
-    },
     _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
     _HERE + "features": {"features": "List features, and remove one with its tables."},
     _HERE + "machines": {
@@ -33,10 +31,6 @@ TABLE: Table = {
         "up": "Start the web pages, the API and the workers.",
         "worker": "Start workers only, for another supervisor to watch.",
     },
-    _HERE + "memory": {"memory": "Read, change, export and import what an agent remembers."},
-    _HERE + "notifications": {
-        "notifications": "Tell people by webhook or e-mail that something waits."
-    },
     _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
     _HERE + "runs": {
         "run": "Give an agent a task (the same as `vel TASK`).",
@@ -45,7 +39,6 @@ TABLE: Table = {
     },
     _HERE + "schedules": {"schedules": "List, start, pause and go on with schedules."},
     _HERE + "schema": {"schema": "Print the OpenAPI document."},
-    _HERE + "skills": {"skills": "Find, import, review and give out skills."},
     _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},
     _HERE + "workspaces": {"workspaces": "List, archive and remove the files of threads."},
 }

@@ -38,7 +38,6 @@ with late_imports:
         read_agents_files,
         store_prompt,
     )
-    from memory.limits import size_of
     from velproject.cli.find import agent_named, by_id
     from velproject.cli.findings import show_findings
     from velproject.cli.local_user import local_user
@@ -73,7 +72,7 @@ def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, app
         raise CliError(f"There is no {one_line(name)} in {place} or above it in its repository.")
     plan = plan_prompt(found, prompt_of(files))
     for file in files:
-        print(f"{one_line(file.path)}  {size_of(file.content):,} bytes")
+        print(f"{one_line(file.path)}  {len(file.content.encode()):,} bytes")
     if plan.after == plan.before:
         print(f"{one_line(found.name)} has this prompt already.")
         return

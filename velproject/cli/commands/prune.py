@@ -23,12 +23,12 @@ with late_imports:
     from django.db import OperationalError, connection
     from django.db.models import Q
 
+    from agents.kernel.erasure import Stays, keepers
     from agents.models import Run, Thread
     from agents.services.erasure import (
         erase_answers_of,
         erase_thread,
         finish_erasures,
-        remembered_from,
     )
     from agents.services.errors import ServiceError
     from agents.services.retention import Keep, what_is_old
@@ -125,10 +125,10 @@ def _user(name: str) -> int:
 def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int, Counter[str]]:
     """(how many were refused, rows). All that stays somewhere is named."""
     refused = 0
-    stays: set[tuple[str, str]] = set()
+    stays: set[tuple[str, Stays]] = set()
     found: Counter[str] = Counter()
     for thread in threads:
-        stays.update(remembered_from(thread.pk))
+        stays.update((each.line, thing) for each in keepers() for thing in each.find(thread.pk))
         if not apply:
             found["thread"] += 1
             family = Q(thread=thread) | Q(thread__root=thread)
@@ -143,11 +143,9 @@ def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int
         if user is not None:
             erase_answers_of(_user(user))
         found = finish_erasures()
-    for agent, path in sorted(stays):
-        print(
-            f"memory of {one_line(agent)} that was changed from there stays: {one_line(path)}",
-            file=sys.stderr,
-        )
+    for line, thing in sorted(stays):
+        said = line.format(agent=one_line(thing.agent), name=one_line(thing.name))
+        print(said, file=sys.stderr)
     return refused, found
 
 

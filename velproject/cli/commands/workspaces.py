@@ -19,10 +19,10 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from django.utils import timezone
 
+    from agents.kernel.unused_files import unused_files
     from agents.models import WorkspaceSnapshot
     from agents.services.errors import Conflict
     from agents.services.file_changes import shown_path
-    from agents.services.skill_care import prune_unpacked_skills
     from agents.services.workspace_care import (
         KeptWorkspace,
         archive_workspace,
@@ -134,13 +134,16 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
             print(f"{kept.key} stays: {error}", file=sys.stderr)
         else:
             print(f"removed {kept.key}  {size}  {what}")
-    skills = prune_unpacked_skills(limit, apply=apply)
-    if skills:
-        print(f"{'removed' if apply else 'would remove'} {len(skills)} unpacked sets of skills")
+    unused = 0
+    for files in unused_files():
+        found = len(files.remove(limit, apply))
+        unused += found
+        if found:
+            print(f"{'removed' if apply else 'would remove'} {found} {files.name}")
     if apply:
         for name in remove_leftovers():
             print(f"removed {one_line(name)}")
-    elif taken or skills:
+    elif taken or unused:
         print("Nothing was removed: add --apply to do it.", file=sys.stderr)
     if not taken:
         print("No workspace is old enough.", file=sys.stderr)

@@ -22,14 +22,14 @@ export function cardElement(card, page) {
     },
     head(card, page),
     ...paragraph("approval-why", card.prompt),
-    ...paragraph("approval-why", card.memory_reason && `The agent’s reason: ${card.memory_reason}`),
+    ...paragraph("approval-why", card.agents_reason && `The agent’s reason: ${card.agents_reason}`),
     ...paragraph("approval-needed", card.approvals),
     ...paragraph("approval-why", card.outcome?.reason && `Reason given: ${card.outcome.reason}`),
     isOpen ? reviewElement(card.review) : element(
       "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, "Show what it asks"),
     ),
     ...(card.outcome?.edited ? [edited(card.outcome.edited)] : []),
-    ...(isOpen && card.kind === "memory" ? [sources(card)] : []),
+    ...(isOpen && card.is_proposal ? [sources(card)] : []),
     ...paragraph("note approval-refusal", card.refusal),
     ...(isOpen && card.is_pending ? [actions(card, form)] : []),
     element("p", { class: "note problem approval-problem", role: "alert", hidden: "" }),
@@ -73,7 +73,7 @@ function edited(text) {
 
 function sources(card) {
   const count = card.sources.length;
-  const summary = `Proposed in step ${card.memory_step}, after reading ${count} `
+  const summary = `Proposed in step ${card.step}, after reading ${count} `
     + `${count === 1 ? "source" : "sources"} that others may have written`;
   const lines = card.sources.map(({ step, tool, source }) => element(
     "li", {}, ...(tool ? [`step ${step}: `, element("code", {}, tool), " "] : []), source,
@@ -111,12 +111,10 @@ function editPanel(card, editor, place, form) {
     class: "code", name: editor.kind === "json" ? "input" : "content", rows: "10", spellcheck: "false",
   });
   area.defaultValue = editor.text;
-  const labels = { memory: "Save with these changes", budget: "Give this much" };
-  const label = labels[card.kind] ?? "Run with these changes";
   return panel("edit", title, form(
     element("label", {}, editor.label, area),
     ...(editor.has_escapes ? [element("p", { class: "quiet" }, HINT)] : []),
-    decision("edit", label, "primary"),
+    decision("edit", card.save_label, "primary"),
   ));
 }
 

@@ -7,7 +7,7 @@ import { element, plain, visible } from "./text.js";
 
 const BRIEF = 200;
 // Calls that are easier read as a diff or a laid out statement than as their inputs.
-const READ = new Set(["write_file", "edit_file", "execute_sql"]);
+const READ = new Set(document.getElementById("run")?.dataset.readable.split(" "));
 // What agents/events/preview.py puts in the place of what it leaves out.
 const CUT = /\n\[… [\d,]+ bytes cut …\]\n/;
 const STATUS = {

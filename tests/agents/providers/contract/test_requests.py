@@ -9,7 +9,7 @@ import json
 import pytest
 
 from agents.providers.base import Block, Conversation, Role
-from agents.providers.google_conversation import ANY_SIGNATURE
+from agents.providers.google.conversation import ANY_SIGNATURE
 from tests.agents.providers.contract.asking import (
     Talk,
     answer,

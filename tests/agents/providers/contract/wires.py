@@ -24,10 +24,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.providers.anthropic import AnthropicProvider
+from agents.providers.anthropic.provider import AnthropicProvider
 from agents.providers.base import Provider
-from agents.providers.google import GoogleProvider
-from agents.providers.openai import OpenAIProvider, OpenAIWire
+from agents.providers.google.provider import GoogleProvider
+from agents.providers.openai.provider import OpenAIProvider, OpenAIWire
 from tests.support.google_api import GoogleServer
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault

@@ -9,16 +9,20 @@ from importlib import import_module
 import pytest
 
 from tests.velproject.command import DEADLINE, Vel
-from velproject.cli.commands import TABLE
+from velproject.cli import feature_commands
+from velproject.cli.commands import TABLE as BUILT_IN
 from velproject.cli.main import vel
+
+TABLE = {**BUILT_IN, **feature_commands.table()}
 
 IMPORT_ALL = """
 import sys
 from importlib import import_module
 from velproject.cli import late_imports
+from velproject.cli import feature_commands
 from velproject.cli.commands import TABLE
 
-for module in TABLE:
+for module in (*TABLE, *feature_commands.table()):
     import_module(module)
 print(*sys.modules)
 waiting = {name: dict(late_imports._unfinished[name]) for name in late_imports._unfinished}

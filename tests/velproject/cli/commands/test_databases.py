@@ -41,7 +41,7 @@ def test_what_does_not_fit_ends_with_2_and_shows_no_password(vel: Vel, value: st
     assert done.returncode == 2
     assert says in done.stderr
     assert "hunter2" not in done.stdout + done.stderr
-    assert vel.count("agents_run") == vel.count("agents_databaseconnection") == 0
+    assert vel.count("agents_run") == vel.count("vel_databases_databaseconnection") == 0
 
 
 def test_it_is_refused_where_it_does_not_apply(vel: Vel, shop: str):
@@ -68,7 +68,7 @@ def test_a_task_has_the_database_encrypted_and_pinned_by_name(vel: Vel, tmp_path
     assert '"databases": ["shop", "stock"]' in spec
     for table in ("agents_agentversion", "agents_runevent", "agents_message", "agents_epoch"):
         assert "hunter2" not in str(dump(vel, table))
-    assert "hunter2" not in str(dump(vel, "agents_databaseconnection"))
+    assert "hunter2" not in str(dump(vel, "vel_databases_databaseconnection"))
 
     listed = {row["name"]: row for row in vel.rows("databases", "list")}
     assert listed["shop"]["address"] == f"sqlite {tmp_path.resolve()}/shop.db"
@@ -115,7 +115,7 @@ def test_ones_own_can_be_removed_and_others_cannot(vel: Vel, shop: str):
     assert vel(*ECHO, "--database", f"shop={shop}", "task").returncode == 0
     assert vel("databases", "remove", "stock").returncode == 2
     assert "is removed" in vel("databases", "remove", "shop").stdout
-    assert vel.count("agents_databaseconnection") == 0
+    assert vel.count("vel_databases_databaseconnection") == 0
 
 
 def test_rotation_with_real_keys(vel: Vel, shop: str):

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals import DecisionRequest
 from agents.services.edited_review import review_of_edit
@@ -37,10 +38,6 @@ _WORDS = {
     "r": "r(espond instead)",
     "a": "a(lways)",
 }
-_QUESTIONS: dict[str, str] = {
-    ApprovalKind.MEMORY: "Save it",
-    ApprovalKind.BUDGET: "Give more",
-}
 ALWAYS = "a"
 _MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t": "tool"}
 
@@ -60,7 +57,7 @@ def ask(
     if "y" in keys and request.kind == ApprovalKind.TOOL and request.approvals_needed == 1:
         keys.append(ALWAYS)
     question = f"Run it? [{' / '.join(_WORDS[key] for key in keys)}] "
-    question = question.replace("Run it", _QUESTIONS.get(request.kind, "Run it"), 1)
+    question = question.replace("Run it", _question(request), 1)
     forget_typed_ahead()
     try:
         while True:
@@ -114,10 +111,16 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
         if given is None:
             return None
         show_review(review_of_edit(request, given), console)
-        what = _QUESTIONS.get(request.kind, "Run it").partition(" ")[0]
+        what = _question(request).partition(" ")[0]
         if read(f"{what} this instead? [y/n] ", console).strip().lower() != "y":
             return None
     return DecisionRequest(decision, request.digest, given, reason, always)
+
+
+def _question(request: ApprovalRequest) -> str:
+    if (kind := proposal_kind(request)) is not None:
+        return kind.question
+    return "Give more" if request.kind == ApprovalKind.BUDGET else "Run it"
 
 
 def _ask_grant_terms(console: Console) -> GrantTerms | None:

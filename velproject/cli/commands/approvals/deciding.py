@@ -17,8 +17,9 @@ from velproject.cli.options import persist_option
 from velproject.cli.terminal import one_line
 
 with late_imports:
+    from agents.kernel.proposals import proposal_kind, proposal_kinds
     from agents.middleware import decisions
-    from agents.models import POOL, ApprovalKind, ApprovalRequest
+    from agents.models import POOL, ApprovalRequest
     from agents.selectors.family import root_of
     from agents.services.approvals import DecisionRequest
     from agents.services.edited_review import review_of_edit
@@ -119,9 +120,11 @@ def edit(
         bound = digest or request.digest
         given: dict[str, Any] | None
         if content_file is not None:
-            if request.kind != ApprovalKind.MEMORY:
-                raise CliError("--content-file goes with edits of the memory: use --input here.")
-            given = content_of(content_file)
+            kind = proposal_kind(request)
+            if kind is None:
+                known = [each.not_by_file for each in proposal_kinds().values()]
+                raise CliError(known[0] if known else "Use --input: no request has a text here.")
+            given = content_of(content_file, kind)
         elif input_json is not None:
             given = parsed_input(input_json)
         else:

@@ -11,9 +11,9 @@ import click
 from click.exceptions import ClickException
 
 from agents.hidden_text import escaped_text, unescaped_text
+from agents.kernel.proposals import ProposalKind, proposal_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.budget_answers import editable_part
-from memory.limits import MAX_FILE_BYTES
 from velproject.cli.errors import CliError
 
 
@@ -32,12 +32,12 @@ def parsed_input(text: str) -> dict[str, Any]:
     return value
 
 
-def content_of(path: Path) -> dict[str, Any]:
-    """The text of a file as the input that an edit of the memory takes. Raises `CliError`."""
+def content_of(path: Path, kind: ProposalKind) -> dict[str, Any]:
+    """The text of a file as the edited input of a proposal. Raises `CliError`."""
     with path.open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise CliError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes, the most for a file.")
+        data = file.read(kind.most_bytes + 1)
+    if len(data) > kind.most_bytes:
+        raise CliError(f"{path} is larger than {kind.most_bytes:,} bytes, the most for a file.")
     try:
         return {"content": data.decode()}
     except UnicodeDecodeError:
@@ -47,13 +47,13 @@ def content_of(path: Path) -> dict[str, Any]:
 def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
     r"""The input after $VISUAL or $EDITOR; None when the person left without saving.
 
-    An edit of the memory is edited as the file, with hidden characters as escapes (`\u{202e}`);
-    anything else as JSON.
+    A proposal is edited as its text, with hidden characters as escapes (`\u{202e}`); anything else
+    as JSON.
     """
-    memory = request.memory_edit if request.kind == ApprovalKind.MEMORY else None
-    if memory is not None:
-        before = escaped_text(memory.proposed_content or "")
-        suffix = Path(memory.path).suffix or ".md"
+    kind = proposal_kind(request)
+    if kind is not None:
+        before = escaped_text(kind.text(request))
+        suffix = Path(kind.file_name(request)).suffix or ".md"
     elif request.kind == ApprovalKind.BUDGET:
         before, suffix = json.dumps(editable_part(request), indent=2), ".json"
     else:
@@ -64,4 +64,4 @@ def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
         raise CliError(f"The editor failed: {error.message}") from None
     if after is None:
         return None
-    return {"content": unescaped_text(after)} if memory is not None else parsed_input(after)
+    return {"content": unescaped_text(after)} if kind is not None else parsed_input(after)

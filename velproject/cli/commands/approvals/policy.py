@@ -19,6 +19,7 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from rich.text import Text
 
+    from agents.kernel.proposals import proposal_kinds
     from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
     from agents.models import Agent
     from agents.services.agents import build_spec
@@ -63,10 +64,13 @@ def show(agent: str, as_json: bool) -> None:
         for tool, value in spec.interrupt_on.items()
     ]
     rest = [("effect", "*", "ask", "what reaches outside; the rest is allowed")]
-    memory = [("memory", "write_memory", "ask", "always, unless a rule denies it")]
+    proposals = [
+        (kind.name, kind.rule, "ask", "always, unless a rule denies it")
+        for kind in proposal_kinds().values()
+    ]
     print_table(
         ("BY", "TOOL", "ACTION", "WHEN"),
-        [*rules, *memory, *asked, *rest],
+        [*rules, *proposals, *asked, *rest],
     )
     print(_terms(spec), file=sys.stderr)
 

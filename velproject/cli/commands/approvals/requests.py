@@ -26,6 +26,7 @@ with late_imports:
     from rich.table import Table
     from rich.text import Text
 
+    from agents.kernel.proposals import proposal_kind, request_relations
     from agents.models import ApprovalRequest
     from agents.review import as_json as reading_as_json
     from agents.selectors.visible import approvals_for
@@ -179,7 +180,7 @@ def requests_with_rows() -> QuerySet[ApprovalRequest]:
         "run__agent_version__agent",
         "run__owner",
         "run__thread",
-        "memory_edit",
+        *request_relations(),
         "first_approver",
         "decided_by",
     )
@@ -226,8 +227,8 @@ def show(request_id: str, as_json: bool) -> None:
 
 
 def in_full(request: ApprovalRequest) -> dict[str, Any]:
-    """`as_data` with the reading, the outcome and, for a memory edit, where it comes from."""
-    edit = request.memory_edit
+    """`as_data` with the reading, the outcome and, for a proposal, what it would change."""
+    kind = proposal_kind(request)
     data = {
         **as_data(request),
         "reading": reading_as_json(review_of_request(request)),
@@ -236,16 +237,8 @@ def in_full(request: ApprovalRequest) -> dict[str, Any]:
         "decided_by": str(request.decided_by) if request.decided_by else None,
         "decided_at": request.decided_at.isoformat() if request.decided_at else None,
     }
-    if edit is not None:
-        data["memory"] = {
-            "path": edit.path,
-            "operation": edit.operation,
-            "reason": edit.reason,
-            "warnings": edit.warnings,
-            "provenance": edit.provenance,
-            "previous_content": edit.previous_content,
-            "proposed_content": edit.proposed_content,
-        }
+    if kind is not None:
+        data[kind.name] = kind.in_full(request)
     return data
 
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from agents.hidden_text import visible
-from agents.models import ApprovalKind, ApprovalRequest
+from agents.kernel.proposals import Background, proposal_kind
+from agents.models import ApprovalRequest
 from agents.review import Review, as_text
 from agents.selectors.queue import paths_of_runs
 from agents.services.edited_review import edited_review
@@ -26,8 +27,8 @@ def show_request(request: ApprovalRequest, console: Console) -> None:
     if request.prompt:
         console.print(Text(visible(request.prompt), style="yellow"))
     show_review(review_of_request(request), console)
-    if request.kind == ApprovalKind.MEMORY:
-        _show_provenance(request, console)
+    if (kind := proposal_kind(request)) is not None:
+        _show_background(kind.background(request), console)
 
 
 def show_outcome(request: ApprovalRequest, console: Console) -> None:
@@ -84,12 +85,11 @@ def _facts(request: ApprovalRequest) -> list[str]:
     return facts
 
 
-def _show_provenance(request: ApprovalRequest, console: Console) -> None:
+def _show_background(background: Background, console: Console) -> None:
     """The agent's words, and what it had read that others may have written: behind a bar."""
-    edit = request.memory_edit
-    assert edit is not None
-    lines = ["The agent's reason:", *(f"│ {line}" for line in visible(edit.reason).split("\n"))]
-    sources = edit.provenance.get("sources", [])
+    reason = visible(background.reason).split("\n")
+    lines = ["The agent's reason:", *(f"│ {line}" for line in reason)]
+    sources = background.sources
     lines.append(
         "Read before, and perhaps written by others:"
         if sources

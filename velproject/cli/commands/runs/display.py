@@ -38,7 +38,6 @@ from agents.events.catalogue.runs import (
     RunSuspended,
 )
 from agents.events.catalogue.sandbox import SandboxConnection
-from agents.events.catalogue.skills import SkillLoaded, SkillsSkipped
 from agents.events.catalogue.structured_output import OutputInvalid
 from agents.events.catalogue.tool_calls import (
     ToolCalled,
@@ -50,6 +49,7 @@ from agents.events.catalogue.tool_calls import (
     ToolStarted,
 )
 from agents.hidden_text import escaped_json
+from agents.kernel.features import collect
 from velproject.cli.terminal import one_line, visible
 from velproject.cli.wording import short_input, short_output, totals
 
@@ -204,14 +204,6 @@ class Display:
         what = how.get(str(data.get("by")), "summed up by the model")
         self.note(f"↕ earlier turns were {what}: {data['before']:,} → {data['after']:,} tokens")
 
-    def _on_skills_skipped(self, data: dict[str, Any]) -> None:
-        shown = data["problems"][:SKIPPED_SHOWN]
-        for problem in shown:
-            line = f"{one_line(str(problem['skill']))}: {one_line(str(problem['message']), 200)}"
-            self.note(f"skill left out: {line}", "yellow")
-        if (more := data["count"] - len(shown)) > 0:
-            self.note(f"skills left out: {more} more", "yellow")
-
     def _on_uploads_ready(self, data: dict[str, Any]) -> None:
         for file in data["files"]:
             if file.get("note"):
@@ -228,9 +220,6 @@ class Display:
             self.note(f"  and {more} more files", "yellow")
         for place in data["incomplete"][:SKIPPED_SHOWN]:
             self.note(f"  not looked at: {one_line(str(place), 200)}", "yellow")
-
-    def _on_skill_loaded(self, data: dict[str, Any]) -> None:
-        self.note(f"  skill: {one_line(str(data['name']))} ({one_line(str(data['trust']))})")
 
     def _on_todos_updated(self, data: dict[str, Any]) -> None:
         for todo in data["todos"]:
@@ -351,10 +340,8 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     ToolDenied.type: Display._on_tool_denied,
     SandboxConnection.type: Display._on_sandbox_connection,
     ContextCompacted.type: Display._on_context_compacted,
-    SkillsSkipped.type: Display._on_skills_skipped,
     UploadsReady.type: Display._on_uploads_ready,
     WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
-    SkillLoaded.type: Display._on_skill_loaded,
     TodosUpdated.type: Display._on_todos_updated,
     BudgetWarning.type: Display._on_budget_warning,
     ApprovalRequested.type: Display._on_approval_requested,
@@ -370,3 +357,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     RunFailed.type: Display._on_run_failed,
     RunCancelled.type: Display._on_run_cancelled,
 }
+_SHOWN.update(
+    (kind, show) for _, (kind, show) in collect("event_lines", "EVENT_LINES", skip_broken=True)
+)

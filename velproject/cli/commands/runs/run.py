@@ -24,6 +24,7 @@ from velproject.cli.terminal import one_line
 with late_imports:
     from django.contrib.auth.models import User
 
+    from agents.kernel import row_hooks
     from agents.middleware.registry import known_tool_names
     from agents.models import Run
     from agents.providers.registry import get_provider
@@ -33,7 +34,6 @@ with late_imports:
     from agents.services.model_servers import settings_of
     from agents.services.runs import RunRequest
     from agents.services.settings_places import default_model_problem
-    from agents.services.skill_directories import check_skill_directories
     from agents.settings import DataSettings
     from agents.states import ACTIVE_RUNS
     from sandbox.errors import SandboxSetupError
@@ -461,7 +461,7 @@ def skill_directories(given: Sequence[Path], workspace_path: str) -> tuple[str, 
             )
         places.append(str(place))
     unique = tuple(dict.fromkeys(places))
-    check_skill_directories(unique, workspace_path)
+    row_hooks.check_directories(unique, workspace_path)
     return unique
 
 

@@ -16,10 +16,9 @@ from django.core.files import File
 from django.db import transaction
 from django.views.decorators.debug import sensitive_variables
 
+from agents.kernel.relations import AgentRelation, relation_named, relations
 from agents.models import Agent, Run
-from agents.secret_text import SecretText
 from agents.services.agents import save_agent
-from agents.services.databases import save_own_connection, seal_url
 from agents.services.errors import InvalidRequest
 from agents.services.runs import RunRequest
 from agents.services.uploads import create_run_with
@@ -40,7 +39,7 @@ class AgentOptions(TypedDict):
     max_turns: int | None
     max_cost: Decimal | None
     timeout: int | None
-    databases: tuple[tuple[str, SecretText], ...]
+    databases: tuple[tuple[str, Any], ...]
     """Names and encrypted URLs."""
 
 
@@ -86,21 +85,32 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     agent.max_seconds = options["timeout"]
     agent.everyone = False
     agent.is_active = True
-    if not options["databases"]:
-        return save_agent(agent, by_id=owner.pk, databases=())
-    if agent._state.adding:
-        agent.save()  # they refer to it; its first version comes with them, right below
-    databases = [save_own_connection(agent, name, url) for name, url in options["databases"]]
-    return save_agent(agent, by_id=owner.pk, databases=databases)
+    related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
+    if options["databases"]:
+        if agent._state.adding:
+            agent.save()  # they refer to it; its first version comes with them, right below
+        relation = _databases()
+        related[relation.name] = [
+            relation.own_row(agent, name, url) for name, url in options["databases"]
+        ]
+    return save_agent(agent, by_id=owner.pk, related=related)
+
+
+def _databases() -> AgentRelation:
+    """Raises `CliError` if the feature is not installed."""
+    relation = relation_named("databases")
+    if relation is None:
+        raise CliError("--database: the feature `databases` is not installed here.")
+    return relation
 
 
 @sensitive_variables()
-def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, SecretText], ...]:
+def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Any], ...]:
     """Names and encrypted URLs. What cannot be connected to is refused here, with its name."""
     sealed = []
     for name, url in given:
         try:
-            sealed.append((name, seal_url(_from_here(url))))
+            sealed.append((name, _databases().seal(name, _from_here(url))))
         except InvalidRequest as error:
             reason = error.message.removeprefix("url: ")
             raise CliError(f"--database {one_line(name)}: {reason}") from None

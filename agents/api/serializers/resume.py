@@ -1,0 +1,11 @@
+"""Resuming runs, on the wire."""
+
+from __future__ import annotations
+
+from agents.api.serializers.strict import StrictSerializer, Text
+
+
+class ResumeBody(StrictSerializer):
+    """`message`: what the agent is told; without one, to continue."""
+
+    message = Text(required=False, allow_null=True)

@@ -1,1 +1,0 @@
-"""Databases that agents may read: connections, limits and inspection. No rows of Vel's in it."""

@@ -1,0 +1,71 @@
+"""`vel databases`: which databases agents may read. No password is ever shown."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from velproject.cli.boot import with_database
+from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from django.db.models import Q
+
+    from agents.features.databases.actions import remove_connection
+    from agents.features.databases.models import DatabaseConnection
+    from agents.features.databases.queries import own_connections, shown_address
+    from velproject.cli.console import new_console
+    from velproject.cli.local_user import local_user
+
+
+@click.group(short_help="List databases that agents may read, and remove one's own.")
+def databases() -> None:
+    """Databases: those that the admin defines, and one's own of `vel TASK --database`."""
+
+
+@databases.command("list")
+@with_database
+@json_option
+def list_databases(as_json: bool) -> None:
+    """Show names, where they lead, and which agents have them."""
+    mine = Q(pk__in=own_connections(local_user()).values("pk"))
+    rows = DatabaseConnection.objects.filter(Q(agent=None) | mine).prefetch_related("agents")
+    console = new_console()
+    for row in rows:
+        agents = sorted(agent.slug for agent in row.agents.all())
+        if as_json:
+            place = shown_address(row)
+            print(
+                json.dumps(
+                    {"name": row.name, "own": row.is_private, "address": place, "agents": agents}
+                )
+            )
+            continue
+        whose = "own" if row.is_private else "shared"
+        console.print(
+            f"{row.name}  {whose}  {one_line(shown_address(row))}  "
+            f"{one_line(', '.join(agents)) or 'no agent'}"
+        )
+
+
+@databases.command("remove")
+@click.argument("name", metavar="NAME")
+@with_database
+def remove(name: str) -> None:
+    """Delete one's own database NAME, with its stored URL, at once."""
+    user = local_user()
+    row = own_connections(user).filter(name=name).first()
+    if row is None:
+        raise CliError(
+            f"There is no database {one_line(name)!r} of your own: `vel databases list` shows "
+            "them; those of the admin are removed in the admin."
+        )
+    remove_connection(row.pk, by=user)
+    print(f"{row.name} is removed; nothing of it is stored any more.")
+
+
+COMMANDS = (databases,)

@@ -1,0 +1,1 @@
+"""Drivers: which databases may be reached, and statements with their limits. No rows of Vel."""

@@ -1,0 +1,234 @@
+"""Which databases may be connected to: what a URL may say, and what it must never reach.
+
+Looked at when a connection is defined and again when it is used, since what lies at a path can
+have changed. Only the path of files is looked at on this host; nothing is connected to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
+
+from agents.features.databases.drivers.errors import MYSQL_DRIVER_MISSING
+from agents.features.databases.drivers.local_address import canonical, is_local
+from agents.settings import DataSettings
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+SQLITE = "sqlite"
+POSTGRESQL = "postgresql+psycopg"
+DUCKDB = "duckdb"
+MYSQL, MARIADB = "mysql+pymysql", "mariadb+pymysql"
+_FILES = (SQLITE, DUCKDB)
+"""Those whose URL is the path of a file on this host."""
+_DRIVERS = {
+    "sqlite": SQLITE,
+    "sqlite+pysqlite": SQLITE,
+    "postgresql": POSTGRESQL,
+    "postgresql+psycopg": POSTGRESQL,
+    "duckdb": DUCKDB,
+    "mysql": MYSQL,
+    "mysql+pymysql": MYSQL,
+    "mariadb": MARIADB,
+    "mariadb+pymysql": MARIADB,
+}
+_MYSQL_PARAMETERS = {
+    # None that goes on without TLS where the server has none.
+    "sslmode": re.compile("disable|require|verify-ca|verify-full"),
+    "connect_timeout": re.compile("[1-9]|[1-5][0-9]|60"),
+}
+_PARAMETERS = {
+    "sslmode": re.compile("disable|allow|prefer|require|verify-ca|verify-full"),
+    "connect_timeout": _MYSQL_PARAMETERS["connect_timeout"],
+    "application_name": re.compile(r"[A-Za-z0-9 _.:-]{1,63}"),
+}
+"""All that may stand behind the question mark. Others could undo the read-only session
+(`options`), name another server (`host`, `service`) or read files of this host (`passfile`)."""
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252})|[0-9A-Fa-f:.]{2,45}")
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f/\\=?#'\"]{1,63}")
+_USER = re.compile(r"[^\x00-\x1f\x7f]{1,63}")
+_DEFAULT_PORT = 5432
+_MYSQL_PORT = 3306
+
+
+class AddressRefused(Exception):
+    """Vel does not connect to it. The message says why, and holds no part of the URL's secrets."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a connection leads, without its password. `port` is 0 for a file."""
+
+    dialect: str
+    host: str
+    port: int
+    database: str
+    user: str
+
+    def __str__(self) -> str:
+        if not self.port:
+            return f"{self.dialect} {self.database}"
+        who = f"{self.user}@" if self.user else ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.dialect} {who}{host}:{self.port}/{self.database}"
+
+
+@sensitive_variables()
+def address_of(url: str) -> Address:
+    """Where a stored URL leads. Raises `AddressRefused` if it cannot be read."""
+    parts = _parsed(url)
+    default = _MYSQL_PORT if parts.drivername in (MYSQL, MARIADB) else _DEFAULT_PORT
+    port = 0 if parts.drivername in _FILES else parts.port or default
+    dialect = parts.drivername.partition("+")[0]
+    return Address(dialect, parts.host or "", port, parts.database or "", parts.username or "")
+
+
+@sensitive_variables()
+def checked_url(url: str, *, resolve: bool = False) -> str:
+    """The URL as it is stored: driver named, path without links. Raises `AddressRefused`.
+
+    With `resolve` the host's addresses are looked up too (which can take seconds) to find Vel's own
+    PostgreSQL server under another name.
+    """
+    parts = _parsed(url)
+    if parts.drivername in _FILES:
+        return _checked_file(parts)
+    is_mysql = parts.drivername in (MYSQL, MARIADB)
+    if is_mysql and find_spec("pymysql") is None:
+        raise AddressRefused(MYSQL_DRIVER_MISSING)
+    _check_parameters(parts.query, _MYSQL_PARAMETERS if is_mysql else _PARAMETERS)
+    _check_server(parts)
+    if not is_mysql:  # Vel's own database is never one
+        _refuse_own_server(parts, resolve=resolve)
+    return parts.render_as_string(hide_password=False)
+
+
+@sensitive_variables()
+def _parsed(url: str) -> URL:
+    # Imported here: it costs 0.2 s, which commands without such a database should not wait for.
+    from sqlalchemy.engine import make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    if len(url) > 2_000 or re.search(r"[\x00-\x1f\x7f]", url):
+        raise AddressRefused("It is too long or holds control characters.")
+    try:
+        parts = make_url(url)
+    except (ArgumentError, ValueError):
+        # Their messages can hold the password, as when it has an unquoted @ or : in it.
+        raise AddressRefused(
+            "It is no URL of a database: write postgresql://user:password@host:port/name or "
+            "sqlite:////absolute/path (a character such as @ in a password is %40)."
+        ) from None
+    driver = _DRIVERS.get(parts.drivername)
+    if driver is None:
+        kind = parts.drivername if re.fullmatch("[a-z0-9+_]{1,40}", parts.drivername) else "this"
+        raise AddressRefused(
+            f"There is no driver for {kind}: PostgreSQL (postgresql://), MySQL (mysql://), MariaDB "
+            "(mariadb://), SQLite (sqlite:////absolute/path) and DuckDB (duckdb:////absolute/path) "
+            "can be connected to."
+        )
+    return parts.set(drivername=driver)
+
+
+def _check_parameters(query: Mapping[str, Any], known: Mapping[str, re.Pattern[str]]) -> None:
+    for name, value in query.items():
+        form = known.get(name)
+        if form is None:
+            raise AddressRefused(
+                "Its parameters hold one that is not allowed: behind the question mark may stand "
+                f"{', '.join(known)}."
+            )
+        if not isinstance(value, str) or not form.fullmatch(value):
+            raise AddressRefused(
+                f"Its parameter {name} does not fit: sslmode is one of "
+                f"{known['sslmode'].pattern.replace('|', ', ')}, "
+                "connect_timeout 1 to 60 seconds, application_name a short name; each once."
+            )
+
+
+def _check_server(parts: URL) -> None:
+    if not parts.host or not _HOST.fullmatch(parts.host):
+        raise AddressRefused("Name one host, as postgresql://user:password@db.example.org/name.")
+    if not parts.database or not _NAME.fullmatch(parts.database):
+        raise AddressRefused("Name the database behind the host, as …@db.example.org/name.")
+    if not parts.username or not _USER.fullmatch(parts.username):
+        raise AddressRefused("Name the user: postgresql://user:password@host/name.")
+    if parts.port is not None and not 0 < parts.port < 65_536:
+        raise AddressRefused(
+            "Its port is none: write 1 to 65535, or leave it out for the usual one."
+        )
+
+
+@sensitive_variables()
+def _checked_file(parts: URL) -> str:
+    form = f"{parts.drivername}:////absolute/path"
+    if parts.host or parts.username or parts.password or parts.query:
+        kind = "A SQLite" if parts.drivername == SQLITE else "A DuckDB"
+        raise AddressRefused(f"{kind} URL is a path alone: {form}.")
+    if not parts.database or not parts.database.startswith("/"):
+        raise AddressRefused(f"Name the file by its absolute path: {form}.")
+    try:
+        place = Path(parts.database).resolve(strict=True)
+        found = place.stat()
+    except (OSError, RuntimeError):  # RuntimeError: a circle of links
+        raise AddressRefused(
+            "There is no such file on this host, or this account may not look at it."
+        ) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise AddressRefused("Its path names no file.")
+    if place.is_relative_to(DataSettings.now().DATA_DIR.resolve()) or _is_own_file(place):
+        raise AddressRefused("This is Vel's own database, or lies in Vel's data directory.")
+    return parts.set(database=str(place)).render_as_string(hide_password=False)
+
+
+def _is_own_file(place: Path) -> bool:
+    """Whether it is a file of Vel's own database, under whatever name."""
+    for own in _own("sqlite3"):
+        for name in (own["NAME"], *(f"{own['NAME']}{end}" for end in ("-wal", "-shm", "-journal"))):
+            try:
+                if os.path.samefile(place, name):
+                    return True
+            except OSError:
+                continue  # it is not there
+    return False
+
+
+def _refuse_own_server(parts: URL, *, resolve: bool) -> None:
+    host, port = str(parts.host).lower().rstrip("."), parts.port or _DEFAULT_PORT
+    for own in _own("postgresql"):
+        if str(own["NAME"]) != parts.database or int(own["PORT"] or _DEFAULT_PORT) != port:
+            continue
+        there = str(own["HOST"] or "localhost").lower().rstrip(".")
+        there = "localhost" if there.startswith("/") else there  # a socket of this host
+        if _same_host(host, there, resolve=resolve):
+            raise AddressRefused("This is Vel's own database.")
+
+
+def _same_host(one: str, other: str, *, resolve: bool) -> bool:
+    """Names that only a look-up tells apart are the same only with `resolve`."""
+    if one == other or (is_local(one) and is_local(other)):
+        return True
+    return resolve and bool(_addresses(one) & _addresses(other))
+
+
+def _addresses(host: str) -> set[str]:
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        return set()
+    return {form for address in found for form in canonical(address.partition("%")[0])}
+
+
+def _own(engine: str) -> list[dict[str, Any]]:
+    return [own for own in settings.DATABASES.values() if own["ENGINE"].endswith(engine)]

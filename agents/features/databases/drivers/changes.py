@@ -1,0 +1,184 @@
+"""What a statement that writes changes: the rows of each table before and after, and their digest.
+
+Rows are kept whole, within the target's limits, so that what is compared is all that changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.table import Cell, QueryResult, shown, size_of
+from agents.features.databases.drivers.target import DatabaseTarget
+
+SAMPLE_ROWS = 20
+SAMPLE_COLUMNS = 60
+SAMPLE_TABLES = 20
+SET_LATER = "⟨set when it runs⟩"
+
+Row = tuple[Cell, ...]
+Unstable = frozenset[tuple[str, str]]
+"""(table, column) whose new values are other ones each time, as those of now() and random()."""
+
+
+@dataclass
+class TableChanges:
+    """One table. `before` are rows that go or change, `after` those that come or have changed.
+
+    `note` says why there are no rows where there are none.
+    """
+
+    table: str
+    columns: tuple[str, ...] = ()
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    before: list[Row] = field(default_factory=list)
+    after: list[Row] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.inserted, self.updated, self.deleted
+
+
+@dataclass
+class Changes:
+    """All that one statement did, cascades and triggers included.
+
+    `returned` is what RETURNING gave.
+    """
+
+    tables: Sequence[TableChanges]
+    returned: QueryResult = field(default_factory=QueryResult)
+
+    @property
+    def row_count(self) -> int:
+        """Rows that came, went or changed, over all tables."""
+        return sum(sum(table.counts) for table in self.tables)
+
+    def check(self, target: DatabaseTarget) -> None:
+        """QueryFailed where more changes than the connection allows at once."""
+        if self.row_count > target.max_rows:
+            raise too_many(target)
+
+
+class ChangeLimit:
+    """Rows and bytes of a target that what is kept in memory may take."""
+
+    def __init__(self, target: DatabaseTarget) -> None:
+        self._target = target
+        self._rows = 2 * target.max_rows  # before and after
+        self._bytes = target.max_bytes
+
+    def spend(self, row: Row) -> Row:
+        """The same row. QueryFailed when it is one too many."""
+        self._rows -= 1
+        self._bytes -= size_of(row)
+        if self._rows < 0:
+            raise too_many(self._target)
+        if self._bytes < 0:
+            raise QueryFailed(
+                f"The rows that it changes take more than {self._target.max_bytes:,} bytes: "
+                "change fewer at once.",
+                "too_much",
+            )
+        return row
+
+
+def too_many(target: DatabaseTarget) -> QueryFailed:
+    return QueryFailed(
+        f"It changes more than {target.max_rows:,} rows, which the connection does not allow "
+        "at once: change fewer.",
+        "too_much",
+    )
+
+
+def unstable_columns(one: Changes, other: Changes) -> Unstable:
+    """The columns in which two trials of one statement differ, in the rows that they make.
+
+    QueryFailed when anything else differs: nobody can be shown what such a statement does.
+    """
+    if digest_of(one, None) != digest_of(other, None):
+        raise QueryFailed(
+            "Tried twice, it changed other rows each time, so nobody can be shown what it does. "
+            "Name the rows by their keys; or others wrote at this moment: try again.",
+            "unstable",
+        )
+    return frozenset(
+        (first.table, name)
+        for first, second in zip(one.tables, other.tables, strict=True)
+        for at, name in enumerate(first.columns)
+        if _column(first.after, at) != _column(second.after, at)
+    )
+
+
+def _column(rows: Sequence[Row], at: int) -> list[str]:
+    return sorted(json.dumps(row[at]) for row in rows)
+
+
+def digest_of(changes: Changes, unstable: Unstable | None) -> str:
+    """The same for the same changes, in whatever order the rows come.
+
+    Of the rows that are made the `unstable` columns do not count; with None no column does.
+    """
+    told: list[Any] = []
+    for table in changes.tables:
+        kept = [
+            at
+            for at, name in enumerate(table.columns)
+            if unstable is not None and (table.table, name) not in unstable
+        ]
+        before = sorted(json.dumps(row) for row in table.before)
+        after = sorted(json.dumps([row[at] for at in kept]) for row in table.after)
+        told.append([table.table, table.columns, table.counts, before, after])
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def summary(changes: Changes, unstable: Unstable) -> dict[str, Any]:
+    """What a person is shown, as JSON: counts of all tables, and some rows of each."""
+    return {
+        "rows_changed": changes.row_count,
+        "tables": [_table(table, unstable) for table in changes.tables[:SAMPLE_TABLES]],
+        "more_tables": max(0, len(changes.tables) - SAMPLE_TABLES),
+        "unstable": sorted(list(place) for place in unstable),
+    }
+
+
+def unstable_of(preview: Mapping[str, Any]) -> Unstable:
+    """Those that a summary names."""
+    return frozenset((str(table), str(column)) for table, column in preview["unstable"])
+
+
+def _table(table: TableChanges, unstable: Unstable) -> dict[str, Any]:
+    """A value that will be another one is said to be so: showing it would promise it."""
+    new = [(table.table, name) in unstable for name in table.columns]
+    return {
+        "table": table.table,
+        "inserted": table.inserted,
+        "updated": table.updated,
+        "deleted": table.deleted,
+        "columns": list(table.columns[:SAMPLE_COLUMNS]),
+        "more_columns": max(0, len(table.columns) - SAMPLE_COLUMNS),
+        "before": [_cells(row) for row in table.before[:SAMPLE_ROWS]],
+        "after": [
+            [SET_LATER if is_new else cell for is_new, cell in zip(new, _cells(row), strict=False)]
+            for row in table.after[:SAMPLE_ROWS]
+        ],
+        "more_before": max(0, len(table.before) - SAMPLE_ROWS),
+        "more_after": max(0, len(table.after) - SAMPLE_ROWS),
+        "note": table.note,
+    }
+
+
+def _cells(row: Row) -> list[str]:
+    """Long ones cut; a NULL is told from the text 'NULL'."""
+    return [
+        # Quotes within are doubled, so that no value can pass for two.
+        shown(value).replace("'", "''").join("''") if isinstance(value, str) else shown(value)
+        for value in row[:SAMPLE_COLUMNS]
+    ]

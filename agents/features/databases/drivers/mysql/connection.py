@@ -1,0 +1,175 @@
+"""Connections to MySQL and MariaDB servers, by PyMySQL.
+
+Their sockets are Vel's own, so that one can be cut from aside. Files of this host (`my.cnf`, LOCAL
+INFILE) are never read, and the protocol takes one statement at a time.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any
+
+from agents.features.databases.drivers.errors import MYSQL_DRIVER_MISSING, QueryFailed
+from agents.features.databases.drivers.local_address import is_local
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.url import parsed
+
+_DEFAULT_PORT = 3306
+_READ_LATER = 30.0
+"""Seconds after a statement's time at which a silent server is given up."""
+_RESET_CONNECTION = 0x1F
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+
+
+def driver() -> ModuleType:
+    """PyMySQL, which is an extra. QueryFailed says how to install it."""
+    try:
+        import pymysql.cursors  # noqa: PLC0415  # an extra
+    except ImportError:
+        raise QueryFailed(MYSQL_DRIVER_MISSING, "configuration") from None
+    module: ModuleType = pymysql
+    return module
+
+
+class MysqlSession:
+    """A connection of PyMySQL's, with a second handle of its socket."""
+
+    def __init__(self, raw: Any, aside: socket.socket) -> None:
+        self._raw = raw
+        self._aside = aside
+        self.number = 0
+        """By which the server knows it. Not that of its greeting, which may be a proxy's."""
+
+    @property
+    def closed(self) -> bool:
+        return not self._raw.open
+
+    def fileno(self) -> int:
+        return self._aside.fileno()
+
+    def close(self) -> None:
+        if self._raw.open:
+            self._raw.close()
+        self._aside.close()
+
+    def cut(self) -> None:
+        """End it from another thread."""
+        with suppress(OSError):
+            self._aside.shutdown(socket.SHUT_RDWR)
+
+    def execute(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a statement of Vel's own; all of its rows."""
+        with self._raw.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    @contextmanager
+    def streamed(self, statement: str) -> Iterator[Any]:
+        """A cursor on the rows as they come. If some are not wanted the session is over."""
+        cursor = driver().cursors.SSCursor(self._raw)
+        try:
+            cursor.execute(statement)
+            yield cursor
+        finally:
+            rows = cursor._result
+            if rows is not None and rows.unbuffered_active:
+                # The protocol has no way to skip the others: PyMySQL would read them all.
+                rows.unbuffered_active = False
+                self._raw._force_close()
+
+    def reset(self) -> None:
+        """Transaction, variables, locks, temporary tables, prepared statements: all as at first."""
+        # PyMySQL has the command's parts, but no method for it.
+        self._raw._execute_command(_RESET_CONNECTION, b"")
+        self._raw._read_ok_packet()
+
+
+def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
+    """A new connection, as the server gives it. Raises QueryFailed, and what PyMySQL raises."""
+    url = parsed(target)
+    if not url.username or not url.host or not url.database:
+        raise QueryFailed(
+            f"The URL of {target.name} must name a host, a database and a user.", "configuration"
+        )
+    seconds = min(seconds, float(str(url.query.get("connect_timeout", seconds))))
+    pymysql, tls = driver(), _tls(target)
+    raw = pymysql.connect(
+        defer_connect=True,
+        host=url.host,
+        user=url.username,
+        password=(url.password or "").encode(),
+        database=url.database,
+        charset="utf8mb4",
+        autocommit=True,
+        local_infile=False,
+        read_timeout=target.statement_seconds + _READ_LATER,
+        write_timeout=_READ_LATER,
+        program_name="vel",
+        ssl=tls,
+        ssl_disabled=tls is None,
+        conv=_values(pymysql),
+        # It would send the password as it is, to whoever asks.
+        auth_plugin_map={"mysql_clear_password": _Refused},
+    )
+    sock = socket.create_connection((url.host, url.port or _DEFAULT_PORT), seconds)
+    aside = sock.dup()
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE.items():
+            if hasattr(socket, name):  # not all are known to macOS
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        session = MysqlSession(raw, aside)
+        with cut_after(seconds, session):
+            raw.connect(sock)
+    except BaseException:
+        sock.close()
+        aside.close()
+        raise
+    return session
+
+
+@contextmanager
+def cut_after(seconds: float, session: MysqlSession) -> Iterator[None]:
+    """For a server that takes the connection and says nothing."""
+    timer = threading.Timer(seconds, session.cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class _Refused:
+    def __init__(self, connection: Any) -> None:
+        del connection
+
+    def authenticate(self, packet: Any) -> Any:
+        raise RuntimeError("it asks for the password in clear text.")
+
+
+def _tls(target: DatabaseTarget) -> ssl.SSLContext | None:
+    """`sslmode`, with PostgreSQL's names. None: no TLS, which is the default on this host only."""
+    url = parsed(target)
+    mode = url.query.get("sslmode", "disable" if is_local(str(url.host)) else "require")
+    if mode == "disable":
+        return None
+    context = ssl.create_default_context()
+    if mode not in ("require", "verify-ca", "verify-full"):
+        raise QueryFailed(f"The URL of {target.name} has an unknown sslmode.", "configuration")
+    context.check_hostname = mode == "verify-full"
+    context.verify_mode = ssl.CERT_NONE if mode == "require" else ssl.CERT_REQUIRED
+    return context
+
+
+def _values(pymysql: ModuleType) -> dict[int, Any]:
+    """Numbers become Python's; everything else stays the server's own text."""
+    kinds = pymysql.constants.FIELD_TYPE
+    integers = (kinds.TINY, kinds.SHORT, kinds.INT24, kinds.LONG, kinds.LONGLONG, kinds.YEAR)
+    return dict.fromkeys(integers, int) | {kinds.FLOAT: float, kinds.DOUBLE: float}

@@ -1,0 +1,130 @@
+"""PostgreSQL that can only be read.
+
+Three things hold, each by the server: the transaction is read-only and always rolled back; the
+statement is the query of a cursor, for which the grammar takes SELECT, VALUES, TABLE and WITH
+only; and the extended protocol takes one statement at a time. Functions with effects that no
+transaction takes back are refused before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.pq.abc import PGresult
+from psycopg.types.json import Jsonb
+
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.own_database import OwnDatabase
+from agents.features.databases.drivers.params import numbered
+from agents.features.databases.drivers.postgresql.functions import check_reading
+from agents.features.databases.drivers.postgresql.role import check_role
+from agents.features.databases.drivers.postgresql.session import Connection, pool_of, stoppable
+from agents.features.databases.drivers.rows import RowsWithin
+from agents.features.databases.drivers.table import Cell, QueryResult, size_of
+from agents.features.databases.drivers.target import DatabaseTarget
+from sandbox.cancellation import Cancellation
+
+_FIRST_ROWS, _MOST_ROWS = 50, 1_000
+"""Rows fetched at once; how many, is told by how large the earlier ones were."""
+_FETCHED_BYTES = 1_000_000
+
+_BOOLEAN, _INTEGERS, _FLOATS = 16, frozenset({20, 21, 23, 26}), frozenset({700, 701})
+
+
+def query_postgresql(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> QueryResult:
+    """Run one statement. Blocks. Raises QueryFailed, or psycopg's own errors."""
+    text, values = numbered(query, params) if params else (query, [])
+    given = [Jsonb(value) if isinstance(value, dict) else value for value in values]
+    with read_only_postgresql(target, own, cancel) as connection:
+        check_reading(connection, target, text)
+        # Without `binary` a statement with no parameters goes by the simple protocol, which takes
+        # several. The answer to DECLARE has no rows.
+        psycopg.RawCursor(connection).execute(
+            f"DECLARE vel_rows NO SCROLL CURSOR FOR {text}", given, binary=True
+        )
+        return _fetch(connection, target)
+
+
+@contextmanager
+def read_only_postgresql(
+    target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
+) -> Iterator[Connection]:
+    """A clean connection within a read-only transaction, which is rolled back."""
+    pool = pool_of(target)
+    with (
+        pool.connection(target.statement_seconds, cancel) as connection,
+        stoppable(connection, target, cancel),
+    ):
+        connection.execute("BEGIN READ ONLY")
+        # The first look at the data: from here on the server does not make it read-write.
+        check_role(connection, target, own)
+        yield connection
+        connection.execute("ROLLBACK")
+
+
+def _fetch(connection: Connection, target: DatabaseTarget) -> QueryResult:
+    deadline = time.monotonic() + target.statement_seconds
+    kept: RowsWithin | None = None
+    rows, size, wanted = 0, 0, _FIRST_ROWS
+    while True:
+        left = int((deadline - time.monotonic()) * 1000)
+        if left <= 0:
+            raise QueryFailed(
+                f"The statement took longer than {target.statement_seconds:g} s.", "timeout"
+            )
+        # Set again each time: the statement may have changed it.
+        cursor = connection.execute(
+            f"SET LOCAL statement_timeout = {left}; FETCH FORWARD {wanted} FROM vel_rows"
+        )
+        cursor.nextset()
+        found = cursor.pgresult
+        assert found is not None
+        if kept is None:
+            kept = RowsWithin(target, names_of(found))
+        for number in range(found.ntuples):
+            row = cells_of(found, number)
+            size += size_of(row)
+            if not kept.add(row):
+                return kept.result()
+        if found.ntuples < wanted:
+            return kept.result()
+        rows += found.ntuples
+        wanted = max(1, min(_MOST_ROWS, _FETCHED_BYTES * rows // max(size, 1)))
+
+
+def names_of(found: PGresult) -> list[str]:
+    """The columns of a result."""
+    return [_text(found.fname(at)) for at in range(found.nfields)]
+
+
+def cells_of(found: PGresult, row: int) -> tuple[Cell, ...]:
+    """One row of a result that the server gave as text."""
+    return tuple(_cell(found, row, at) for at in range(found.nfields))
+
+
+def _cell(found: PGresult, row: int, at: int) -> Cell:
+    value = found.get_value(row, at)
+    if value is None:
+        return None
+    text, kind = _text(value), found.ftype(at)
+    if kind == _BOOLEAN:
+        return text == "t"
+    if kind in _INTEGERS:
+        return int(text)
+    if kind in _FLOATS and text not in ("NaN", "Infinity", "-Infinity"):
+        return float(text)
+    return text
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")

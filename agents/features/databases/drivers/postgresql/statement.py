@@ -1,0 +1,160 @@
+"""What a PostgreSQL statement would run and write, asked of the server before it runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.hidden import is_hidden
+from agents.features.databases.drivers.postgresql.calls import check_calls, refuse_routines
+from agents.features.databases.drivers.postgresql.session import Connection
+from agents.features.databases.drivers.target import DatabaseTarget
+
+_MOST_TABLES = 100
+_OLDEST = 140_000
+
+_REACHED = """
+WITH RECURSIVE linked(one, other) AS (
+  SELECT confrelid, conrelid FROM pg_catalog.pg_constraint
+  WHERE contype = 'f' AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
+  UNION ALL SELECT inhparent, inhrelid FROM pg_catalog.pg_inherits
+), reached(oid) AS (
+  SELECT unnest(%s::oid[]) UNION SELECT l.other FROM reached r JOIN linked l ON l.one = r.oid
+)
+SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text,
+  pg_catalog.pg_relation_size(c.oid), pg_catalog.has_table_privilege(c.oid, 'SELECT'),
+  ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum),
+  ARRAY(SELECT t.tgname::text FROM pg_catalog.pg_trigger t
+    WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' ORDER BY 1),
+  ARRAY(SELECT w.rulename::text FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid ORDER BY 1),
+  ARRAY(SELECT DISTINCT p.proname::text FROM pg_catalog.pg_depend d
+    JOIN pg_catalog.pg_proc p ON p.oid = d.refobjid
+    WHERE d.refclassid = 'pg_catalog.pg_proc'::regclass AND (p.provolatile = 'v' OR p.prosecdef)
+      AND ((d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid IN
+          (SELECT x.oid FROM pg_catalog.pg_attrdef x WHERE x.adrelid = c.oid))
+        OR (d.classid = 'pg_catalog.pg_constraint'::regclass AND d.objid IN
+          (SELECT x.oid FROM pg_catalog.pg_constraint x WHERE x.conrelid = c.oid))
+        OR (d.classid = 'pg_catalog.pg_policy'::regclass AND d.objid IN
+          (SELECT x.oid FROM pg_catalog.pg_policy x WHERE x.polrelid = c.oid))) ORDER BY 1)
+FROM reached JOIN pg_catalog.pg_class c ON c.oid = reached.oid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY 2, 3
+"""
+
+_REFERRING = """
+SELECT f.relname::text, n.nspname::text, a.attname::text FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class f ON f.oid = k.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = f.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = f.oid AND a.attnum = ANY(k.conkey)
+WHERE k.contype = 'f' AND k.confrelid = ANY(%s::oid[])
+"""
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """A table that a statement writes, or that its foreign keys and partitions lead to."""
+
+    oid: int
+    schema: str
+    name: str
+    kind: str
+    bytes: int
+    readable: bool
+    columns: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        return self.name if self.schema == "public" else f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The tables that a statement may change, and whether it gives rows (RETURNING)."""
+
+    tables: list[WrittenTable]
+    gives_rows: bool
+
+
+def look_at(connection: Connection, target: DatabaseTarget, text: str, values: list[Any]) -> Looked:
+    """What a statement would write. QueryFailed for one that is not to be tried.
+
+    Within a transaction that is not read-only. Nothing of the statement runs.
+    """
+    if connection.info.server_version < _OLDEST:
+        raise QueryFailed("Writing needs PostgreSQL 14 or newer.", "configuration")
+    gives_rows = check_calls(connection, target, text)
+    # Without `binary` a statement with no parameters goes by the simple protocol.
+    cursor = psycopg.RawCursor(connection)
+    cursor.execute(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {text}", values, binary=True)
+    plans = [plan for row in cursor.fetchall() for plan in _loaded(row[0])]
+    written = sorted({place for plan in plans for place in _modified(plan["Plan"])})
+    if not written:
+        raise QueryFailed("The statement changes no table.", "no_change")
+    oids = [
+        connection.execute(
+            "SELECT c.oid::bigint FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+            " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s",
+            place,
+        ).fetchone()
+        for place in written
+    ]
+    rows = connection.execute(_REACHED, [[row[0] for row in oids if row]]).fetchall()
+    return Looked(_checked_tables(connection, target, rows), gives_rows)
+
+
+def _checked_tables(
+    connection: Connection, target: DatabaseTarget, rows: list[Any]
+) -> list[WrittenTable]:
+    if len(rows) > _MOST_TABLES:
+        raise QueryFailed(f"It may change more than {_MOST_TABLES} tables.", "too_much")
+    tables = []
+    for oid, schema, name, kind, size, readable, columns, triggers, rules, functions in rows:
+        table = WrittenTable(oid, schema, name, kind, size, readable, tuple(columns))
+        if kind not in ("r", "p") or rules or schema.startswith("pg_"):
+            raise QueryFailed(
+                f"{table.shown} is no ordinary table, or has rules: it cannot be written.",
+                "configuration",
+            )
+        if not target.allow_routines:
+            refuse_routines(target, f"fires triggers of {table.shown}:", triggers)
+            refuse_routines(target, f"makes {table.shown} call", functions)
+        if any(is_hidden(target, schema, name, column) for column in columns):
+            raise _hidden(table.shown)
+        tables.append(table)
+    referring = connection.execute(_REFERRING, [[table.oid for table in tables]]).fetchall()
+    for name, schema, column in referring:
+        # Whether a row is referred to would tell what the column holds.
+        if is_hidden(target, schema, name, column):
+            raise _hidden(name)
+    return tables
+
+
+def _hidden(table: str) -> QueryFailed:
+    return QueryFailed(
+        f"{table} has hidden columns: it cannot be written, nor what it refers to.",
+        "hidden_column",
+    )
+
+
+def _loaded(value: Any) -> list[dict[str, Any]]:
+    return json.loads(value) if isinstance(value, str | bytes) else value
+
+
+def _modified(node: dict[str, Any]) -> set[tuple[str, str]]:
+    """(schema, table) of every node of a plan that writes."""
+    found = set()
+    if node["Node Type"] == "ModifyTable" or node.get("Operation") in (
+        "Insert",
+        "Update",
+        "Delete",
+    ):
+        for place in [node, *node.get("Target Tables", ())]:
+            if "Relation Name" in place:
+                found.add((str(place["Schema"]), str(place["Relation Name"])))
+    for child in node.get("Plans", ()):
+        found |= _modified(child)
+    return found

@@ -1,0 +1,1 @@
+"""SQLite: reading, trying and writing."""

@@ -1,0 +1,195 @@
+"""SQLite that can only be read: the file is opened so, and SQLite refuses all else by itself.
+
+Each statement has a connection of its own, so nothing passes from one agent to another.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import quote
+
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.own_database import OwnDatabase
+from agents.features.databases.drivers.rows import RowsWithin
+from agents.features.databases.drivers.sqlite.authorizer import PRAGMAS, reading_only
+from agents.features.databases.drivers.sqlite.hidden import HiddenInSqlite, find_hidden
+from agents.features.databases.drivers.table import Cell, QueryResult
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.url import parsed
+
+BUSY_SECONDS = 5.0
+_VIRTUAL_TABLES = 100
+_CELL_BYTES = 1_000_000
+"""The longest value."""
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: _CELL_BYTES,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 1_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 100_000,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 1_000,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+
+class _Reading(sqlite3.Connection):
+    """Its one transaction ends when it is closed; the authorizer allows no other end."""
+
+    def commit(self) -> None:
+        pass
+
+    def rollback(self) -> None:
+        pass
+
+
+def query_sqlite(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+) -> QueryResult:
+    """Run one statement. Blocks. QueryFailed says why there is no result, in SQLite's words."""
+    with told_by_sqlite(), read_only_sqlite(target, own) as (connection, hidden):
+        given = params or {}
+        hidden.check(connection, query, given)
+        cursor = connection.execute(query, given)
+        if cursor.description is None:
+            return QueryResult()
+        kept = RowsWithin(target, [column[0] for column in cursor.description])
+        for row in cursor:
+            if not kept.add(tuple(cell(value) for value in row)):
+                break
+        return kept.result()
+
+
+@contextmanager
+def told_by_sqlite() -> Iterator[None]:
+    """Turn SQLite's errors into QueryFailed."""
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
+        text = str(problem)
+        if text == "not authorized":
+            text += (
+                ": only one SELECT, VALUES or WITH … SELECT is possible, with SQLite's functions."
+            )
+        # The low byte is the primary code: others say why the database is busy.
+        is_busy = (getattr(problem, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_BUSY
+        raise QueryFailed(text, "conflict" if is_busy else "database") from None
+
+
+@contextmanager
+def read_only_sqlite(
+    target: DatabaseTarget, own: OwnDatabase
+) -> Iterator[tuple[sqlite3.Connection, HiddenInSqlite]]:
+    """A connection within one read transaction, on which only reading is possible."""
+    path = path_of(target, own)
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode=ro",
+        uri=True,
+        timeout=min(BUSY_SECONDS, target.statement_seconds),
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=0,
+        factory=_Reading,
+    )
+    try:
+        hidden = _guard(connection, target, own)
+        yield connection, hidden
+    finally:
+        connection.close()
+
+
+def path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
+    """The file of the target, looked at anew. QueryFailed for any that agents may not have."""
+    url = parsed(target)
+    path = url.database or ""
+    if url.query or path.startswith("file:"):
+        raise QueryFailed(f"The URL of {target.name} may have no options.", "configuration")
+    if not path or path == ":memory:":
+        raise QueryFailed(f"The URL of {target.name} names no file.", "configuration")
+    path = os.path.realpath(path)
+    try:
+        found = os.stat(path)
+    except OSError:
+        raise QueryFailed(f"The file of {target.name} is not there.", "configuration") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise QueryFailed(f"The file of {target.name} is no regular file.", "configuration")
+    if own.is_file(path):
+        raise QueryFailed(
+            f"{target.name} is Vel's own database, which no agent may query.", "own_database"
+        )
+    return path
+
+
+def _guard(
+    connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase
+) -> HiddenInSqlite:
+    limit(connection)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    begin_reading(connection, target, own)
+    hidden = find_hidden(connection, target)
+    meet_virtual_tables(connection)
+    connection.set_authorizer(reading_only(hidden.hides, hidden.virtual))
+    return hidden
+
+
+def begin_reading(connection: sqlite3.Connection, target: DatabaseTarget, own: OwnDatabase) -> None:
+    """Begin a transaction that sees one state of the database, and look at which file it is."""
+    connection.execute("BEGIN")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as problem:
+        if "unable to open" not in str(problem):
+            raise
+        raise QueryFailed(
+            f"{target.name} cannot be opened for reading. In WAL mode SQLite needs a directory in "
+            "which it may write: allow that, or run PRAGMA journal_mode=DELETE on the database.",
+            "configuration",
+        ) from None
+    opened = connection.execute("PRAGMA database_list").fetchall()
+    if len(opened) != 1 or own.is_file(opened[0][2]):
+        raise QueryFailed(f"{target.name} is not the file it was.", "own_database")
+
+
+def limit(connection: sqlite3.Connection) -> None:
+    """Bound the size of a statement and of its values. Its time is bounded from outside."""
+    for name, value in _LIMITS.items():
+        connection.setlimit(name, value)
+    connection.text_factory = lambda data: data.decode(errors="replace")
+
+
+def meet_virtual_tables(connection: sqlite3.Connection) -> None:
+    """At its first use SQLite declares a virtual table, which looks like a write to authorizers."""
+    names = [
+        row[0]
+        for row in connection.execute(
+            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual' LIMIT ?",
+            (_VIRTUAL_TABLES,),
+        )
+    ]
+    for name in [*names, "json_each", "json_tree", *(f"pragma_{name}" for name in PRAGMAS)]:
+        quoted = name.replace('"', '""')
+        # One whose module is not there cannot be used later either, and says why then.
+        with suppress(sqlite3.OperationalError):
+            connection.execute(f'SELECT 1 FROM "{quoted}" LIMIT 0')  # noqa: S608
+
+
+def cell(value: Any) -> Cell:
+    """A value as it is shown: bytes as hexadecimal digits."""
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    return value

@@ -1,0 +1,136 @@
+"""The door for statements that write: tried, then made if they still do what was shown.
+
+A trial runs the statement twice: on copies of a SQLite database, and in transactions that are
+rolled back on PostgreSQL. So values that differ each time (of now(), of a sequence) are known as
+such. It changes no row. On PostgreSQL it leaves a gap in a sequence, and holds locks while it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.crypto import salted_hmac
+
+from agents.features.databases.drivers.changes import (
+    Changes,
+    digest_of,
+    summary,
+    unstable_columns,
+    unstable_of,
+)
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.execute import refuse_nul, with_json_text
+from agents.features.databases.drivers.helper.client import ask_to_try, ask_to_write
+from agents.features.databases.drivers.own_database import OwnDatabase
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.url import dialect_of
+from sandbox.cancellation import Cancellation
+
+Preview = dict[str, Any]
+"""`drivers.changes.summary` with the `database` and the `digest` of all that changes."""
+_LONGEST_PAUSE = 0.1
+"""Seconds between two attempts of a statement."""
+
+
+class NotAsShown(QueryFailed):
+    """The statement would do something else now. Nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The rows have changed since this was shown, so nothing was written. Make the call "
+            "again: it is shown anew.",
+            "changed",
+        )
+
+
+def try_sql(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> Preview:
+    """What one statement would change. Blocks; QueryFailed says why it cannot be shown."""
+    given = _checked(target, query, params)
+    first = ask_to_try(target, own, cancel, query, given)
+    second = ask_to_try(target, own, cancel, query, given)
+    if not first.tables and not second.tables:
+        raise QueryFailed("No row fits: the statement would change nothing.", "no_change")
+    unstable = unstable_columns(first, second)
+    return {
+        "database": target.name,
+        **summary(second, unstable),
+        "digest": _bound(target, digest_of(second, unstable)),
+    }
+
+
+def write_sql(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+    approved: Preview,
+) -> Changes:
+    """Make what a person has approved. Blocks.
+
+    Raises `NotAsShown` if it would do anything else, QueryFailed, and `OutcomeUnknown`, the only
+    one after which it may have been made.
+    """
+    unstable = unstable_of(approved)
+
+    def as_shown(changes: Changes) -> bool:
+        if _bound(target, digest_of(changes, unstable)) != approved["digest"]:
+            raise NotAsShown
+        return True
+
+    given = _checked(target, query, params)
+    return ask_to_write(target, own, cancel, query, given, as_shown)
+
+
+def write_now(
+    target: DatabaseTarget,
+    query: str,
+    params: Mapping[str, Any] | None,
+    own: OwnDatabase,
+    cancel: Cancellation,
+) -> Changes:
+    """Run and commit one statement that nobody has to approve. Blocks.
+
+    A statement that conflicts with another transaction runs again, for at most
+    `target.statement_seconds`. Raises QueryFailed, and `OutcomeUnknown` as `write_sql` does.
+    """
+    given = _checked(target, query, params)
+    end = time.monotonic() + target.statement_seconds
+    while True:
+        try:
+            return ask_to_write(target, own, cancel, query, given, lambda changes: True)
+        except QueryFailed as problem:
+            if problem.code != "conflict" or cancel.cancelled or time.monotonic() > end:
+                raise
+        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311  # so that two do not meet again
+
+
+def _checked(
+    target: DatabaseTarget, query: str, params: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The parameters as the database takes them. QueryFailed where nothing can be written."""
+    if not target.allow_writes:
+        raise QueryFailed(f"{target.name} can only be read.", "read_only")
+    if dialect_of(target) == "duckdb":
+        raise QueryFailed("DuckDB databases can only be read.", "read_only")
+    if dialect_of(target) == "mysql":
+        raise QueryFailed("MySQL and MariaDB databases can only be read.", "read_only")
+    refuse_nul(query)
+    return params if dialect_of(target) == "postgresql" else with_json_text(params)
+
+
+def _bound(target: DatabaseTarget, digest: str) -> str:
+    """The digest, and the connection that it was taken over."""
+    # With a key: else the password in the URL could be guessed from what is shown.
+    told_of = json.dumps([target.name, target.url, digest])
+    return salted_hmac("vel.database.write", told_of, algorithm="sha256").hexdigest()

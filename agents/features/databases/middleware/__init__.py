@@ -1,0 +1,122 @@
+"""Databases: execute_sql, get_schema, list_tables and describe_table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.features.databases.middleware.calls import (
+    DatabaseInput,
+    DescribeTableInput,
+    ExecuteSqlInput,
+    run_describe_table,
+    run_execute_sql,
+    run_get_schema,
+    run_list_tables,
+)
+from agents.features.databases.middleware.text import DIALECTS
+from agents.features.databases.middleware.writes import writable, writing_variant
+from agents.features.databases.options import DatabaseNames
+from agents.middleware.base import Middleware, PromptContext, Tool
+from agents.models import Effect
+from agents.spec import AgentSpec
+
+_NAMED = 30
+_SECONDS = 120.0
+"""The connection's own limit holds as well, and is usually shorter."""
+_QUERY = "Run one SELECT. params: values for :name in the query."
+_QUERY_OR_WRITE = "Run one SELECT, or a write. params: values for :name in the query."
+
+
+class DatabaseMiddleware(Middleware):
+    """The four tools, for agents to which a connection is assigned."""
+
+    name = "database"
+
+    def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
+        return self._tools(spec) if spec.option(DatabaseNames).databases else []
+
+    def every_tool(self) -> list[Tool[Any]]:
+        return self._tools(None)
+
+    def _tools(self, spec: AgentSpec | None) -> list[Tool[Any]]:
+        can_write = spec is not None and bool(writable(spec))
+        return [
+            Tool(
+                "execute_sql",
+                _QUERY_OR_WRITE if can_write else _QUERY,
+                ExecuteSqlInput,
+                run_execute_sql,
+                Effect.READ,
+                time_limit=_SECONDS,
+                variant=writing_variant(spec) if spec is not None and can_write else None,
+                leaves_machine=True,
+            ),
+            Tool(
+                "get_schema",
+                "Show all tables with columns, types and keys.",
+                DatabaseInput,
+                run_get_schema,
+                Effect.READ,
+                time_limit=_SECONDS,
+            ),
+            Tool(
+                "list_tables",
+                "List tables and views.",
+                DatabaseInput,
+                run_list_tables,
+                Effect.READ,
+                time_limit=_SECONDS,
+            ),
+            Tool(
+                "describe_table",
+                "Show a table's columns, with defaults.",
+                DescribeTableInput,
+                run_describe_table,
+                Effect.READ,
+                time_limit=_SECONDS,
+            ),
+        ]
+
+    def prompt(self, context: PromptContext) -> str:
+        if "execute_sql" not in context.tool_names:
+            return ""
+        spec = context.spec
+        named = _named(spec)
+        text = (
+            f"## Databases\nYou can read: {named}. Look at get_schema first"
+            f"{'' if all(_dialects(spec)) else ', which names the SQL dialect'}. "
+            "Filter and aggregate in SQL; long results come as a CSV file."
+        )
+        if writable(spec):
+            text += (
+                f" You can write: {', '.join(writable(spec)[:_NAMED])}, by one INSERT, UPDATE or "
+                "DELETE of few rows named by keys: a person is shown the rows that change, and "
+                "decides."
+            )
+        return text
+
+
+def _dialects(spec: AgentSpec) -> list[str]:
+    """Their names, in the order of the databases; empty where one is not known."""
+    names = spec.option(DatabaseNames)
+    known = dict(zip(names.databases, names.database_dialects, strict=False))
+    return [DIALECTS.get(known.get(name, ""), "") for name in names.databases]
+
+
+def _named(spec: AgentSpec) -> str:
+    """The databases; with one dialect it is said once."""
+    databases = spec.option(DatabaseNames).databases
+    dialects, more = _dialects(spec), ", …" if len(databases) > _NAMED else ""
+    names = databases[:_NAMED]
+    if len(set(dialects)) == 1 and dialects[0]:
+        return f"{', '.join(names)}{more} ({dialects[0]})"
+    return (
+        ", ".join(
+            f"{name} ({dialect})" if dialect else name
+            for name, dialect in zip(names, dialects, strict=False)
+        )
+        + more
+    )
+
+
+MIDDLEWARE = (DatabaseMiddleware(),)

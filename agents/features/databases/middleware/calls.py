@@ -1,0 +1,142 @@
+"""What the database tools take, and the calls that read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, Field
+
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.own_database import OwnDatabase, own_database
+from agents.features.databases.drivers.table import QueryResult
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.middleware.text import shown_rows, shown_schema, shown_tables
+from agents.features.databases.options import DatabaseNames
+from agents.features.databases.queries import (
+    DatabaseUnavailable,
+    connections_of_run,
+    targets_of,
+)
+from agents.middleware.base import ToolResult, error
+from agents.middleware.context import ToolContext
+from sandbox.cancellation import Cancellation
+
+_Ask = Callable[[DatabaseTarget, OwnDatabase, Cancellation], QueryResult]
+_DATABASE = Field(default="default", validation_alias=AliasChoices("database", "connection"))
+
+
+class ExecuteSqlInput(BaseModel):
+    query: str = Field(min_length=1, validation_alias=AliasChoices("query", "sql"))
+    database: str = _DATABASE
+    params: dict[str, Any] | None = None
+
+
+class DatabaseInput(BaseModel):
+    database: str = _DATABASE
+
+
+class DescribeTableInput(BaseModel):
+    table: str = Field(min_length=1, validation_alias=AliasChoices("table", "table_name"))
+    database: str = _DATABASE
+
+
+def _execution() -> ModuleType:
+    # Imported at first use, for agents without databases.
+    from agents.features.databases.drivers import execute  # noqa: PLC0415
+
+    return execute
+
+
+def _inspection() -> ModuleType:
+    from agents.features.databases.drivers import inspect  # noqa: PLC0415
+
+    return inspect
+
+
+def meant_name(names: Sequence[str], name: str) -> str:
+    """The only database is also the default."""
+    return names[0] if name == "default" and name not in names and len(names) == 1 else name
+
+
+async def target_of(context: ToolContext, name: str) -> DatabaseTarget:
+    """The database that a model means, as the agent has it now."""
+    names = context.spec.option(DatabaseNames).databases
+    name = meant_name(names, name)
+    if name == "default" and name not in names:
+        raise DatabaseUnavailable(f"Say which database: {', '.join(names)}.")
+    if name not in names:
+        raise DatabaseUnavailable(f"There is no database {name[:100]!r}: {', '.join(names)}.")
+    target = (await targets_of_agent(context))[name]
+    return replace(target, statement_seconds=min(target.statement_seconds, context.deadline))
+
+
+async def targets_of_agent(context: ToolContext) -> Mapping[str, DatabaseTarget]:
+    """The databases of the version that the agent still has, by name.
+
+    They hold passwords: nothing of a target's URL belongs in a result, an event or a log. Raises
+    `DatabaseUnavailable`, whose message is for the model, if the version names some and none can be
+    used; `targets[name]` raises it for one of several.
+    """
+    names = context.spec.option(DatabaseNames).databases
+    # Read anew at each call: what was taken away meanwhile is not used once more.
+    rows = await context.in_database(connections_of_run, context.agent_id, context.owner_id, names)
+    return await context.in_thread(targets_of, rows, names)
+
+
+async def answer(
+    context: ToolContext,
+    database: str,
+    ask: _Ask,
+    show: Callable[[DatabaseTarget, QueryResult], Any],
+) -> ToolResult:
+    """Ask on a thread; a cancelled call cancels the statement on the server and waits for it."""
+    cancel = Cancellation()
+    try:
+        target = await target_of(context, database)
+        own = await context.in_database(own_database)
+
+        def blocking() -> Any:
+            return show(target, ask(target, own, cancel))
+
+        return ToolResult(await context.in_thread(blocking, on_cancel=cancel.cancel))
+    except DatabaseUnavailable as problem:
+        return error(str(problem), "no_database")
+    except QueryFailed as problem:
+        return error(str(problem), problem.code)
+
+
+async def run_execute_sql(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
+    def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
+        return _execution().execute_sql(target, given.query, given.params, own, cancel)
+
+    def show(target: DatabaseTarget, result: QueryResult) -> dict[str, Any]:
+        return shown_rows(context, result)
+
+    return await answer(context, given.database, ask, show)
+
+
+async def run_get_schema(context: ToolContext, given: DatabaseInput) -> ToolResult:
+    def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
+        return _inspection().get_schema(target, own, cancel)
+
+    return await answer(context, given.database, ask, shown_schema)
+
+
+async def run_list_tables(context: ToolContext, given: DatabaseInput) -> ToolResult:
+    def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
+        return _inspection().list_tables(target, own, cancel)
+
+    return await answer(context, given.database, ask, shown_tables)
+
+
+async def run_describe_table(context: ToolContext, given: DescribeTableInput) -> ToolResult:
+    def ask(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> QueryResult:
+        return _inspection().describe_table(target, given.table, own, cancel)
+
+    def show(target: DatabaseTarget, result: QueryResult) -> str:
+        return result.to_markdown_table(max_rows=result.row_count)
+
+    return await answer(context, given.database, ask, show)

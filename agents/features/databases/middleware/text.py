@@ -1,0 +1,106 @@
+"""Results of databases as the model reads them: few rows, the rest as a file."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from agents.features.databases.drivers.table import CELL_CHARACTERS, QueryResult
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.url import dialect_of
+from agents.middleware.context import ToolContext
+from sandbox.errors import SandboxError
+from sandbox.paths import WORKING_DIR
+
+_INLINE_ROWS = 50
+"""More rows than these come as a file, of which the first are shown."""
+_FIRST_ROWS = 20
+_TABLE_CHARACTERS = 8_000
+_SCHEMA_CHARACTERS = 16_000
+DIALECTS = {
+    "postgresql": "PostgreSQL",
+    "sqlite": "SQLite",
+    "duckdb": "DuckDB",
+    "mysql": "MySQL",
+    "mariadb": "MariaDB",
+}
+"""Names of the SQL dialects, for models."""
+
+
+def shown_rows(context: ToolContext, result: QueryResult) -> dict[str, Any]:
+    """The rows as a table; of a long result the first ones, and a file that has them all."""
+    content: dict[str, Any] = {
+        "success": True,
+        "row_count": result.row_count,
+        "truncated": result.truncated,
+    }
+    table = result.to_markdown_table(_INLINE_ROWS)
+    is_cut = any(
+        isinstance(value, str) and len(value) > CELL_CHARACTERS
+        for row in result.values
+        for value in row
+    )
+    notes = list(result.notes)
+    if is_cut or result.row_count > _INLINE_ROWS or len(table) > _TABLE_CHARACTERS:
+        table = _first_rows(result)
+        path = _file_of(context)
+        try:
+            context.files().write_bytes(path, result.to_csv())
+            content["file"] = path
+            notes.append(f"All {result.row_count:,} rows that were read are in the file.")
+        except SandboxError as problem:
+            notes.append(f"The rows could not be kept as a file: {problem}")
+    content["table"] = table
+    if notes:
+        content["note"] = " ".join(notes)
+    return content
+
+
+def _first_rows(result: QueryResult) -> str:
+    for rows in (_FIRST_ROWS, 10, 5, 2, 1):
+        table = result.to_markdown_table(rows)
+        if len(table) <= _TABLE_CHARACTERS:
+            return table
+    return f"{table[:_TABLE_CHARACTERS]}…"
+
+
+def _file_of(context: ToolContext) -> str:
+    """The same for a call that runs again, another for every other call of the thread."""
+    name = hashlib.sha256(f"{context.run_id}:{context.call_id}".encode()).hexdigest()[:12]
+    base = WORKING_DIR if context.spec.sandbox else ""
+    return f"{base}/query-results/{name}.csv"
+
+
+def shown_tables(target: DatabaseTarget, result: QueryResult) -> str:
+    lines = [
+        _qualified(str(schema), str(table)) + (" (view)" if kind == "VIEW" else "")
+        for schema, table, kind in result.values
+    ]
+    return _lines(target, lines)
+
+
+def shown_schema(target: DatabaseTarget, result: QueryResult) -> str:
+    """A line for each table, which costs a third of a table with a row for each column."""
+    tables: dict[str, list[str]] = {}
+    for schema, table, column, kind, nullable, key in result.values:
+        parts = [str(column), str(kind), str(key)]
+        if nullable == "NO" and "PK" not in str(key):
+            parts.append("NOT NULL")
+        tables.setdefault(_qualified(str(schema), str(table)), []).append(
+            " ".join(part for part in parts if part)
+        )
+    return _lines(target, [f"{name}({', '.join(of)})" for name, of in tables.items()])
+
+
+def _qualified(schema: str, table: str) -> str:
+    return table if schema in ("main", "public") else f"{schema}.{table}"
+
+
+def _lines(target: DatabaseTarget, lines: list[str]) -> str:
+    count = f"{len(lines)} table" if len(lines) == 1 else f"{len(lines)} tables"
+    text = f"{DIALECTS[dialect_of(target)]}, {count}\n"
+    for number, line in enumerate(lines):
+        if len(text) + len(line) > _SCHEMA_CHARACTERS:
+            return f"{text}… and {len(lines) - number} more: ask the database's catalogue by SQL."
+        text += f"{line}\n"
+    return text.rstrip("\n")

@@ -1,0 +1,130 @@
+"""Calls of execute_sql that write: tried and shown, approved by a person, made once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from agents.features.databases.drivers.changes import Changes
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.own_database import OwnDatabase, own_database
+from agents.features.databases.drivers.statement import looks_like_writing
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.middleware.calls import ExecuteSqlInput, meant_name, target_of
+from agents.features.databases.options import DatabaseNames
+from agents.features.databases.queries import DatabaseUnavailable
+from agents.middleware.base import Tool, ToolResult, error
+from agents.middleware.context import Preview, ToolContext
+from agents.models import Effect
+from agents.spec import AgentSpec
+from sandbox.cancellation import Cancellation
+
+_SECONDS = 120.0
+
+_Do = Callable[[DatabaseTarget, OwnDatabase, Cancellation], Any]
+
+
+def _writing() -> ModuleType:
+    # Imported at first use: psycopg and what writes cost 70 ms.
+    from agents.features.databases.drivers import write  # noqa: PLC0415
+
+    return write
+
+
+def writable(spec: AgentSpec) -> tuple[str, ...]:
+    """The databases to which the agent may ask to write; none for one that only reads."""
+    return () if spec.read_only else spec.option(DatabaseNames).writable_databases
+
+
+def writing_variant(spec: AgentSpec) -> Callable[[ExecuteSqlInput], Tool[ExecuteSqlInput] | None]:
+    """Of the agent's execute_sql: which calls write."""
+    names = writable(spec)
+    databases = spec.option(DatabaseNames).databases
+
+    def variant(given: ExecuteSqlInput) -> Tool[ExecuteSqlInput] | None:
+        # What only looks like reading meets a session that can only read.
+        is_write = meant_name(databases, given.database) in names
+        return WRITE_SQL if is_write and looks_like_writing(given.query) else None
+
+    return variant
+
+
+async def try_write(context: ToolContext, given: ExecuteSqlInput) -> Preview | ToolResult:
+    """What the statement would change."""
+
+    def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> Preview:
+        return _writing().try_sql(target, given.query, given.params, own, cancel)
+
+    done = await _do(context, given, work)
+    return done if isinstance(done, ToolResult) else dict(done)
+
+
+async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
+    """Make what was approved. However the call ends, its result says whether it was made."""
+    approved = context.approved
+    if approved is None:
+        return error("Nobody has approved what this statement does; nothing was written.", "denied")
+
+    def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> ToolResult:
+        return _result(
+            _writing().write_sql(target, given.query, given.params, own, cancel, approved)
+        )
+
+    done: ToolResult = await _do(context, given, work)
+    return done
+
+
+async def _do(context: ToolContext, given: ExecuteSqlInput, work: _Do) -> Any:
+    """Do it on a thread; QueryFailed becomes a result that says so."""
+    cancel = Cancellation()
+    ended: list[Any] = []
+    try:
+        target = await target_of(context, given.database)
+        own = await context.in_database(own_database)
+    except DatabaseUnavailable as problem:
+        return error(str(problem), "no_database")
+
+    def blocking() -> None:
+        try:
+            ended.append(work(target, own, cancel))
+        except QueryFailed as problem:
+            ended.append(error(str(problem), problem.code))
+
+    try:
+        await context.in_thread(blocking, on_cancel=cancel.cancel)
+    except asyncio.CancelledError:
+        # The thread has ended: what it came to is known, and truer than "stopped half-way".
+        if not ended:
+            raise
+    return ended[0]
+
+
+def _result(changes: Changes) -> ToolResult:
+    words = ("inserted", "updated", "deleted")
+    content: dict[str, Any] = {
+        "success": True,
+        "rows_changed": changes.row_count,
+        "tables": {
+            table.table: {
+                word: count for word, count in zip(words, table.counts, strict=True) if count
+            }
+            for table in changes.tables
+        },
+    }
+    if changes.returned.columns:
+        content["returned"] = changes.returned.to_markdown_table(max_rows=50)
+    return ToolResult(content)
+
+
+WRITE_SQL = Tool(
+    "execute_sql",
+    "Run one INSERT, UPDATE or DELETE.",
+    ExecuteSqlInput,
+    run_write,
+    Effect.EXTERNAL,
+    time_limit=_SECONDS,
+    trial=try_write,
+)
+"""Not offered by itself: what execute_sql is for a call that writes."""

@@ -1,0 +1,134 @@
+"""Databases that agents may read, and write where that is allowed."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.ids import ID_LENGTH, new_id
+from agents.secret_text import SecretTextField
+
+NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_-]{0,62}"
+
+
+class DatabaseConnection(models.Model):
+    """How to reach a database and what may be asked of it. Agents know it by its name.
+
+    `agent` and `owner` are set together for one that was given on the command line: it belongs to
+    that one agent and serves only runs of that one person.
+    """
+
+    id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
+    name = models.CharField(
+        max_length=63,
+        validators=[
+            RegexValidator(
+                rf"\A{NAME_PATTERN}\Z", _("Use letters, digits, _ and -, a letter first.")
+            )
+        ],
+        help_text=_("What agents call it, as shop."),
+    )
+    description = models.TextField(
+        blank=True, max_length=2000, help_text=_("What is in it, for people.")
+    )
+    url = SecretTextField(editable=False, verbose_name=_("URL"))
+    dialect = models.CharField(
+        max_length=20, blank=True, editable=False, help_text=_("What the URL leads to.")
+    )
+    statement_seconds = models.FloatField(
+        default=30.0,
+        validators=[MinValueValidator(0.1), MaxValueValidator(600)],
+        help_text=_("How long one statement may take."),
+    )
+    max_rows = models.PositiveIntegerField(
+        default=10_000,
+        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
+        help_text=_("Rows that one result may have; more is cut."),
+    )
+    max_bytes = models.PositiveIntegerField(
+        default=1_000_000,
+        validators=[MinValueValidator(1_000), MaxValueValidator(100_000_000)],
+        help_text=_("What one result may take; more is cut."),
+    )
+    hidden_columns = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_('Columns that agents cannot read, as ["password", "users.email"].'),
+    )
+    allow_privileged = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Also with a role that is a superuser or could read files of the server. "
+            "Make a role that may only read instead."
+        ),
+    )
+    allow_writes = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Agents may ask to change rows. Each statement is tried in a transaction that is "
+            "rolled back, shown with the rows that it changes, and waits for a person."
+        ),
+    )
+    allow_routines = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Also statements that run functions or triggers of the database. They run in the "
+            "trial, before anybody has approved, and can do what no rollback takes back."
+        ),
+    )
+    agents = models.ManyToManyField("agents.Agent", related_name="databases", editable=False)
+    agent = models.ForeignKey(
+        "agents.Agent",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="own_databases",
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name", "id"]
+        verbose_name = _("database connection")
+        permissions = [
+            ("configure_database", _("Can define databases and give them to agents")),
+            ("allow_database_writes", _("Can let agents ask to write to a database")),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(agent=None), name="database_name_shared"
+            ),
+            models.UniqueConstraint(fields=["agent", "name"], name="database_name_of_agent"),
+            models.CheckConstraint(
+                condition=models.Q(agent=None, owner=None)
+                | models.Q(agent__isnull=False, owner__isnull=False),
+                name="database_agent_with_owner",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it belongs to one person's command line."""
+        return self.agent_id is not None

@@ -1,0 +1,6 @@
+"""What others may use of databases."""
+
+from agents.features.databases.actions import save_connection, save_own_connection, seal_url
+from agents.features.databases.models import DatabaseConnection
+
+__all__ = ["DatabaseConnection", "save_connection", "save_own_connection", "seal_url"]

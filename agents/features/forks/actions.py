@@ -1,0 +1,208 @@
+"""Beginning a new thread with the conversation and the files of a step of another one.
+
+What takes long, copying files, is done before the transaction that makes the rows; a thread
+without rows is what a process that is killed in between leaves, and nobody has been told of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+
+from agents.disk_space import forget_room
+from agents.features.forks.files import (
+    NONE,
+    NOW,
+    THEN,
+    CopiedFiles,
+    copy_directories,
+    copy_rows,
+    remove_directories,
+    state_after,
+)
+from agents.features.forks.history import copy_history
+from agents.features.forks.quota import check_room_for_fork, count_copied
+from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
+from agents.selectors.transcript import INPUT_REFUSED
+from agents.selectors.visible import agents_for
+from agents.services.disk_reserve import disk_full_refused, require_room
+from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from agents.services.placement import home_of_new
+from agents.services.runs import RunRequest, check_create_run, create_run
+from agents.services.thread_files import has_workspace
+from agents.services.workspaces import assign_sandbox_uid
+from agents.states import RunStatus
+from sandbox.errors import SandboxError
+
+CHANGE_ALL = ("agents.change_agent", "agents.configure_sandbox", "agents.configure_approval")
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRequest:
+    """What a person asks for.
+
+    `step` is a turn of the run, 0 for its message alone; None: its last one. With a `message` a
+    run begins in the new thread, under the version of the agent that the old run had, or under the
+    present one. `files` are those of `then`, of `now`, or `none`. `thread_key` as `RunRequest.key`.
+    """
+
+    step: int | None = None
+    message: str | None = None
+    thread_key: str | None = None
+    present_version: bool = False
+    files: str = THEN
+
+
+@dataclass(slots=True)
+class Fork:
+    """A new thread. `run` is what its message began, None without one."""
+
+    source: Run
+    step: int
+    request: ForkRequest
+    version: AgentVersion | None
+    thread: Thread
+    run: Run | None = None
+    files: CopiedFiles = field(default_factory=CopiedFiles)
+    has_rows: bool = False
+
+
+@contextmanager
+def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> Iterator[Fork]:
+    """A fork with its files, for `complete_fork`; without that it is gone at the end.
+
+    Raises `NotAllowed` for who does not own the run, `NotFound` for an agent that `by` may not
+    use, `InvalidRequest` for a step that there is not, and `Conflict`: a subagent's run, one that
+    has not begun, a key that is taken, files of the step that are not kept, an agent that has
+    changed since, forks that have copied all that they may; `NoSpace`.
+    """
+    agent = _check_may_fork(run, by)
+    last = Message.objects.filter(run=run).aggregate(last=Max("turn"))["last"] or 0
+    step = last if request.step is None else request.step
+    if not 0 <= step <= last:
+        raise InvalidRequest(f"step: The run has the steps 0 to {last}.")
+    version = _version_for(run, agent, request, by)
+    in_directories = has_workspace(run.thread)
+    state = state_after(run, step) if request.files == THEN else None
+    if request.message is not None:
+        check_create_run(RunRequest(agent=agent.slug, message=request.message))
+    require_room()
+    if request.files != NONE:
+        check_room_for_fork(run.owner_id)
+    fork = Fork(run, step, request, version, _make_thread(run, step, request))
+    is_complete = False
+    try:
+        if in_directories and request.files != NONE:
+            fork.files = _copied(fork, state)
+        yield fork
+        is_complete = fork.has_rows
+    finally:
+        if not is_complete:
+            Thread.objects.filter(pk=fork.thread.pk).delete()
+            remove_directories(fork.thread.pk)
+
+
+@transaction.atomic
+def complete_fork(fork: Fork) -> Fork:
+    """Write the conversation, and begin the run that was asked for. All of it, or nothing.
+
+    Raises `Conflict` for a fork with which its owner's would have copied too much.
+    """
+    request, thread = fork.request, fork.thread
+    source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
+    if source.first() is None:
+        raise NotFound("The conversation has been erased meanwhile.", code="unknown_thread")
+    copy_history(fork.source, fork.step, thread, uploads=request.files != NONE)
+    if request.files in (THEN, NOW) and not has_workspace(fork.source.thread):
+        fork.files = copy_rows(fork.source.thread, thread)
+    count_copied(thread, fork.files.size)
+    if request.message is not None:
+        message = RunRequest(
+            agent=thread.agent.slug,
+            message=request.message,
+            thread=thread.pk,
+            version=fork.version,
+        )
+        fork.run = create_run(message, owner=thread.owner).run
+    fork.has_rows = True
+    return fork
+
+
+def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
+    if run.owner_id != by.pk:
+        # Its files are its owner's alone.
+        raise NotAllowed("Only its owner may fork a run.")
+    if run.parent_id is not None:
+        raise Conflict(
+            "A subagent's run cannot be forked: fork the run that started it.", code="subagent"
+        )
+    if run.status == RunStatus.PENDING:
+        raise Conflict("The run has not begun: fork the one before it.", code="pending")
+    if run.error_code == INPUT_REFUSED:
+        raise Conflict(
+            "A guardrail blocked the message of this run: fork the one before it.",
+            code="message_blocked",
+        )
+    agent = agents_for(by).filter(pk=run.thread.agent_id).first()
+    if agent is None:
+        raise NotFound("Its agent is none that you may use now.", code="unknown_agent")
+    return agent
+
+
+def _version_for(
+    run: Run, agent: Agent, request: ForkRequest, by: AbstractBaseUser
+) -> AgentVersion | None:
+    """None: the present one. Who could not change all of the agent gets no older, perhaps laxer
+    version: what an operator has tightened holds for everything that begins now."""
+    if request.message is None or request.present_version:
+        return None
+    latest = agent.versions.order_by("-number").values_list("pk", flat=True).first()
+    if run.agent_version_id != latest and not by.has_perms(CHANGE_ALL):  # type: ignore[attr-defined]
+        raise Conflict(
+            "The agent has changed since this run, and only people who may change it run an older "
+            "version: say `version`: `current`.",
+            code="agent_changed",
+        )
+    return run.agent_version
+
+
+def _make_thread(run: Run, step: int, request: ForkRequest) -> Thread:
+    source = run.thread
+    if request.thread_key is not None and not 0 < len(request.thread_key) <= 200:
+        raise InvalidRequest("thread_key: The session id must have 1 to 200 characters.")
+    try:
+        with transaction.atomic():
+            thread = Thread.objects.create(
+                key=request.thread_key,
+                agent_id=source.agent_id,
+                owner_id=source.owner_id,
+                forked_from=run,
+                forked_turn=step,
+                title=source.title,
+                host=home_of_new(POOL, ""),
+                skill_directories=source.skill_directories,
+                time_zone=source.time_zone,
+                prompt_values=source.prompt_values,
+            )
+            assign_sandbox_uid(thread)
+            return thread
+    except IntegrityError:
+        raise Conflict(
+            "You have a thread with this key: choose another one.", code="key_taken"
+        ) from None
+
+
+def _copied(fork: Fork, state: str | None) -> CopiedFiles:
+    try:
+        with disk_full_refused():
+            copied = copy_directories(fork.source.thread, fork.thread, state)
+        forget_room()
+        require_room()
+        return copied
+    except (OSError, SandboxError) as error:
+        raise Conflict(f"The files could not be copied: {error}", code="fork_failed") from error

@@ -1,0 +1,178 @@
+"""The conversation with which a forked thread begins: closed copies of another one's rows.
+
+Each run is copied with its number, so that places in the conversation mean the same in both. Of a
+copy nothing is driven, shown in lists or paid: its messages have no tokens and no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection, models
+from django.db.models import Q
+from django.utils import timezone
+
+from agents.events.append import append_events, dump
+from agents.events.catalogue.planning import TodosUpdated
+from agents.ids import new_id
+from agents.kernel import row_hooks
+from agents.models import (
+    Compaction,
+    Message,
+    MessageImage,
+    Run,
+    RunClock,
+    Thread,
+    ToolCall,
+    Upload,
+)
+from agents.selectors.todos import todos_after
+from agents.selectors.transcript import INPUT_REFUSED
+from agents.services.todos import TodoDraft, store_todos
+from agents.services.upload_contents import copy_contents
+from agents.settings import MachineSettings
+from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
+
+FORKED = "forked"
+"""`Run.source` of a copy, and `ToolCall.code` of a call that was open."""
+NOT_RUN = "Not run: forked. The conversation goes on elsewhere from here, and this call was open."
+OUTCOME_UNKNOWN = (
+    "Forked while this call ran in the conversation that this one was taken from: its outcome is "
+    "not known here. Check before you repeat it."
+)
+_UNPAID = {
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cache_read_tokens": 0,
+    "cache_write_tokens": 0,
+    "cost_microusd": 0,
+}
+
+
+def copy_history(source: Run, turn: int, thread: Thread, *, uploads: bool) -> None:
+    """Let the empty `thread` begin with all that was said up to a turn of `source`.
+
+    In the transaction that makes the fork. What was open is answered with `NOT_RUN`. `uploads`:
+    it has the files of people, too; those that the copied messages do not tell of, its next does.
+    """
+    copies: dict[str, Run] = {}
+    earlier = Run.objects.filter(thread=source.thread_id, number__lte=source.number)
+    for run in earlier.exclude(error_code=INPUT_REFUSED).order_by("number"):
+        copies[run.pk] = _copy_run(run, thread, turn if run.pk == source.pk else None)
+    _copy_compactions(source, turn, thread, copies)
+    _copy_todos(source, turn, thread, copies[source.pk])
+    row_hooks.forked(source, turn, thread)
+    if uploads:
+        _copy_uploads(source, thread, copies)
+
+
+def _copy_run(run: Run, thread: Thread, turn: int | None) -> Run:
+    now = timezone.now()
+    copy = Run.objects.create(
+        thread=thread,
+        number=run.number,
+        agent_version_id=run.agent_version_id,
+        owner_id=thread.owner_id,
+        status=RunStatus.COMPLETED if run.status == RunStatus.COMPLETED else RunStatus.CANCELLED,
+        source=FORKED,
+        is_copy=True,
+        has_begun=run.has_begun,
+        opening_note=run.opening_note,
+        attachments=_copy_images(run, thread),
+        finish_reason=FORKED,
+        started_at=run.started_at,
+        # Not when it was: a thread is old by its last run.
+        ended_at=now,
+    )
+    RunClock.objects.create(run=copy)
+    _copy_rows(Message, run, copy, turn, _UNPAID)
+    _copy_rows(ToolCall, run, copy, turn, {"grant_id": None})
+    _close(copy)
+    row_hooks.copied(run, copy)
+    return copy
+
+
+def _copy_images(run: Run, thread: Thread) -> str:
+    """What came with the message, with pictures of the new thread's own."""
+    attachments = run.attachments
+    if attachments:
+        for image in MessageImage.objects.filter(thread=run.thread_id):
+            if image.pk in attachments:
+                old, image.pk = image.pk, new_id()
+                image.thread = thread
+                image.save(force_insert=True)
+                attachments = attachments.replace(old, image.pk)
+    return attachments
+
+
+def _copy_uploads(source: Run, thread: Thread, copies: Mapping[str, Run]) -> None:
+    rows = list(Upload.objects.filter(thread=source.thread_id).order_by("pk"))
+    contents: dict[str, str] = {}
+    for row, key in zip(rows, sorted(new_id() for _ in rows), strict=True):
+        contents[key] = row.pk
+        row.pk, row.thread = key, thread
+        row.run = copies.get(row.run_id or "")
+    Upload.objects.bulk_create(rows)
+    if MachineSettings.now().pins_threads:
+        copy_contents(contents)
+
+
+def _copy_rows(
+    model: type[models.Model], run: Run, copy: Run, turn: int | None, changed: Mapping[str, Any]
+) -> None:
+    """One statement: what was said may be long, and need not pass through here."""
+    replaced = {"run_id": copy.pk, **changed}
+    names = [field.column for field in model._meta.concrete_fields if not field.primary_key]
+    columns = ", ".join(f'"{name}"' for name in names)
+    values = ", ".join("%s" if name in replaced else f'"{name}"' for name in names)
+    table = model._meta.db_table
+    until = "" if turn is None else " AND turn <= %s"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'INSERT INTO "{table}" ({columns}) SELECT {values} FROM "{table}"'  # noqa: S608
+            f" WHERE run_id = %s{until} ORDER BY id",
+            [
+                *(replaced[name] for name in names if name in replaced),
+                run.pk,
+                *([] if turn is None else [turn]),
+            ],
+        )
+
+
+def _close(copy: Run) -> None:
+    """Answer what was open. A call that had begun may have happened."""
+    calls = ToolCall.objects.filter(run=copy)
+    begun = calls.filter(status=ToolCallStatus.STARTED)
+    closed = {
+        "status": ToolCallStatus.CANCELLED,
+        "is_error": True,
+        "code": FORKED,
+        "finished_at": timezone.now(),
+    }
+    begun.update(result=dump(OUTCOME_UNKNOWN), **closed)
+    calls.filter(status__in=OPEN_CALLS).update(result=dump(NOT_RUN), **closed)
+
+
+def _copy_compactions(source: Run, turn: int, thread: Thread, copies: Mapping[str, Run]) -> None:
+    """What was made shorter up to there stays so: it may not fit the model's window otherwise."""
+    until = Q(until_run__lt=source.number) | Q(until_run=source.number, until_turn__lte=turn)
+    for row in Compaction.objects.filter(until, thread=source.thread_id).order_by("number"):
+        row.pk = None
+        row._state.adding = True
+        row.thread = thread
+        row.run = copies[row.run_id]
+        row.save(force_insert=True)
+
+
+def _copy_todos(source: Run, turn: int, thread: Thread, last: Run) -> None:
+    todos = todos_after(source, turn)
+    if not todos:
+        return
+    drafts = [
+        TodoDraft(todo["content"], todo["status"], todo["active_form"], todo["note"])
+        for todo in todos
+    ]
+    store_todos(thread.pk, drafts)
+    # So that a fork of the fork finds them as well.
+    append_events(last.pk, [TodosUpdated(todos=todos)])

@@ -1,0 +1,13 @@
+"""Forks."""
+
+from agents.kernel.settings import Bytes, FeatureSettings
+
+
+class ForkSettings(FeatureSettings):
+    """Forks"""
+
+    FORK_BYTES: Bytes = 10 * 1024**3
+    """What the forks of one person may have copied, in total. 0: any number."""
+
+
+SETTINGS = (ForkSettings,)

@@ -1,0 +1,253 @@
+"""Seeing that a run repeats itself.
+
+Derived from the journal: what a driver holds in memory is what the rows of the last turns say, so
+that another driver comes to the same finding at the same turn. A turn counts with all its calls;
+different calls, or different results of the same calls, are progress. Tools that are there to ask
+again count for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from agents.engine.history import call_from_row
+from agents.engine.result_files import without_paths
+from agents.events.append import EventDraft
+from agents.events.catalogue.guardrails import GuardStuck
+from agents.kernel.middleware import Ending, LoadContext, ReplyDecision, RunContext, Tell
+from agents.kernel.park import End
+from agents.kernel.tool_calls import Call
+from agents.middleware.base import Middleware
+from agents.models import Message, MessageRole, ToolCall
+from agents.providers.base import Reply
+from agents.settings import GuardSettings
+
+STUCK = "stuck"
+"""`Message.author` of the notes about it, and the error code of runs that end for it."""
+POLLING = frozenset({"read_todos", "wait_subagent"})
+"""Tools whose same answer to the same question is no sign of anything."""
+_CANONICAL_BYTES = 20_000
+"""Longer inputs are compared as they were written."""
+_CALLS_READ = 200
+"""Calls that a new driver looks back at, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn's calls for comparing, within this process only. `errors`: of those that failed."""
+
+    whole: int
+    errors: frozenset[int]
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """`strike` is 1 where the model should be told, 2 where it went on as before."""
+
+    kind: str
+    count: int
+    strike: int
+    tools: tuple[str, ...]
+
+
+def turn_of(calls: Iterable[Call]) -> Turn | None:
+    """None for a turn that counts for nothing."""
+    whole: list[int] = []
+    errors: list[int] = []
+    tools: list[str] = []
+    for call in calls:
+        if call.tool in POLLING:
+            continue
+        # A file that a long result went to is named after its call.
+        result = without_paths(call.result.replace(call.call_id, "")) or call.status
+        whole.append(hash((call.tool, _canonical(call.input), result)))
+        tools.append(call.tool)
+        if call.is_error:
+            errors.append(hash((call.tool, call.code, result)))
+    if not whole:
+        return None
+    return Turn(hash(tuple(whole)), frozenset(errors), tuple(dict.fromkeys(tools)))
+
+
+def _canonical(text: str) -> str:
+    """An input whatever the order of its keys."""
+    return text if len(text) > _CANONICAL_BYTES else json.dumps(json.loads(text), sort_keys=True)
+
+
+def find_stuck(turns: Sequence[Turn], repeats: int) -> Stuck | None:
+    """What the last turn makes of those before it; they are needed `window(repeats)` back.
+
+    Something is found in the turn in which it has happened `repeats` times, and once more when it
+    has happened twice as often; not in the turns between, nor after.
+    """
+    last = turns[-1]
+    for error in last.errors:
+        count = _streak(turn.errors >= {error} for turn in reversed(turns))
+        if found := _strike("same_error", count, repeats, last.tools):
+            return found
+    count = _streak(turn.whole == last.whole for turn in reversed(turns))
+    if count > 1 or len(turns) < 2:
+        return _strike("same_call", count, repeats, last.tools)
+    pair = (last.whole, turns[-2].whole)
+    length = _streak(turn.whole == pair[place % 2] for place, turn in enumerate(reversed(turns)))
+    if length % 2:
+        return None
+    tools = tuple(dict.fromkeys(turns[-2].tools + last.tools))
+    return _strike("ping_pong", length // 2, repeats, tools)
+
+
+def window(repeats: int) -> int:
+    """So many turns tell: twice `repeats` pairs, and the one that shows that there are no more."""
+    return 4 * repeats + 1
+
+
+def _streak(fits: Iterable[bool]) -> int:
+    count = 0
+    for fit in fits:
+        if not fit:
+            break
+        count += 1
+    return count
+
+
+def _strike(kind: str, count: int, repeats: int, tools: tuple[str, ...]) -> Stuck | None:
+    if count not in (repeats, 2 * repeats):
+        return None
+    return Stuck(kind, count, count // repeats, tools)
+
+
+class Progress:
+    """The last turns of one run, as its driver holds them."""
+
+    def __init__(self) -> None:
+        self.repeats = GuardSettings.now().STUCK_REPEATS
+        self.turns: deque[Turn] = deque(maxlen=window(self.repeats))
+        self.knows = False
+        """Whether the rows were read."""
+        self.seen = 0
+        """The last turn whose calls are among `turns`, or count for nothing."""
+
+    def add(self, calls: Sequence[Call]) -> bool:
+        """Add the calls of a turn that has ended. Return whether there is something new."""
+        if not calls or calls[0].turn == self.seen:
+            return False
+        self.seen = calls[0].turn
+        turn = turn_of(calls)
+        if turn is not None:
+            self.turns.append(turn)
+        return turn is not None
+
+
+class StuckMiddleware(Middleware):
+    """Tells the model that it repeats itself, or ends the run."""
+
+    name = STUCK
+
+    def load(self, context: LoadContext) -> Progress | None:
+        progress = Progress()
+        return progress if progress.repeats else None
+
+    async def before_model(self, run: RunContext) -> Tell | End | None:
+        """Look at the last turn. Only the first time in a claim this may read rows."""
+        progress = run.state(Progress)
+        is_first, progress.knows = not progress.knows, True
+        if is_first and run.turn:
+            progress.turns.extend(await run.in_database(_read, run.row.pk, progress.repeats))
+            progress.seen = run.turn
+            is_new = bool(progress.turns)
+        else:
+            is_new = progress.add(run.calls)
+        found = find_stuck(progress.turns, progress.repeats) if is_new else None
+        if found is None:
+            return None
+        if is_first and await run.in_database(_is_told, run.row.pk, run.turn):
+            return None  # an earlier driver did it
+        what = _what(found)
+        if found.strike == 2 and run.spec.on_stuck == "end":
+            message = f"The agent was stuck and was told so: it has made {what}."
+            return End(STUCK, message, [_event(found.kind, found.count, "end")])
+        text = (
+            f"You have made {what}. Doing it once more will not change that. Think about why, then "
+            "do something else; if there is nothing else, tell the user what keeps you from going "
+            "on. If you wait for something, wait longer in one call."
+        )
+        return Tell(text, [_event(found.kind, found.count, "note")])
+
+    async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
+        """Let a reply without words and calls be asked about, some times."""
+        reply = ending.reply
+        if not ending.ends or reply.stop_reason != "end_turn" or _has_words(reply):
+            return None
+        repeats = run.state(Progress).repeats
+        count = 1 + await run.in_database(_empty_before, run.row.pk, repeats)
+        # A message that ends in thoughts may not be sent back.
+        stored = replace(reply, blocks=[])
+        if count < repeats:
+            note = "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
+            events = [_event("empty_reply", count, "note")]
+            return ReplyDecision(note=note, reply=stored, events=events)
+        if run.spec.on_stuck != "end":
+            return None
+        message = f"The model's replies were empty {count} times in a row."
+        end = End(STUCK, message, [_event("empty_reply", count, "end")])
+        return ReplyDecision(end=end, reply=stored)
+
+
+def _has_words(reply: Reply) -> bool:
+    return any(block["type"] == "text" and block["text"].strip() for block in reply.blocks)
+
+
+def _empty_before(run_id: str, limit: int) -> int:
+    """How many of the run's latest replies, up to `limit`, were empty."""
+    latest = (
+        Message.objects.filter(run=run_id, role=MessageRole.ASSISTANT)
+        .order_by("-turn")
+        .values_list("content", flat=True)[:limit]
+    )
+    count = 0
+    for content in latest:
+        if content != "[]":
+            break
+        count += 1
+    return count
+
+
+def _read(run_id: str, repeats: int) -> list[Turn]:
+    """The last turns of a run whose calls have all ended, oldest first."""
+    rows = (
+        ToolCall.objects.filter(run=run_id)
+        .exclude(tool__in=POLLING)
+        .order_by("-turn", "-position")[:_CALLS_READ]
+    )
+    turns: list[Turn] = []
+    for _, calls in groupby(rows.iterator(chunk_size=20), key=lambda row: row.turn):
+        found = turn_of(reversed([call_from_row(row) for row in calls]))
+        if found is not None:
+            turns.append(found)
+        if len(turns) == window(repeats):
+            break
+    return turns[::-1]
+
+
+def _is_told(run_id: str, turn: int) -> bool:
+    # Earlier releases stored no author.
+    mine = Message.objects.filter(run=run_id, turn=turn, author__in=(STUCK, ""))
+    return mine.filter(role=MessageRole.USER).exists()
+
+
+def _event(kind: str, count: int, action: str) -> EventDraft:
+    return GuardStuck(kind=kind, count=count, action=action)
+
+
+def _what(found: Stuck) -> str:
+    tools = " and ".join(found.tools[:4])
+    if found.kind == "same_error":
+        return f"calls with the same error {found.count} times in a row ({tools})"
+    if found.kind == "ping_pong":
+        return f"the same two steps in turn {found.count} times, with the same results ({tools})"
+    return f"the same call with the same result {found.count} times in a row ({tools})"

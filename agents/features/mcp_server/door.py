@@ -1,0 +1,172 @@
+"""`POST /mcp`: one JSON-RPC message in, its answer out, as JSON or as a stream of events.
+
+Cookies do not count here, so there is nothing that another site could make a browser send; a page
+of another site is refused by its Origin all the same. There are no sessions: the id that a client
+gets with `initialize` only tells its requests from those of others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeGuard
+
+from django.conf import settings
+from django.db import DatabaseError, connections, transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_variables
+
+from agents.disk_space import full_disk
+from agents.features.mcp_server.bridge import answer_by
+from agents.features.mcp_server.caller import Caller, Refused, caller_of, in_database_to_the_end
+from agents.features.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
+from agents.features.mcp_server.protocol import CALLER, PackageMissing, serve
+from agents.features.mcp_server.starts import cancel_call, request_key
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
+
+SESSION_HEADER = "Mcp-Session-Id"
+_SESSION = re.compile(rf"[\x21-\x7e]{{1,{MAX_ID}}}")
+_INVALID_REQUEST, _REFUSED = -32600, -32000
+
+
+def _without_transactions(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Of any of the project's databases: Django runs no async view within one."""
+    for alias in connections:
+        view = transaction.non_atomic_requests(using=alias)(view)
+    return view
+
+
+@csrf_exempt
+@_without_transactions
+@sensitive_variables()
+async def endpoint(request: HttpRequest) -> HttpResponseBase:
+    """See the module. Refusals before the protocol are JSON-RPC errors without an id."""
+    try:
+        if request.method != "POST":
+            raise Refused(405, "Send a JSON-RPC message with POST: there is nothing else here.")
+        _check_origin(request)
+        # Who takes a call back often hangs up at once.
+        caller, body, message = await in_database_to_the_end(partial(_admit, request))
+        response = await answer_by(serve, request, body, **{CALLER: caller})
+    except Refused as refused:
+        return _refusal(refused)
+    except PackageMissing:
+        return _refusal(Refused(501, "This server lacks a package: pip install 'vel[mcp]'"))
+    except (DatabaseError, OSError) as error:
+        text = full_disk(error)
+        if not text:
+            raise
+        return _refusal(Refused(507, text))
+    response["Cache-Control"] = "no-store, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    if message["method"] == "initialize" and response.status_code == 200:
+        response[SESSION_HEADER] = secrets.token_hex(16)
+    return response
+
+
+def _admit(request: HttpRequest) -> tuple[Caller, bytes, dict[str, Any]]:
+    caller = caller_of(request.META, _session_of(request))
+    # For the audit log: who does it, and by which token.
+    request.user = caller.user  # type: ignore[assignment]  # a project may have its own model
+    request.auth = caller.token  # type: ignore[attr-defined]
+    body = _body_of(request)
+    message = _message_of(body)
+    _note_cancelled(message, caller)
+    return caller, body, message
+
+
+def _check_origin(request: HttpRequest) -> None:
+    """Also of a name that somebody's DNS gave to this machine: the host is one of ALLOWED_HOSTS."""
+    host = request.get_host()
+    origin = request.headers.get("Origin")
+    own = f"{request.scheme}://{host}"
+    if origin is not None and origin != own and origin not in settings.CSRF_TRUSTED_ORIGINS:
+        raise Refused(403, "Pages of other sites may not call this.")
+
+
+def _session_of(request: HttpRequest) -> str:
+    session = request.headers.get(SESSION_HEADER, "")
+    if session and not _SESSION.fullmatch(session):
+        raise Refused(400, f"{SESSION_HEADER} has 1 to {MAX_ID} visible ASCII characters.")
+    return session
+
+
+def _body_of(request: HttpRequest) -> bytes:
+    too_long = Refused(413, f"A message has at most {MAX_BODY_BYTES:,} bytes.")
+    try:
+        if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
+            raise too_long
+        body: bytes = request.read(MAX_BODY_BYTES + 1)
+    except (ValueError, UnreadablePostError):
+        raise Refused(400, "The body could not be read.") from None
+    if len(body) > MAX_BODY_BYTES:
+        raise too_long
+    return body
+
+
+def _message_of(body: bytes) -> dict[str, Any]:
+    """The one request or notification in `body`.
+
+    The package reads it more closely, and tells of an envelope that is none by quoting its library.
+    """
+    try:
+        message = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise Refused(400, "The body is not JSON in UTF-8.") from None
+    if not isinstance(message, dict):
+        raise Refused(400, "Send one JSON-RPC message: there are no batches.")
+    found = message.get("id", 0)
+    if not _is_id(found) or len(str(found)) > MAX_ID:
+        raise Refused(400, f"An id is a whole number or a text of up to {MAX_ID} characters.")
+    method = message.get("method")
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or len(method) > MAX_ID:
+        raise Refused(400, 'A message has "jsonrpc": "2.0" and a method: nothing is asked of you.')
+    if nests_too_deep(message):
+        raise Refused(400, f"The body nests deeper than {MOST_LEVELS} levels.")
+    if not isinstance(message.get("params", {}), dict):
+        raise Refused(400, "The params of a message are an object.")
+    return message
+
+
+def _is_id(value: object) -> TypeGuard[str | int]:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _note_cancelled(message: dict[str, Any], caller: Caller) -> None:
+    """The client takes a call back: its run ends. Not so one whose connection is lost."""
+    if message["method"] != "notifications/cancelled":
+        return
+    cancelled = message.get("params", {}).get("requestId")
+    if not caller.session or not _is_id(cancelled) or not caller.may_cancel:
+        return
+    key = request_key(caller.token.pk, caller.session, cancelled)
+    reason = "the MCP client cancelled its call"
+    cancel_call(key, owner=caller.user, reason=reason)
+
+
+def _refusal(refused: Refused) -> HttpResponse:
+    code = {400: _INVALID_REQUEST}.get(refused.status, _REFUSED)
+    error = {"code": code, "message": refused.message}
+    response = HttpResponse(
+        json.dumps({"jsonrpc": "2.0", "id": None, "error": error}),
+        status=refused.status,
+        content_type="application/json",
+        headers={"Cache-Control": "no-store"},
+    )
+    if refused.status == 401:
+        response["WWW-Authenticate"] = "Bearer"
+    if refused.status == 405:
+        response["Allow"] = "POST"
+    if refused.wait:
+        response["Retry-After"] = str(refused.wait)
+    return response

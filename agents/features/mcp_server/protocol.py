@@ -1,0 +1,140 @@
+"""The protocol, by the package `mcp`: its server for one request, without sessions.
+
+The package answers both kinds of clients: those that begin with `initialize`, and those of
+2026-07-28, whose every request stands alone. What is asked is carried out by `calls` and `tools`.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from django.db import InterfaceError, OperationalError
+
+from agents.disk_space import full_disk
+from agents.features.mcp_server.answers import refusal
+from agents.features.mcp_server.bridge import Receive, Scope, Send
+from agents.features.mcp_server.caller import Caller, in_database
+from agents.features.mcp_server.calls import Asked, UnknownTool, call_tool
+from agents.features.mcp_server.limits import MAX_BODY_BYTES
+from agents.features.mcp_server.tools import CANCEL_RUN, GET_RUN, tools_page
+from agents.features.mcp_server.waiting import Tell
+from agents.services.errors import InvalidRequest, NoSpace, ServiceError
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
+
+logger = logging.getLogger(__name__)
+
+CALLER = "vel.caller"
+"""Where in the scope of a request its `Caller` stands."""
+INSTRUCTIONS = (
+    "Each tool but two is an agent of Vel, which works by itself, remembers its conversation (give "
+    "its thread back) and may ask a person before it acts. A call that has no answer yet goes on "
+    f"without you: {GET_RUN} has its answer later, and {CANCEL_RUN} ends it."
+)
+
+
+class PackageMissing(Exception):
+    """`mcp` is not installed."""
+
+
+async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request, whose scope has a `Caller`. Raises `PackageMissing`."""
+    manager_type, server = _server()
+    manager = manager_type(server, stateless=True, max_request_body_size=MAX_BODY_BYTES)
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
+
+
+@lru_cache(maxsize=1)
+def _server() -> tuple[type[Any], Server[Any]]:
+    # 0.7 s of CPU, and a web server that nobody serves with: when the first client comes.
+    try:
+        from mcp.server.lowlevel import Server  # noqa: PLC0415
+        from mcp.server.streamable_http_manager import (  # noqa: PLC0415
+            StreamableHTTPSessionManager,
+        )
+    except ImportError:
+        raise PackageMissing from None
+    # Says for each request that it begins and ends.
+    logging.getLogger("mcp.server").setLevel(logging.WARNING)
+    server = Server(
+        "vel",
+        version="1",
+        title="Vel",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=_no_parameters_in_headers,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+    )
+    return StreamableHTTPSessionManager, server
+
+
+async def _list_tools(ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
+    from mcp.shared.exceptions import MCPError  # noqa: PLC0415
+    from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ListToolsResult  # noqa: PLC0415
+
+    cursor = params.cursor if params is not None else None
+    try:
+        tools, following = await in_database(tools_page, _caller(ctx), cursor)
+    except InvalidRequest as error:
+        raise MCPError(code=INVALID_PARAMS, message=error.message) from None
+    except Exception as error:
+        logger.exception("the list of MCP tools failed")
+        # The package would tell the client what was raised.
+        raise MCPError(code=INTERNAL_ERROR, message=_unforeseen(error)[0]) from None
+    return ListToolsResult.model_validate({"tools": tools, "nextCursor": following})
+
+
+async def _call_tool(ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
+    from mcp.shared.exceptions import MCPError  # noqa: PLC0415
+    from mcp_types import INVALID_PARAMS, CallToolResult  # noqa: PLC0415
+
+    asked = Asked(_caller(ctx), params.name, params.arguments or {}, ctx.request_id, _tell(ctx))
+    try:
+        result = await call_tool(asked)
+    except UnknownTool:
+        raise MCPError(
+            code=INVALID_PARAMS, message="There is no such tool: list them anew."
+        ) from None
+    except ServiceError as error:
+        result = refusal(error.message, error.code)
+    except Exception as error:
+        logger.exception("an MCP call failed")
+        result = refusal(*_unforeseen(error))
+    return CallToolResult.model_validate(result)
+
+
+def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
+    request: Any = ctx.request
+    caller: Caller = request.scope[CALLER]
+    return caller
+
+
+def _tell(ctx: ServerRequestContext[Any, Any]) -> Tell | None:
+    """Sends progress where the client wants to hear of it."""
+    if ctx.meta is None or ctx.meta.get("progress_token") is None:
+        return None
+    count = 0
+
+    async def tell(message: str) -> None:
+        nonlocal count
+        count += 1
+        await ctx.session.report_progress(count, message=message)
+
+    return tell
+
+
+def _unforeseen(error: Exception) -> tuple[str, str]:
+    if text := full_disk(error):
+        return text, NoSpace.code
+    if isinstance(error, OperationalError | InterfaceError):
+        return "The database is busy or cannot be reached: try again.", "database_unavailable"
+    return "This failed on our side and was logged.", "internal_error"
+
+
+def _no_parameters_in_headers(name: str) -> None:
+    """No tool has arguments that are repeated in headers."""

@@ -1,0 +1,96 @@
+"""Calls of agents by MCP clients: runs begun at that door, and ended when a call is taken back.
+
+A call is known by a key that its token, the client's session and the request's id make together.
+So the same request, sent again, starts nothing, and nobody else's word for it ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import IntegrityError, transaction
+
+from agents.events.append import dump
+from agents.features.mcp_server.queries import MCP_SOURCE, mcp_runs_for, mcp_tools_for
+from agents.models import IdempotencyKey, Run
+from agents.services.errors import InvalidRequest, NotFound
+from agents.services.run_control import cancel_for
+from agents.services.runs import RunRequest, create_run
+
+LONGEST_KEY = 200
+
+
+@dataclass(frozen=True, slots=True)
+class McpCall:
+    """What a client asks an agent. `request_key` is what `request_key` made, or empty."""
+
+    agent: str
+    message: str
+    thread: str | None = None
+    context: Mapping[str, Any] | None = None
+    output_schema: Mapping[str, Any] | None = None
+    idempotency_key: str | None = None
+    request_key: str = ""
+
+
+def request_key(token_id: int, session: str, request_id: str | int) -> str:
+    """A key for one request of one client. The ids 1 and "1" are two."""
+    return _key("request", [token_id, session, request_id])
+
+
+def start_call(call: McpCall, *, owner: AbstractBaseUser) -> Run:
+    """The run of a call: a new one, or that which the same call began before.
+
+    Raises what `create_run` raises, and `NotFound` for an agent that is no tool, and for a thread
+    that was not begun through MCP.
+    """
+    if not mcp_tools_for(owner).filter(slug=call.agent).exists():
+        raise NotFound("There is no such agent that you may use as a tool.", code="unknown_agent")
+    client_key = call.idempotency_key
+    if client_key is not None and not 0 < len(client_key) <= LONGEST_KEY:
+        raise InvalidRequest(f"The idempotency_key has 1 to {LONGEST_KEY} characters.")
+    thread = call.thread
+    if thread is not None and not mcp_runs_for(owner).filter(thread=thread, number=1).exists():
+        raise NotFound("You have no such thread that was begun through MCP.", code="unknown_thread")
+    request = RunRequest(
+        agent=call.agent,
+        message=call.message,
+        thread=thread,
+        context=call.context,
+        output_schema=call.output_schema,
+        source=MCP_SOURCE,
+    )
+    key = _key("given", client_key) if client_key is not None else call.request_key or None
+    with transaction.atomic():
+        result = create_run(request, owner=owner, idempotency_key=key)
+        if call.request_key and call.request_key != key:
+            _name(call.request_key, result.run)
+    return result.run
+
+
+def cancel_call(key: str, *, owner: AbstractBaseUser, reason: str) -> bool:
+    """End the run that the call with this `request_key` began. False: there is none under way."""
+    named = IdempotencyKey.objects.filter(owner_id=owner.pk, key=key).first()
+    run = mcp_runs_for(owner).filter(pk=named.run_id).first() if named is not None else None
+    if run is None or run.has_ended:
+        return False
+    cancel_for(owner, run, reason=reason)
+    return True
+
+
+def _name(key: str, run: Run) -> None:
+    """Let the run be found by a second key, too."""
+    try:
+        with transaction.atomic():
+            IdempotencyKey.objects.create(owner_id=run.owner_id, key=key, body_hash="", run=run)
+    except IntegrityError:
+        return  # the same request, sent again
+
+
+def _key(kind: str, value: object) -> str:
+    digest = hashlib.sha256(dump([kind, value]).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"mcp:{digest}"

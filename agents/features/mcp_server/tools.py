@@ -1,0 +1,192 @@
+"""The tools that a caller has: an agent each, and two for the runs that these begin.
+
+What a client is told of an agent is its name, its description, the values that its prompts want
+and the form of its answers: nothing else of how it is set up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agents.features.mcp_server.caller import Caller
+from agents.features.mcp_server.limits import MAX_WAIT_SECONDS, TOOLS_PER_PAGE
+from agents.features.mcp_server.queries import mcp_tools_for
+from agents.hidden_text import visible
+from agents.models import Agent
+from agents.prompt_variables import CONTEXT, names_in
+from agents.services.errors import InvalidRequest
+from agents.states import RunStatus, WaitReason
+from agents.structured_output.schema import check_schema
+
+GET_RUN = "vel_get_run"
+CANCEL_RUN = "vel_cancel_run"
+LONGEST_NAME = 64
+"""What most clients take, and models behind them."""
+LONGEST_DESCRIPTION = 4_000
+
+_OURS = "vel_"
+_DIGITS = 16
+_DIGEST = re.compile(rf"_[0-9a-f]{{{_DIGITS}}}\Z")
+_SLUG = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+Definition = dict[str, Any]
+
+
+def tool_name(slug: str) -> str:
+    """The same for the same agent always: its slug, or if that does not fit one with a digest.
+
+    What ends like a digest gets one, too: no slug can be chosen to be another agent's name.
+    """
+    if len(slug) <= LONGEST_NAME and not slug.startswith(_OURS) and not _DIGEST.search(slug):
+        return slug
+    digest = hashlib.sha256(slug.encode()).hexdigest()[:_DIGITS]
+    return f"{slug[: LONGEST_NAME - _DIGITS - 1]}_{digest}"
+
+
+def agent_of(name: str, caller: Caller) -> Agent | None:
+    """The agent that `caller` has as the tool of this name."""
+    if not _SLUG.fullmatch(name):
+        return None
+    offered = mcp_tools_for(caller.user)
+    if _DIGEST.search(name):
+        candidates = offered.filter(slug__startswith=name[: -_DIGITS - 1])
+    else:
+        candidates = offered.filter(slug=name)
+    return next((agent for agent in candidates if tool_name(agent.slug) == name), None)
+
+
+def tools_page(caller: Caller, cursor: str | None) -> tuple[list[Definition], str | None]:
+    """Tools as the protocol shows them, by name, and the cursor of the next page.
+
+    Just those that the token may call. Raises `InvalidRequest` for a cursor that is none.
+    """
+    if cursor is not None and not _SLUG.fullmatch(cursor):
+        raise InvalidRequest("The cursor is none: begin the list anew.")
+    tools: list[Definition] = []
+    if cursor is None and caller.may_read:
+        tools.append(_GET)
+    if cursor is None and caller.may_cancel:
+        tools.append(_CANCEL)
+    if not caller.may_call:
+        return tools, None
+    agents = mcp_tools_for(caller.user).order_by("slug")
+    if cursor is not None:
+        agents = agents.filter(slug__gt=cursor)
+    found = list(agents.prefetch_related("subagents")[: TOOLS_PER_PAGE + 1])
+    page = found[:TOOLS_PER_PAGE]
+    tools += [_tool(agent) for agent in page]
+    return tools, page[-1].slug if len(found) > TOOLS_PER_PAGE else None
+
+
+def _tool(agent: Agent) -> Definition:
+    description = visible(agent.description.strip()) or f"The agent {visible(agent.name)}."
+    return {
+        "name": tool_name(agent.slug),
+        "title": visible(agent.name),
+        "description": description[:LONGEST_DESCRIPTION],
+        "inputSchema": _input_schema(agent),
+        "outputSchema": answer_schema(agent.output_schema),
+        "annotations": {
+            "title": visible(agent.name),
+            "readOnlyHint": False,
+            "idempotentHint": False,
+            "openWorldHint": True,
+        },
+    }
+
+
+def _input_schema(agent: Agent) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "message": {"type": "string", "description": "What the agent should do.", "minLength": 1},
+        "thread": {
+            "type": "string",
+            "description": "Go on with this conversation, by its id in an earlier answer. "
+            "Without it a new one begins, in which nothing of others is known.",
+        },
+    }
+    if names := _context_names(agent):
+        properties["context"] = {
+            "type": "object",
+            "description": "Values that the agent needs when a conversation begins.",
+            "properties": {name: {"type": ["string", "number", "boolean"]} for name in names},
+        }
+    if agent.output_schema is None:
+        properties["output_schema"] = {
+            "type": "object",
+            "description": "The form of the answer, a JSON Schema. Without it: words.",
+        }
+    properties["wait_seconds"] = _WAIT
+    properties["idempotency_key"] = {
+        "type": "string",
+        "description": "Any text of your own. The same call sent again with it starts nothing "
+        "anew and has the answer of the first one.",
+    }
+    return _object(properties, ["message"])
+
+
+def _context_names(agent: Agent) -> list[str]:
+    prompts = [agent.system_prompt, *(row.system_prompt for row in agent.subagents.all())]
+    names = {name for prompt in prompts for name in names_in(prompt or "")}
+    return sorted(name.removeprefix(CONTEXT) for name in names if name.startswith(CONTEXT))
+
+
+SPACE = "space"
+"""What a run waits for while the disk is full."""
+
+
+def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The form of `structuredContent`, in which `output` is the agent's own."""
+    properties: dict[str, Any] = {
+        "run": {"type": "string"},
+        "thread": {"type": "string", "description": "To go on with this conversation."},
+        "status": {"type": "string", "enum": list(RunStatus.values)},
+        "waits_for": {
+            "type": "string",
+            "enum": [*(reason for reason in WaitReason.values if reason), SPACE],
+            "description": "A person must act, at `url`; with `space` somebody must make room on "
+            "the server's disk, and then it continues automatically.",
+        },
+        "url": {"type": "string", "description": "The run's page, for people."},
+        "answer": {"type": "string"},
+        "error": _object({"code": {"type": "string"}, "message": {"type": "string"}}, []),
+    }
+    if output is not None:
+        # With its references written out: they would lead elsewhere from here.
+        properties["output"] = check_schema(dict(output))
+    else:
+        properties["output"] = {"description": "The answer in the form that was asked for."}
+    return _object(properties, ["run", "thread", "status", "url"])
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+_WAIT = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": MAX_WAIT_SECONDS,
+    "description": f"How long to wait for the answer. The run goes on after that: {GET_RUN} "
+    "has its answer.",
+}
+_RUN = {"type": "string", "description": "Its id, as an answer gave it."}
+_GET: Definition = {
+    "name": GET_RUN,
+    "title": "Answer of a run",
+    "description": "How a run is that was begun here, and its answer when it has ended: for runs "
+    "that took longer, waited for a person, or whose connection was lost.",
+    "inputSchema": _object({"run": _RUN, "wait_seconds": _WAIT}, ["run"]),
+    "outputSchema": answer_schema(None),
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+_CANCEL: Definition = {
+    "name": CANCEL_RUN,
+    "title": "Cancel a run",
+    "description": "End a run that was begun here, with all that it has delegated.",
+    "inputSchema": _object({"run": _RUN}, ["run"]),
+    "outputSchema": answer_schema(None),
+    "annotations": {"readOnlyHint": False, "idempotentHint": True, "openWorldHint": False},
+}

@@ -1,0 +1,147 @@
+"""Where a webhook may go, and one POST to it, signed as Standard Webhooks says.
+
+The standard is at standardwebhooks.com. HTTP is spoken by hand, since the connection is made by the
+sandboxes' `dial`: a name is resolved once, each address is checked, and one of these is connected
+to. No redirect is followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+import ssl
+import time
+
+from agents.features.notifications.settings import NotificationSettings
+from agents.services.errors import InvalidRequest
+from agents.services.outside_address import (
+    OutsideAddress,
+    Wording,
+    parse_outside_url,
+    tls_context,
+)
+from sandbox.egress.dialling import Unreachable, dial
+
+SECRET_PREFIX = "whsec_"  # noqa: S105  # what a secret begins with
+SECONDS = 10.0
+"""For all of it: look-up, connection, TLS, request and the beginning of the answer."""
+
+_WORDS = Wording("the webhook", "Webhooks go", "a receiver", "VEL_WEBHOOK_PRIVATE_HOSTS")
+_LONGEST_LINE = 1024
+_MOST_LINES = 100
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: .*)?\r\n", re.DOTALL)
+
+
+class DeliveryFailed(Exception):
+    """A message that did not arrive, as far as is known. The text says why, for the operator."""
+
+
+def parse_webhook_url(url: str) -> OutsideAddress:
+    """Raises `InvalidRequest` for what has two readings and for what is known to be refused.
+
+    A name is not resolved here: where it leads is checked at each delivery.
+    """
+    return parse_outside_url(url, NotificationSettings.now().WEBHOOK_PRIVATE_HOSTS, _WORDS)
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """The value of `webhook-signature`. Raises `InvalidRequest` for what is no such secret."""
+    try:
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except binascii.Error:
+        key = b""
+    if not key or not secret.startswith(SECRET_PREFIX):
+        raise InvalidRequest("The webhook has no proper secret: make a new one.")
+    signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
+    return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
+
+
+def post(address: OutsideAddress, secret: str, message_id: str, body: bytes) -> int:
+    """Deliver `body` (JSON) and return the status, which is a 2xx. Blocks for `SECONDS` at most.
+
+    Raises `DeliveryFailed`. Nothing of what the receiver sent goes into the error but its status:
+    whoever reads errors must not read answers of a network that is not theirs.
+    """
+    now = int(time.time())
+    head = (
+        f"POST {address.path} HTTP/1.1\r\n"
+        f"Host: {address.authority}\r\n"
+        "User-Agent: Vel\r\n"
+        "Content-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        "Connection: close\r\n"
+        f"webhook-id: {message_id}\r\n"
+        f"webhook-timestamp: {now}\r\n"
+        f"webhook-signature: {signature(secret, message_id, now, body)}\r\n\r\n"
+    )
+    try:
+        status = asyncio.run(_exchange(address, head.encode("ascii") + body))
+    except Unreachable as problem:
+        raise DeliveryFailed(f"not sent: {problem.reason}") from None
+    except TimeoutError:
+        raise DeliveryFailed(f"no answer within {SECONDS:g} s") from None
+    except ssl.SSLCertVerificationError as error:
+        raise DeliveryFailed(f"its certificate is refused: {error.verify_message}") from None
+    except ssl.SSLError as error:
+        raise DeliveryFailed(f"TLS failed: {error.reason or 'broken off'}") from None
+    except OSError as error:
+        raise DeliveryFailed(f"the connection broke ({error.strerror or 'closed'})") from None
+    if 200 <= status < 300:
+        return status
+    redirect = "; redirects are not followed" if 300 <= status < 400 else ""
+    raise DeliveryFailed(f"it answered {status}{redirect}")
+
+
+async def _exchange(address: OutsideAddress, request: bytes) -> int:
+    async with asyncio.timeout(SECONDS):
+        connected = await dial(address.endpoint, address.world, SECONDS)
+        try:
+            reader, writer = await asyncio.open_connection(
+                sock=connected,
+                limit=_LONGEST_LINE,
+                ssl=tls_context() if address.tls else None,
+                server_hostname=address.endpoint.host if address.tls else None,
+            )
+        except BaseException:
+            connected.close()
+            raise
+        try:
+            writer.write(request)
+            await writer.drain()
+            return await _status(reader)
+        finally:
+            writer.transport.abort()  # whatever else it has to say
+
+
+async def _status(reader: asyncio.StreamReader) -> int:
+    """The status of the final answer; what it says besides is left unread."""
+    lines = 0
+    while lines < _MOST_LINES:
+        match = _STATUS_LINE.fullmatch(await _line(reader))
+        if match is None:
+            raise DeliveryFailed("it does not speak HTTP/1.1")
+        status = int(match[1])
+        if status >= 200:
+            return status
+        while lines < _MOST_LINES and await _line(reader) != b"\r\n":  # 100 Continue and such
+            lines += 1
+        lines += 1
+    raise DeliveryFailed("its answer does not begin")
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readuntil(b"\r\n")
+    except asyncio.IncompleteReadError:
+        raise DeliveryFailed("it closed the connection without an answer") from None
+    except asyncio.LimitOverrunError:
+        raise DeliveryFailed("its answer is malformed") from None

@@ -1,0 +1,23 @@
+"""What `vel doctor` finds. Features list checks, functions that return findings, in their
+`doctor.CHECKS`, and those that need the database in `doctor.DATABASE_CHECKS`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `mend` says what to do; empty where nothing is to be done."""
+
+    subject: str
+    level: Level
+    detail: str
+    mend: str = ""

@@ -1,0 +1,23 @@
+"""The addresses of the makers' own APIs, which need a key."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+OFFICIAL = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com/v1",
+    "google": "https://generativelanguage.googleapis.com",
+}
+"""By maker."""
+
+
+def is_official(maker: str, base_url: str) -> bool:
+    """Return whether `base_url` is the maker's own API."""
+    return urlsplit(base_url).hostname == urlsplit(OFFICIAL[maker]).hostname
+
+
+def host_of(base_url: str) -> str:
+    """Return the host of a URL, with its port if it names one."""
+    url = urlsplit(base_url)
+    return f"{url.hostname}:{url.port}" if url.port else str(url.hostname)

@@ -1,0 +1,217 @@
+"""Models behind the Messages API: Anthropic's, and any server that speaks it.
+
+The SDK sends the request (authentication, API version, proxies, connection pool); the body goes
+in as bytes and the stream is read by `anthropic_stream`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import cast
+from urllib.parse import quote
+
+import anthropic
+import httpx2
+from anthropic import AsyncAnthropic
+
+from agents.providers.addresses import OFFICIAL, is_official
+from agents.providers.anthropic.conversation import AnthropicConversation, CacheBreakpoint
+from agents.providers.anthropic.errors import status_error
+from agents.providers.anthropic.output import output_format, supports, supports_output_format
+from agents.providers.anthropic.stream import ReplyBuilder
+from agents.providers.base import (
+    Block,
+    Conversation,
+    ModelEvent,
+    ModelLimits,
+    PromptHead,
+    ProviderError,
+)
+from agents.providers.errors import hide_key, malformed
+from agents.providers.event_stream import EventDecoder
+from agents.providers.prices import is_known, known_limits
+from agents.providers.transport import (
+    CONNECT_TIMEOUT,
+    NO_KEY,
+    bounded,
+    drain,
+    no_end,
+    tls_context,
+    transport_error,
+)
+
+
+class AnthropicProvider:
+    """The Messages API at one base URL with one key.
+
+    `stall_timeout` is the longest silence between two bytes in seconds; the API sends pings.
+    `cache_breakpoint` None chooses: by the server at api.anthropic.com, by the request elsewhere.
+
+    Raises `ProviderError` (missing_key) without a key for api.anthropic.com.
+    """
+
+    name = "anthropic"
+    is_scripted = False
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        stall_timeout: float = 120.0,
+        cache_breakpoint: CacheBreakpoint | None = None,
+    ) -> None:
+        self.base_url = base_url or OFFICIAL["anthropic"]
+        official = is_official("anthropic", self.base_url)
+        if official and not api_key:
+            raise ProviderError(
+                "no API key for api.anthropic.com: set ANTHROPIC_API_KEY, or use "
+                "--provider scripted for the offline demo",
+                code="missing_key",
+            )
+        self._api_key = api_key or NO_KEY
+        self._stall_timeout = stall_timeout
+        self._cache_breakpoint = cache_breakpoint or ("top_level" if official else "block")
+        # One client per event loop: its pooled connections belong to the loop that opened them.
+        self._clients: dict[asyncio.AbstractEventLoop, AsyncAnthropic] = {}
+        self._limits: dict[str, ModelLimits] = {}
+        self._takes_format: dict[str, bool] = {}
+        self._takes_images: dict[str, bool] = {}
+
+    def conversation(self, head: PromptHead) -> AnthropicConversation:
+        """See `Provider.conversation`."""
+        return AnthropicConversation(head, self._cache_breakpoint)
+
+    async def stream(self, conversation: Conversation) -> AsyncGenerator[ModelEvent, None]:
+        """See `Provider.stream`."""
+        if not isinstance(conversation, AnthropicConversation):
+            raise TypeError(f"wanted a conversation of this provider, got {type(conversation)}")
+        response = None
+        try:
+            response = await self._post(conversation)
+            decoder, builder = EventDecoder(), ReplyBuilder()
+            chunks = response.aiter_bytes()
+            async for chunk in chunks:
+                for event in decoder.decode(chunk):
+                    part = builder.add(event)
+                    if part is not None:
+                        yield part
+                if builder.reply is not None:
+                    break
+            if builder.reply is None:
+                raise malformed(no_end(response, "message_stop"))
+            await drain(chunks)
+        except httpx2.HTTPError as error:
+            raise transport_error(error, self.base_url, self._stall_timeout) from error
+        except ProviderError as error:
+            hide_key(error, self._api_key)
+            raise
+        finally:
+            if response is not None:
+                await response.aclose()
+        yield builder.reply
+
+    async def limits(self, model: str) -> ModelLimits:
+        """See `Provider.limits`. Asks the server once per model."""
+        if model not in self._limits:
+            known = known_limits(model)
+            try:
+                info = await self._model_info(model)
+            except anthropic.NotFoundError:
+                self._limits[model] = known
+            except anthropic.APIError:  # may tell the next time
+                return known
+            else:
+                told = info if isinstance(info, dict) else {}
+                self._limits[model] = ModelLimits(
+                    told.get("max_input_tokens") or known.context_window,
+                    told.get("max_tokens") or known.max_output,
+                )
+        return self._limits[model]
+
+    async def output_format(self, model: str, schema: Block) -> str:
+        """See `Provider.output_format`. Asks the server once per model."""
+        wanted = output_format(schema)
+        if not wanted:
+            return ""
+        if model not in self._takes_format:
+            try:
+                info = await self._model_info(model)
+            except anthropic.NotFoundError:
+                info = None
+            except anthropic.APIError:  # may tell the next time
+                return ""
+            self._takes_format[model] = supports_output_format(info)
+        return wanted if self._takes_format[model] else ""
+
+    async def takes_images(self, model: str) -> bool:
+        """See `Provider.takes_images`. Asks the server once per model that the data file lacks."""
+        if is_known(model):
+            return True
+        if model not in self._takes_images:
+            try:
+                info = await self._model_info(model)
+            except anthropic.NotFoundError:
+                info = None
+            except anthropic.APIError:  # may tell the next time
+                return False
+            self._takes_images[model] = supports(info, "image_input")
+        return self._takes_images[model]
+
+    async def _model_info(self, model: str) -> object:
+        return await self._client().get(
+            f"/v1/models/{quote(model, safe='')}",
+            cast_to=object,
+            options={"max_retries": 0, "timeout": CONNECT_TIMEOUT},
+        )
+
+    async def close(self) -> None:
+        """See `Provider.close`."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    def _client(self) -> AsyncAnthropic:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            for closed in [known for known in self._clients if known.is_closed()]:
+                del self._clients[closed]
+            # The HTTP client that the SDK makes by itself would, when a closed loop's is dropped,
+            # close its connections on this loop, and fail. A redirect is an error: neither the key
+            # nor what is said goes to whom a server names.
+            timeout = anthropic.Timeout(self._stall_timeout, connect=CONNECT_TIMEOUT)
+            client = self._clients[loop] = anthropic.AsyncAnthropic(
+                api_key=self._api_key,
+                base_url=self.base_url,
+                timeout=timeout,
+                max_retries=0,
+                http_client=anthropic.DefaultAsyncHttpxClient(
+                    verify=tls_context(),
+                    timeout=timeout,
+                    follow_redirects=False,
+                    event_hooks={"response": [bounded]},
+                ),
+            )
+        return client
+
+    async def _post(self, conversation: AnthropicConversation) -> httpx2.Response:
+        """Send the request; return when the status line has come and is 200."""
+        is_stream = True  # a variable: the overloads do not foresee a raw response to a stream
+        try:
+            response = await self._client().post(
+                "/v1/messages",
+                content=conversation.body(),
+                cast_to=httpx2.Response,
+                stream=is_stream,
+                stream_cls=anthropic.AsyncStream[object],
+                options={"max_retries": 0, "headers": conversation.headers},
+            )
+        except anthropic.APIStatusError as error:
+            message = error.api_message or error.message
+            raise status_error(error.status_code, message, error.response.headers) from None
+        except anthropic.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise transport_error(cause, self.base_url, self._stall_timeout) from error
+        return cast("httpx2.Response", response)

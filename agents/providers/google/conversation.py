@@ -1,0 +1,214 @@
+"""The messages of one thread as bytes of a Gemini API request.
+
+Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once, the parts of
+each message are derived from its canonical blocks once, and a request is a join of fragments.
+
+A signature belongs to the part that it came with. Canonically it stands in a redacted_thinking
+block before that part's; at the end of a message it is an empty text's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from agents.providers.base import Block, PromptHead, Role
+from agents.providers.google.schema import parameters
+from agents.providers.pictures import excess_bytes
+from agents.providers.thoughts import is_foreign
+
+MADE = "vel_call_"
+"""How the ids of calls begin that came without one. They are not sent."""
+ANY_SIGNATURE = "skip_thought_signature_validator"
+"""What Google documents for calls of another model: newer models refuse a call without any."""
+_ROLES = {"user": "user", "assistant": "model"}
+_GENERATION = re.compile(r"gemini-(\d+)")
+_LEVELS = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
+_BUDGETS = {"low": 1_024, "medium": 8_192, "high": 24_576, "max": 24_576}
+"""Tokens of thought, for models before those that take levels. The last is the most of all."""
+LEAST_BUDGET = 128
+"""The larger models before those cannot be kept from thinking."""
+
+
+class GoogleConversation:
+    """Append-only; see `Conversation`. `origin` names the API whose thoughts go back to it."""
+
+    def __init__(self, head: PromptHead, origin: str) -> None:
+        self.model = head.model
+        self._origin = origin
+        self._wants_signatures = generation(head.model) >= 3
+        self._head = _dump(_head(head)).removesuffix(b"]}")
+        self._contents = bytearray()
+        self._excess = 0
+        self._open_role: Role | None = None
+        self._names: dict[str, str] = {}
+
+    @property
+    def size(self) -> int:
+        """See `Conversation.size`."""
+        return len(self._head) + len(self._contents) - self._excess
+
+    def append(self, role: Role, blocks_json: str) -> None:
+        """See `Conversation.append`."""
+        blocks_json.encode()
+        blocks = json.loads(blocks_json)
+        if not isinstance(blocks, list) or not blocks:
+            raise ValueError(f"a message needs a JSON array of blocks; got {blocks_json[:80]!r}")
+        if not all(isinstance(block, dict) and "type" in block for block in blocks):
+            raise ValueError(f"every block is an object with a type; got {blocks_json[:80]!r}")
+        parts = self._said(blocks) if role == "assistant" else self._told(blocks)
+        if not parts:
+            return
+        inner = b",".join(map(_dump, parts))
+        if role == self._open_role:
+            self._contents += b","
+        else:
+            self._contents += b"]}," if self._open_role else b""
+            self._contents += b'{"role":"%b","parts":[' % _ROLES[role].encode()
+            self._open_role = role
+        self._contents += inner
+        if role == "user":
+            self._excess += excess_bytes(blocks_json)
+
+    def body(self) -> bytes:
+        """The request as it goes to the server: the same bytes as often as it is asked."""
+        return b"".join((self._head, self._contents, b"]}]}" if self._open_role else b"]}"))
+
+    def _said(self, blocks: list[Block]) -> list[Block]:
+        """The model's own parts, each with the signature that it came with."""
+        parts: list[Block] = []
+        signature = ""
+        needs_signature = self._wants_signatures
+        for block in blocks:
+            if is_foreign(block, self._origin):
+                continue
+            kind = block["type"]
+            if kind == "redacted_thinking":
+                if signature:
+                    parts.append({"text": "", "thoughtSignature": signature})
+                signature = block["data"]
+                continue
+            part = self._part(block)
+            if part is None:
+                continue
+            if kind == "tool_use":
+                if needs_signature and not signature:
+                    signature = ANY_SIGNATURE
+                needs_signature = False
+            if signature:
+                part["thoughtSignature"] = signature
+                signature = ""
+            parts.append(part)
+        if signature:
+            parts.append({"text": "", "thoughtSignature": signature})
+        # What its limit cut off while it thought is no message.
+        return parts if any("thought" not in part for part in parts) else []
+
+    def _part(self, block: Block) -> Block | None:
+        kind = block["type"]
+        if kind == "text":
+            return {"text": block["text"]} if block["text"] else None
+        if kind == "thinking":
+            thought = {"text": block["thinking"], "thought": True}
+            return thought if block["thinking"] else None
+        if kind == "tool_use":
+            self._names[block["id"]] = block["name"]
+            call = {"name": block["name"], "args": block["input"]}
+            return {"functionCall": {**_id(block["id"]), **call}}
+        return None
+
+    def _told(self, blocks: list[Block]) -> list[Block]:
+        """Results first, as the API wants them, then what else the user's side says."""
+        results: list[Block] = []
+        others: list[Block] = []
+        for block in blocks:
+            if block["type"] == "tool_result":
+                result, pictures = self._result(block)
+                results.append(result)
+                others += pictures
+            elif (part := _user_part(block)) is not None:
+                others.append(part)
+        return results + others
+
+    def _result(self, block: Block) -> tuple[Block, list[Block]]:
+        content = block.get("content", "")
+        pictures: list[Block] = []
+        if isinstance(content, list):
+            pictures = [_picture(each) for each in content if each["type"] == "image"]
+            content = "\n".join(each["text"] for each in content if each["type"] == "text")
+        call_id = block["tool_use_id"]
+        response = {
+            **_id(call_id),
+            "name": self._names.get(call_id, "unknown"),
+            "response": {"error" if block.get("is_error") else "output": content},
+        }
+        return {"functionResponse": response}, pictures
+
+
+def generation(model: str) -> int:
+    """The number in a model's name, as 3 of `gemini-3-pro`; 0 where there is none."""
+    found = _GENERATION.search(model)
+    return int(found[1]) if found else 0
+
+
+def _id(call_id: str) -> Block:
+    return {} if call_id.startswith(MADE) else {"id": call_id}
+
+
+def _user_part(block: Block) -> Block | None:
+    if block["type"] == "image":
+        return _picture(block)
+    return {"text": block["text"]} if block["type"] == "text" and block["text"] else None
+
+
+def _picture(block: Block) -> Block:
+    source = block["source"]
+    return {"inlineData": {"mimeType": source["media_type"], "data": source["data"]}}
+
+
+def _head(head: PromptHead) -> Block:
+    """Everything before the contents, which come last. The model stands in the URL."""
+    request: Block = {}
+    if head.system:
+        request["systemInstruction"] = {"parts": [{"text": head.system}]}
+    if head.tools:
+        request["tools"] = [{"functionDeclarations": [_declared(tool) for tool in head.tools]}]
+    config: Block = {"maxOutputTokens": head.max_tokens}
+    if head.temperature is not None:
+        config["temperature"] = head.temperature
+    thinking = _thinking(head)
+    if thinking:
+        config["thinkingConfig"] = thinking
+    request["generationConfig"] = config
+    request["contents"] = []
+    return request
+
+
+def _declared(tool: Block) -> Block:
+    taken = parameters(tool["input_schema"])
+    told = {"name": tool["name"], "description": tool["description"]}
+    return told if taken is None else {**told, "parametersJsonSchema": taken}
+
+
+def _thinking(head: PromptHead) -> Block:
+    """How much it thinks, and whether it shows what; in the words of the model's generation."""
+    number = generation(head.model)
+    found: Block = {}
+    kind = (head.thinking or {}).get("type")
+    if kind == "adaptive":
+        found["includeThoughts"] = True
+    if head.effort and number >= 3:  # these cannot be kept from thinking
+        found["thinkingLevel"] = _LEVELS.get(head.effort, "high")
+    elif kind == "disabled" and number >= 3:
+        found["thinkingLevel"] = "low" if "pro" in head.model else "minimal"
+    elif kind == "disabled" and number:
+        found["thinkingBudget"] = LEAST_BUDGET if "pro" in head.model else 0
+    elif head.effort and number:
+        found["thinkingBudget"] = _BUDGETS.get(head.effort, _BUDGETS["max"])
+    return found
+
+
+def _dump(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")  # half of a surrogate pair is no character

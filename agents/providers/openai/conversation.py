@@ -1,0 +1,128 @@
+"""What the conversations of OpenAI's two protocols have in common.
+
+Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once; the items of a
+message are derived from its canonical blocks when it is appended, and depend on nothing else; a
+request is a join of these fragments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+from agents.providers.base import Block, PromptHead, Role
+from agents.providers.pictures import excess_bytes
+from agents.providers.thoughts import is_foreign
+
+_CALL_ID = re.compile(r"[A-Za-z0-9_-]+")
+
+OpenAIWire = Literal["responses", "chat"]
+"""Which of OpenAI's protocols."""
+
+
+def encode(value: object) -> str:
+    """As JSON text, always the same for the same value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class OpenAIConversation(ABC):
+    """Append-only; see `Conversation`.
+
+    `origin` names the API that thoughts must have come from to go back. `call_ids` holds the ids
+    of all tool calls so far.
+    """
+
+    path: str
+    """Where requests go, below the base URL."""
+    longest_id: int
+
+    def __init__(self, head: PromptHead, origin: str) -> None:
+        self.origin = origin
+        self.call_ids: set[str] = set()
+        text = encode(self._request(head))
+        self._head = text.removesuffix("]}").encode()
+        self._items = bytearray()
+        self._open = b""
+        """What ends the last item, a user's message, if more of what the user says may join it."""
+        self._excess = 0
+
+    @property
+    def size(self) -> int:
+        """See `Conversation.size`."""
+        return len(self._head) + len(self._items) - self._excess
+
+    def append(self, role: Role, blocks_json: str) -> None:
+        """See `Conversation.append`. Thoughts of another API are left out."""
+        blocks = json.loads(blocks_json)
+        if not isinstance(blocks, list) or not blocks:
+            raise ValueError(
+                f"a message needs a JSON array of blocks, not empty; got {blocks_json[:80]!r}"
+            )
+        kept = [block for block in blocks if not is_foreign(block, self.origin)]
+        blocks_json.encode()  # before anything is added
+        if role == "assistant":
+            self._add_reply(kept)
+            self.call_ids |= {block["id"] for block in kept if block["type"] == "tool_use"}
+        else:
+            self._add_user(kept)
+            self._excess += excess_bytes(blocks_json)
+
+    def body(self) -> bytes:
+        """The request as it goes to the server: the same bytes as often as it is asked."""
+        return b"".join((self._head, self._items, self._open, b"]}"))
+
+    def wire_id(self, call_id: str) -> str:
+        """A call's id as this server takes it; another provider's may be longer, or have dots."""
+        if len(call_id) <= self.longest_id and _CALL_ID.fullmatch(call_id):
+            return call_id
+        return "call_" + hashlib.sha256(call_id.encode()).hexdigest()[:24]
+
+    @abstractmethod
+    def _request(self, head: PromptHead) -> dict[str, Any]:
+        """The request; its last field is the array of messages, with no more than the first."""
+
+    @abstractmethod
+    def _add_reply(self, blocks: list[Block]) -> None: ...
+
+    @abstractmethod
+    def _add_user(self, blocks: list[Block]) -> None: ...
+
+    def _add(self, item: str, end: bytes = b"") -> None:
+        """One more item; with `end` it is left open, and `item` lacks that."""
+        self._items += self._open
+        if self._items or not self._head.endswith(b"["):
+            self._items += b","
+        self._items += item.encode()
+        self._open = end
+
+
+def parameters(schema: Block) -> Block:
+    """A tool's schema as the API takes it: an object says its properties, if it has none too."""
+    return schema if "properties" in schema else {**schema, "properties": {}}
+
+
+def data_url(block: Block) -> str:
+    """A picture as a URL. Raises `ValueError` for one whose bytes are elsewhere."""
+    source = block["source"]
+    if source["type"] != "base64":
+        raise ValueError(f"a picture needs its bytes; got a source {source['type']!r}")
+    return f"data:{source['media_type']};base64,{source['data']}"
+
+
+def result_parts(block: Block) -> list[Block]:
+    """The content of a tool_result: text and image blocks. An error's text says that it is one."""
+    content = block.get("content", "")
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    if block.get("is_error"):
+        first = parts[0]["text"] if parts and parts[0]["type"] == "text" else ""
+        if not first.lower().startswith("error"):
+            parts.insert(0, {"type": "text", "text": "Error:"})
+    return parts
+
+
+def unknown(block: Block) -> ValueError:
+    """For a block that has no place where it stands."""
+    return ValueError(f"no place for a block of the type {block.get('type')!r} here")

@@ -1,0 +1,137 @@
+"""Notices of what is still part of the app agents: requests, and scheduled runs.
+
+A message says that something waits and where to look, never what the call contains: an input may
+hold secrets and the content of a file. Tool names and prompts come from people and specifications.
+They are shown with hidden characters as code points, and cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import NoReverseMatch, reverse
+
+from agents.hidden_text import cut_text, one_line, visible
+from agents.kernel.notices import Message, Notice, NoticeKind, announce
+from agents.models import POOL, ApprovalRequest, ScheduleFiring
+from agents.settings import PageSettings
+from agents.states import ApprovalStatus
+
+REQUESTED = "approval.requested"
+NOT_STARTED = "schedule.not_started"
+_PROMPT_CHARACTERS = 1_000
+_NAME_CHARACTERS = 100
+
+
+def announce_request(request: ApprovalRequest) -> None:
+    """Say that a request waits for a person, in the transaction that makes it."""
+    run = request.run
+    announce(
+        Notice(
+            type=REQUESTED,
+            subject_id=request.pk,
+            agent_version_id=run.agent_version_id,
+            run_id=run.pk,
+            for_workers=run.executor == POOL,
+        )
+    )
+
+
+def announce_firing(firing: ScheduleFiring) -> None:
+    """Say that a scheduled run was not started, in the transaction that records it."""
+    agent_id = firing.schedule.agent_id
+    announce(Notice(type=NOT_STARTED, subject_id=str(firing.pk), agent_id=agent_id))
+
+
+class RequestKind(NoticeKind):
+    """A request that waits for a person."""
+
+    type = REQUESTED
+    field = "request"
+    model = "agents.ApprovalRequest"
+    no_longer = "The request waits no longer, so there is nothing to tell."
+
+    def is_needed(self, subject_id: str) -> bool:
+        pending = ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING)
+        return pending.filter(pk=subject_id).exists()
+
+    def message(self, subject_id: str) -> Message | None:
+        rows = ApprovalRequest.objects.select_related("run__agent_version__agent")
+        request = rows.defer("input", "edited_input").filter(pk=subject_id).first()
+        return None if request is None else request_message(request)
+
+
+def request_message(request: ApprovalRequest) -> Message:
+    agent = request.run.agent_version.agent
+    tool = one_line(request.tool, _NAME_CHARACTERS)
+    prompt = cut_text(visible(request.prompt), _PROMPT_CHARACTERS)
+    until = request.expires_at
+    url = page_url("web:approval", request.id)
+    data: dict[str, Any] = {
+        "id": request.id,
+        "kind": request.kind,
+        "tool": tool,
+        "agent": agent.slug,
+        "run": request.run_id,
+        "prompt": prompt,
+        "created_at": request.created_at.isoformat(),
+        "expires_at": until.isoformat() if until else None,
+        "url": url,
+    }
+    name = one_line(agent.name, _NAME_CHARACTERS)
+    lines = (
+        f"The agent {name} asks before it calls {tool}.",
+        *([f"Why it is asked: {prompt}"] if prompt else []),
+        *([f"Without an answer it is rejected at {until:%Y-%m-%d %H:%M} UTC."] if until else []),
+        "",
+        url,
+    )
+    return Message(data, f"{name} asks: {tool}", lines)
+
+
+class FiringKind(NoticeKind):
+    """A scheduled run that was not started."""
+
+    type = NOT_STARTED
+    field = "schedule"
+    model = "agents.ScheduleFiring"
+    no_longer = "The schedule was deleted."
+
+    def is_needed(self, subject_id: str) -> bool:
+        return ScheduleFiring.objects.filter(pk=subject_id).exists()
+
+    def message(self, subject_id: str) -> Message | None:
+        rows = ScheduleFiring.objects.select_related("schedule__agent")
+        firing = rows.filter(pk=subject_id).first()
+        return None if firing is None else _firing_message(firing)
+
+
+def _firing_message(firing: ScheduleFiring) -> Message:
+    schedule = firing.schedule
+    name = one_line(schedule.name, _NAME_CHARACTERS)
+    detail = cut_text(visible(firing.detail), _PROMPT_CHARACTERS)
+    url = page_url("web:schedule", schedule.id)
+    data = {
+        "id": schedule.id,
+        "name": name,
+        "agent": schedule.agent.slug,
+        "due_at": firing.due_at.isoformat(),
+        "reason": firing.reason,
+        "detail": detail,
+        "url": url,
+    }
+    due = f"{firing.due_at:%Y-%m-%d %H:%M} UTC"
+    lines = (f"The scheduled run {name} of {due} was not started.", detail, "", url)
+    return Message(data, f"{name} was not started", lines)
+
+
+def page_url(name: str, row_id: str) -> str:
+    """The address of a page; in a project without Vel's pages only where to look."""
+    try:
+        path = reverse(name, args=[row_id])
+    except NoReverseMatch:
+        path = "/"
+    return PageSettings.now().PUBLIC_URL.rstrip("/") + path
+
+
+KINDS: tuple[type[NoticeKind], ...] = (RequestKind, FiringKind)

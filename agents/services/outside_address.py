@@ -1,0 +1,118 @@
+"""Which URLs Vel itself calls for people: https to public addresses, and what the operator lists.
+
+The check of addresses is the one of the sandboxes' network. Whoever may store such a URL must not
+be able to reach services of this host or its network through it.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import ip_address
+
+from agents.services.errors import InvalidRequest
+from agents.services.private_hosts import PrivateHosts
+from sandbox.egress.addresses import special_purpose
+from sandbox.egress.destinations import Destinations, PublicInternet
+from sandbox.egress.hosts import Address, Endpoint, HostRefused, parse_endpoint, parse_port
+
+LONGEST_URL = 500
+
+_URL = re.compile(r"(https?)://([^/?#\\]+)([/?][!-~]*)?", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]+))?")
+_PORTS = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a refusal says: as "the webhook", "Webhooks go", "a receiver" and the setting."""
+
+    what: str
+    subject: str
+    kind: str
+    setting: str
+
+    @property
+    def if_private(self) -> str:
+        return (
+            f"If it is {self.kind} on your own network, the operator lists its host or host:port "
+            f"in {self.setting}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideAddress:
+    """A URL in its parts. `world` resolves its name and says which addresses are allowed."""
+
+    endpoint: Endpoint
+    tls: bool
+    authority: str
+    path: str
+    world: Destinations
+
+
+def parse_outside_url(url: str, private_hosts: Collection[str], words: Wording) -> OutsideAddress:
+    """Read `url`. `private_hosts` are those of the setting that `words` names.
+
+    A name is not resolved here: where it leads is checked at each connection. Raises
+    `InvalidRequest` for what has two readings and for what is known to be refused.
+    """
+    match = _URL.fullmatch(url)
+    if match is None or "#" in url or len(url) > LONGEST_URL:
+        raise InvalidRequest(
+            f"Write the URL of {words.what} as https://host/path, of at most "
+            f"{LONGEST_URL} printable ASCII characters, without a fragment."
+        )
+    scheme, authority, path = match[1].lower(), match[2].lower(), match[3] or "/"
+    path = path if path.startswith("/") else f"/{path}"
+    private = _listed(authority, _PORTS[scheme], private_hosts)
+    if private is not None:
+        return OutsideAddress(private, scheme == "https", authority, path, PrivateHosts())
+    try:
+        endpoint = parse_endpoint(authority, _PORTS[scheme])
+    except HostRefused as refused:
+        raise InvalidRequest(f"This URL is refused: it has {refused}. {words.if_private}") from None
+    kind = special_purpose(endpoint.address) if endpoint.address else None
+    if kind is not None:
+        raise InvalidRequest(
+            f"This URL is refused: its address is not public ({kind}). {words.if_private}"
+        )
+    if scheme != "https":
+        raise InvalidRequest(f"{words.subject} out over https:// only. {words.if_private}")
+    return OutsideAddress(endpoint, True, authority, path, PublicInternet())
+
+
+@lru_cache(maxsize=1)
+def tls_context() -> ssl.SSLContext:
+    """Verifies names and certificates; SSL_CERT_FILE adds an authority of the operator's own."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _listed(authority: str, default_port: int, hosts: Collection[str]) -> Endpoint | None:
+    """The endpoint, if `hosts` has this host or host and port."""
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        return None
+    host = match[1]
+    try:
+        port = parse_port(match[2]) if match[2] else default_port
+    except HostRefused:
+        return None
+    listed = {entry.lower() for entry in hosts}
+    if host not in listed and f"{host}:{port}" not in listed:
+        return None
+    bare = host.strip("[]")
+    return Endpoint(bare, port, _address(bare))
+
+
+def _address(host: str) -> Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None

@@ -1,0 +1,146 @@
+"""An agent's memory as a folder, out and in again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+
+from agents.models import Agent
+from agents.services.errors import InvalidRequest
+from agents.services.findings import FileFinding, findings_in, require_accepted
+from agents.services.prompt_import import PromptPlan, plan_prompt, store_prompt
+from memory.actions.changes import check_may_change
+from memory.actions.edits import change_memory, check_edited_content
+from memory.edits import size_warnings
+from memory.errors import MemoryRefused
+from memory.folder import read_folder, write_folder
+from memory.folders import Change
+from memory.limits import size_of
+from memory.models import Operation
+from memory.paths import READ_ONLY
+from memory.queries.state import memory_bytes
+from memory.queries.tree import list_memory_entries, memory_state
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """A file that differs from the memory's. `before` is None where the memory has none."""
+
+    path: str
+    content: str
+    before: str | None
+    base_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """What an import would do. Files that only the memory has, `kept`, stay as they are.
+
+    `prompt` is None when the folder has none, it is the same, or it was not asked for.
+    """
+
+    files: list[ImportedFile]
+    same: list[str]
+    kept: list[str]
+    ignored: list[str]
+    prompt: PromptPlan | None
+    findings: list[FileFinding]
+    warnings: list[str]
+
+
+def export_memory(agent_id: str, directory: Path) -> list[str]:
+    """Write the whole memory into a new directory and return the paths of its files.
+
+    Raises `InvalidRequest` when `directory` is not new or empty, and OSError; then nothing is
+    written.
+    """
+    with transaction.atomic():
+        files: dict[str, str] = {}
+        for entry in list_memory_entries(agent_id):
+            content = memory_state(agent_id, entry.path).content
+            if content is not None:
+                files[entry.path] = content
+    try:
+        write_folder(directory, files)
+    except MemoryRefused as problem:
+        raise InvalidRequest(str(problem)) from None
+    return list(files)
+
+
+def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> ImportPlan:
+    """What importing `directory` would change. Raises `InvalidRequest` when any of it cannot be.
+
+    Who calls it may read the agent's memory.
+    """
+    try:
+        folder = read_folder(directory)
+    except MemoryRefused as problem:
+        raise InvalidRequest(str(problem)) from None
+    files: list[ImportedFile] = []
+    same: list[str] = []
+    for path, content in folder.files.items():
+        state = memory_state(agent.pk, path)
+        if state.content == content:
+            same.append(path)
+            continue
+        check_edited_content(agent.pk, path, content)
+        files.append(ImportedFile(path, content, state.content, state.revision))
+    prompt = None
+    if with_prompt and folder.prompt is not None and folder.prompt != agent.system_prompt:
+        prompt = plan_prompt(agent, folder.prompt)
+    existing = [entry.path for entry in list_memory_entries(agent.pk)]
+    return ImportPlan(
+        files=files,
+        same=same,
+        kept=[path for path in existing if path not in folder.files and path not in READ_ONLY],
+        ignored=folder.ignored,
+        prompt=prompt,
+        findings=[
+            *findings_in({file.path: file.content for file in files}),
+            *(prompt.findings if prompt else []),
+        ],
+        warnings=size_warnings(_bytes_after(agent.pk, files)),
+    )
+
+
+@transaction.atomic
+def carry_out_import(
+    agent: Agent, plan: ImportPlan, *, by: AbstractBaseUser, accept_findings: bool = False
+) -> dict[str, int]:
+    """Store all of `plan`, or nothing, and return the new revisions by path.
+
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) when findings are not accepted, and
+    `Conflict` (code `stale`) when a file is not what the plan was made on.
+    """
+    check_may_change(agent, by)
+    require_accepted(plan.findings, accept_findings)
+    revisions = {
+        file.path: change_memory(
+            agent.pk,
+            Change(
+                path=file.path,
+                operation=Operation.IMPORT,
+                content=file.content,
+                base_revision=file.base_revision,
+                source="import",
+                by_id=by.pk,
+                reason="Imported from a folder.",
+            ),
+        )
+        for file in plan.files
+    }
+    if plan.prompt is not None:
+        store_prompt(agent.pk, plan.prompt, by=by, accept_findings=accept_findings)
+    return revisions
+
+
+def _bytes_after(agent_id: str, files: list[ImportedFile]) -> int:
+    """Of the knowledge files, as the size rules count them."""
+    total = memory_bytes(agent_id)
+    for file in files:
+        if file.path.startswith("knowledge/"):
+            total += size_of(file.content) - size_of(file.before or "")
+    return total

@@ -1,0 +1,180 @@
+"""What agents remember: files, their history with a way back, and what agents asked to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import JournalAdmin, person, tag
+from agents.admin.text import shown
+from agents.hidden_text import visible
+from agents.models import ApprovalRequest
+from agents.review.marked_text import marked_text
+from agents.selectors.visible import VIEW_ALL, agents_for, approvals_for, approved_agents
+from agents.services.errors import ServiceError
+from agents.services.request_review import review_of_request
+from memory.actions.changes import restore_revision
+from memory.models import MemoryEditRequest, MemoryFile, MemoryRevision
+from memory.queries.rights import may_change_memory
+from memory.review import memory_edit_review
+from text_scanner import scan
+
+SHOWN_REVISIONS = 200
+
+
+class MemoryAdmin(JournalAdmin):
+    """Rows of the agents that one may use or approve for; all of them with `view_all_runs`."""
+
+    list_select_related = ["agent"]
+    search_fields = ["path", "=agent__slug", "=agent__id"]
+    search_help_text = "A part of a path, or an agent's slug or id."
+
+    class Media:
+        css = {"all": ["agents/web/review.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        user = person(request)
+        if request.user.has_perm(VIEW_ALL):
+            return rows
+        mine = models.Q(agent__in=agents_for(user).values("pk"))
+        return rows.filter(mine | models.Q(agent__in=approved_agents(user)))
+
+    @admin.display(description="agent", ordering="agent__slug")
+    def shown_agent(self, row: Any) -> str:
+        return visible(row.agent.slug)
+
+    @admin.display(description="size", ordering="size_bytes")
+    def size(self, row: Any) -> str:
+        return f"{row.size_bytes:,} bytes"
+
+
+@admin.register(MemoryFile)
+class MemoryFileAdmin(MemoryAdmin):
+    page_template = "admin/memory/file.html"
+    list_display = ["path", "shown_agent", "size", "revision", "updated_at"]
+    list_filter = ["updated_at", "agent"]
+    ordering = ["agent__slug", "path"]
+
+    def page_context(self, request: HttpRequest, row: MemoryFile) -> dict[str, Any]:
+        revisions = MemoryRevision.objects.filter(agent=row.agent_id, path=row.path)
+        found = revisions.defer("content").select_related("created_by").order_by("-number")
+        return {
+            "title": f"{row.path} of {visible(row.agent.slug)}",
+            "file": row,
+            "agent_name": visible(row.agent.name),
+            "text": marked_text(row.content, scan(row.content)),
+            "revisions": [(entry, shown(entry.reason)) for entry in found[:SHOWN_REVISIONS]],
+        }
+
+
+@admin.register(MemoryRevision)
+class MemoryRevisionAdmin(MemoryAdmin):
+    """Read-only; a POST to a revision's page makes the file what it was then."""
+
+    page_template = "admin/memory/revision.html"
+    list_display = ["path", "number", "shown_agent", "operation", "size", "by", "source", "when"]
+    list_filter = ["operation", "source", "created_at", "agent"]
+    list_select_related = ["agent", "created_by"]
+    ordering = ["-id"]
+
+    @admin.display(ordering="created_by")
+    def by(self, row: MemoryRevision) -> str:
+        return visible(str(row.created_by or ""))
+
+    @admin.display(ordering="created_at")
+    def when(self, row: MemoryRevision) -> Any:
+        return row.created_at
+
+    def page_context(self, request: HttpRequest, row: MemoryRevision) -> dict[str, Any]:
+        earlier = MemoryRevision.objects.filter(agent=row.agent_id, path=row.path)
+        before = earlier.filter(number=row.number - 1).values_list("content", flat=True).first()
+        latest = earlier.order_by("-number").values_list("number", flat=True)[0]
+        return {
+            "title": f"{row.path}, revision {row.number}",
+            "revision": row,
+            "agent_name": visible(row.agent.name),
+            "by": self.by(row),
+            "reason": shown(row.reason),
+            "review": memory_edit_review(
+                row.path, row.operation, before, row.content, scan(row.content or "")
+            ),
+            "is_latest": row.number == latest,
+            "may_restore": may_change_memory(person(request), row.agent),
+            "approval": _approval_of(request, row.edit_request_id),
+        }
+
+    def act_on_row(self, request: HttpRequest, row: MemoryRevision) -> HttpResponse:
+        """Restore the revision. Who may is for the service to say."""
+        if "restore" not in request.POST:
+            raise PermissionDenied
+        try:
+            number = restore_revision(
+                row.agent, row.path, row.number, by=person(request), source="admin"
+            )
+        except ServiceError as error:
+            self.report(request, visible(error.message), failed=True)
+            return HttpResponseRedirect(request.path)
+        self.log_change(request, row, f"Restored as revision {number}.")
+        self.report(request, f"{row.path} is as it was, as revision {number}.")
+        result = MemoryRevision.objects.get(agent=row.agent_id, path=row.path, number=number)
+        return HttpResponseRedirect(
+            reverse(f"{self.admin_site.name}:memory_memoryrevision_change", args=[result.pk])
+        )
+
+
+@admin.register(MemoryEditRequest)
+class MemoryEditRequestAdmin(MemoryAdmin):
+    """What an agent asked for. Its state is that of the approval, where it is decided."""
+
+    page_template = "admin/memory/request.html"
+    list_display = ["path", "operation", "shown_agent", "state", "created_at"]
+    list_filter = ["operation", "approval__status", "created_at", "agent"]
+    list_select_related = ["agent", "approval"]
+    ordering = ["-id"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryEditRequest]:
+        # A request that waits is for those who may see the approval, as in the queue.
+        rows = super().get_queryset(request)
+        if request.user.has_perm(VIEW_ALL):
+            return rows
+        return rows.filter(approval__in=approvals_for(person(request)).values("pk"))
+
+    @admin.display(description="status", ordering="approval__status")
+    def state(self, row: Any) -> SafeString | str:
+        approval = _asked(row)
+        return tag(approval.status, approval.get_status_display()) if approval else "–"
+
+    def page_context(self, request: HttpRequest, row: MemoryEditRequest) -> dict[str, Any]:
+        approval = _asked(row)
+        sources = row.provenance.get("sources", [])
+        return {
+            "title": f"{row.get_operation_display().capitalize()} {row.path}",
+            "edit": row,
+            "agent_name": visible(row.agent.name),
+            "state": self.state(row),
+            "approval": _approval_of(request, row.pk),
+            "reason": shown(row.reason),
+            "review": review_of_request(approval) if approval else None,
+            "sources": [
+                {name: visible(str(source.get(name, ""))) for name in ("step", "tool", "source")}
+                for source in sources
+            ],
+        }
+
+
+def _asked(row: MemoryEditRequest) -> ApprovalRequest | None:
+    return getattr(row, "approval", None)
+
+
+def _approval_of(request: HttpRequest, edit_id: int | None) -> str | None:
+    """The id of the request that decided an edit, where this person may open it."""
+    found = approvals_for(person(request)).filter(memory_edit=edit_id, memory_edit__isnull=False)
+    return found.values_list("pk", flat=True).first()

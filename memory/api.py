@@ -1,0 +1,196 @@
+"""What an agent remembers: read by whoever may use it, changed by those who may change it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.urls import path
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api import converters  # noqa: F401  # the pattern opaque_id
+from agents.api.base import ApiView, person
+from agents.api.named_agent import agent_of
+from agents.api.operations import OneOf, Page, operation
+from agents.api.serializers.strict import read_body, read_query
+from agents.models import TokenScope
+from agents.services.errors import InvalidRequest, NotFound
+from memory.actions.changes import delete_file, restore_revision, write_file
+from memory.errors import NoSuchFile
+from memory.paths import InvalidPath, check_path
+from memory.queries.files import memory_file
+from memory.queries.tree import list_memory_entries, memory_revisions, revision_content
+from memory.serializers import (
+    DeleteQuery,
+    FileBody,
+    FileListQuery,
+    MemoryChangeShape,
+    MemoryEntriesShape,
+    MemoryFileShape,
+    RestoreRevisionBody,
+    RevisionContentShape,
+    RevisionShape,
+    RevisionsQuery,
+    show_change,
+    show_entry,
+    show_file,
+    show_revision,
+)
+
+SOURCE = "api"
+
+
+class Memory(ApiView):
+    """`GET /agents/{id}/memory?directory=`"""
+
+    tag = "memory"
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation("list_memory", "List memory files", query=FileListQuery, answer=MemoryEntriesShape)
+    def get(self, request: Request, agent_id: str) -> Response:
+        agent = agent_of(person(request), agent_id)
+        asked = read_query(FileListQuery, request)["directory"]
+        entries = list_memory_entries(agent.pk, "" if asked == "all" else asked)
+        return Response({"files": [show_entry(entry) for entry in entries]})
+
+
+class OneMemoryFile(ApiView):
+    """`GET`, `PUT` and `DELETE /agents/{id}/memory/{path}`"""
+
+    tag = "memory"
+    # Not `approve`: who decides what waits need not be able to write it by himself.
+    scopes: ClassVar = {
+        "GET": TokenScope.READ,
+        "PUT": TokenScope.MANAGE,
+        "DELETE": TokenScope.MANAGE,
+    }
+
+    @operation("get_memory_file", "Read a memory file", answer=MemoryFileShape)
+    def get(self, request: Request, agent_id: str, path: str) -> Response:
+        agent = agent_of(person(request), agent_id)
+        file = memory_file(agent.pk, existing_path(path))
+        if file is None:
+            raise no_such_file(path)
+        return Response(show_file(file))
+
+    @operation(
+        "put_memory_file",
+        "Write a memory file",
+        body=FileBody,
+        answers={200: MemoryChangeShape, 201: MemoryChangeShape},
+        errors=(409,),
+    )
+    def put(self, request: Request, agent_id: str, path: str) -> Response:
+        user = person(request)
+        agent = agent_of(user, agent_id)
+        body = read_body(FileBody, request)
+        try:
+            is_new = memory_file(agent.pk, path) is None
+        except InvalidPath as problem:
+            raise InvalidRequest(str(problem)) from None
+        revision = write_file(agent, path, **body, by=user, source=SOURCE)
+        return Response(
+            show_change(path, revision, memory_file(agent.pk, path)), status=201 if is_new else 200
+        )
+
+    @operation(
+        "delete_memory_file",
+        "Delete a memory file",
+        query=DeleteQuery,
+        answers={204: None},
+        errors=(409,),
+    )
+    def delete(self, request: Request, agent_id: str, path: str) -> Response:
+        user = person(request)
+        agent = agent_of(user, agent_id)
+        base = read_query(DeleteQuery, request).get("base_revision")
+        delete_file(agent, existing_path(path), by=user, base_revision=base, source=SOURCE)
+        return Response(status=204)
+
+
+class MemoryRevisions(ApiView):
+    """`GET /agents/{id}/memory-revisions?path=`; with `number`, that state and its content"""
+
+    tag = "memory"
+    scopes: ClassVar = {"GET": TokenScope.READ}
+
+    @operation(
+        "list_revisions",
+        "Read a memory file's history, or one state of it",
+        query=RevisionsQuery,
+        answer=OneOf((RevisionContentShape,), (Page(RevisionShape),)),
+    )
+    def get(self, request: Request, agent_id: str) -> Response:
+        agent = agent_of(person(request), agent_id)
+        query = read_query(RevisionsQuery, request)
+        path, number = query["path"], query.get("number")
+        try:
+            entries = memory_revisions(agent.pk, path)
+            if number is not None:
+                content = revision_content(agent.pk, path, number)
+                entry = next(entry for entry in entries if entry.number == number)
+                return Response({"path": path, **show_revision(entry), "content": content})
+        except InvalidPath as problem:
+            raise InvalidRequest(str(problem)) from None
+        except NoSuchFile as problem:
+            raise NotFound(str(problem)) from None
+        if not entries:
+            raise NotFound(f"There is no history of {path!r}.")
+        later = [entry for entry in entries if entry.number < query.get("cursor", entry.number + 1)]
+        shown = later[: query["limit"]]
+        more = shown[-1].number if len(later) > len(shown) else None
+        return Response({"results": [show_revision(entry) for entry in shown], "next_cursor": more})
+
+
+class RestoreMemory(ApiView):
+    """`POST /agents/{id}/memory-restore`: a file as it was, as a new revision"""
+
+    tag = "memory"
+    scopes: ClassVar = {"POST": TokenScope.MANAGE}
+
+    @operation(
+        "restore_memory_file",
+        "Restore a memory file",
+        body=RestoreRevisionBody,
+        answer=MemoryChangeShape,
+        errors=(409,),
+    )
+    def post(self, request: Request, agent_id: str) -> Response:
+        user = person(request)
+        agent = agent_of(user, agent_id)
+        body = read_body(RestoreRevisionBody, request)
+        path = body["path"]
+        revision = restore_revision(agent, path, body["revision"], by=user, source=SOURCE)
+        return Response(show_change(path, revision, memory_file(agent.pk, path)))
+
+
+def existing_path(path: str) -> str:
+    """`path`, where a file could be. What no memory could hold is not there."""
+    try:
+        return check_path(path)
+    except InvalidPath:
+        raise no_such_file(path) from None
+
+
+def no_such_file(path: str) -> NotFound:
+    return NotFound(f"There is no {path[:200]!r} in this memory.", code="unknown_file")
+
+
+urlpatterns = [
+    path("agents/<opaque_id:agent_id>/memory", Memory.as_view(), name="memory"),
+    path(
+        "agents/<opaque_id:agent_id>/memory/<path:path>",
+        OneMemoryFile.as_view(),
+        name="memory-file",
+    ),
+    path(
+        "agents/<opaque_id:agent_id>/memory-revisions",
+        MemoryRevisions.as_view(),
+        name="memory-revisions",
+    ),
+    path(
+        "agents/<opaque_id:agent_id>/memory-restore",
+        RestoreMemory.as_view(),
+        name="memory-restore",
+    ),
+]

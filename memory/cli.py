@@ -1,0 +1,292 @@
+"""`vel memory`: what an agent remembers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from velproject.cli.boot import database, with_database
+from velproject.cli.errors import CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option, persist_option
+from velproject.cli.terminal import one_line, visible
+
+with late_imports:
+    from agents.models import Agent
+    from memory.actions import changes as memory_changes
+    from memory.actions.bundle import (
+        ImportPlan,
+        carry_out_import,
+        export_memory,
+        plan_import,
+    )
+    from memory.errors import NoSuchFile
+    from memory.limits import size_of
+    from memory.paths import InvalidPath
+    from memory.queries.tree import (
+        list_memory_entries,
+        memory_revisions,
+        memory_state,
+        revision_content,
+    )
+    from velproject.cli.console import print_table
+    from velproject.cli.find import agent_named
+    from velproject.cli.findings import show_findings
+    from velproject.cli.local_user import local_user
+
+DOOR = "cli"
+MAX_CONTENT = 1024**2
+"""No file may be as large: the service says how large one may be."""
+
+agent_argument = click.argument("agent", metavar="AGENT")
+path_argument = click.argument("path", metavar="FILE")
+reason_option = click.option("--reason", default="", help="Why; kept with the revision.")
+content_option = click.option(
+    "--from",
+    "source",
+    metavar="PATH",
+    type=click.File("rb"),
+    default="-",
+    help="Take the content from this file instead of standard input.",
+)
+
+
+@click.group(short_help="Read, change, export and import what an agent remembers.")
+def memory() -> None:
+    """What an agent remembers, as files: knowledge/… and skills/NAME.md.
+
+    AGENT is a slug, or the beginning of an id. AGENTS.md (the prompt) and tools.json only show
+    the agent's settings.
+    """
+
+
+@memory.command("list")
+@agent_argument
+@click.argument("directory", required=False, default="")
+@with_database
+@json_option
+def list_files(agent: str, directory: str, as_json: bool) -> None:
+    """Show the files, or those in one directory."""
+    entries = list_memory_entries(_agent(agent).pk, directory)
+    if as_json:
+        for entry in entries:
+            print(json.dumps(asdict(entry), default=datetime.isoformat))
+        return
+    if not entries:
+        print("No files there.", file=sys.stderr)
+        return
+    print_table(
+        ("BYTES", "CHANGED", "FILE"),
+        ((f"{e.size_bytes:,}", f"{e.updated_at:%Y-%m-%d %H:%M}", e.path) for e in entries),
+    )
+
+
+@memory.command("read")
+@agent_argument
+@path_argument
+@with_database
+@click.option("--revision", type=click.IntRange(min=1), help="As it was at this revision.")
+def read(agent: str, path: str, revision: int | None) -> None:
+    """Print a file. A terminal gets hidden characters as code points, a pipe the very bytes."""
+    found = _agent(agent)
+    try:
+        if revision is None:
+            content = memory_state(found.pk, path).content
+        else:
+            content = revision_content(found.pk, path, revision)
+    except (InvalidPath, NoSuchFile) as problem:
+        raise CliError(str(problem)) from None
+    if content is None:
+        then = f" at revision {revision}" if revision else ""
+        raise CliError(f"There is no {one_line(path)} in the memory{then}.")
+    if sys.stdout.isatty():
+        print(visible(content))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.encode())
+
+
+@memory.command("write")
+@agent_argument
+@path_argument
+@content_option
+@reason_option
+@persist_option
+@click.option(
+    "--base", type=click.IntRange(min=0), help="Refuse unless the file is at this revision."
+)
+def write(
+    agent: str,
+    path: str,
+    source: BinaryIO,
+    reason: str,
+    persist: Path | None,
+    base: int | None,
+) -> None:
+    """Create a file, or replace it whole."""
+    content = _read(source)
+    with database(persist):
+        number = memory_changes.write_file(
+            _agent(agent),
+            path,
+            content,
+            by=local_user(),
+            base_revision=base,
+            source=DOOR,
+            reason=reason,
+        )
+        print(f"{path} is at revision {number}.")
+
+
+@memory.command("append")
+@agent_argument
+@path_argument
+@content_option
+@reason_option
+@persist_option
+def append(agent: str, path: str, source: BinaryIO, reason: str, persist: Path | None) -> None:
+    """Add to the end of a file."""
+    content = _read(source)
+    with database(persist):
+        number = memory_changes.append_to_file(
+            _agent(agent), path, content, by=local_user(), source=DOOR, reason=reason
+        )
+        print(f"{path} is at revision {number}.")
+
+
+def _read(source: BinaryIO) -> str:
+    data = source.read(MAX_CONTENT + 1)
+    if len(data) > MAX_CONTENT:
+        raise click.UsageError(f"The content has more than {MAX_CONTENT:,} bytes.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise click.UsageError("The content is not UTF-8 text.") from None
+
+
+@memory.command("delete")
+@agent_argument
+@path_argument
+@with_database
+def delete(agent: str, path: str) -> None:
+    """Delete a file. Its revisions stay, and `restore` brings it back."""
+    number = memory_changes.delete_file(_agent(agent), path, by=local_user(), source=DOOR)
+    print(f"{path} is deleted (revision {number}).")
+
+
+@memory.command("history")
+@agent_argument
+@path_argument
+@with_database
+@json_option
+def history(agent: str, path: str, as_json: bool) -> None:
+    """Show every revision of a file, the latest first."""
+    try:
+        revisions = memory_revisions(_agent(agent).pk, path)
+    except InvalidPath as problem:
+        raise CliError(str(problem)) from None
+    if as_json:
+        for revision in revisions:
+            print(json.dumps(asdict(revision), default=datetime.isoformat))
+        return
+    if not revisions:
+        raise CliError(f"{one_line(path)} has no revisions.")
+    print_table(
+        ("REVISION", "OPERATION", "BYTES", "WHEN", "BY", "THROUGH", "REASON"),
+        (
+            (
+                str(revision.number),
+                revision.operation,
+                "–" if revision.is_deleted else f"{revision.size_bytes:,}",
+                f"{revision.created_at:%Y-%m-%d %H:%M}",
+                one_line(revision.by or "–", 30),
+                revision.source,
+                one_line(revision.reason, 60),
+            )
+            for revision in revisions
+        ),
+    )
+
+
+@memory.command("restore")
+@agent_argument
+@path_argument
+@click.argument("revision", type=click.IntRange(min=1))
+@with_database
+def restore(agent: str, path: str, revision: int) -> None:
+    """Make a file what it was at REVISION, as a new revision."""
+    number = memory_changes.restore_revision(
+        _agent(agent), path, revision, by=local_user(), source=DOOR
+    )
+    print(f"{path} is as at revision {revision} (now revision {number}).")
+
+
+@memory.command("export")
+@agent_argument
+@click.argument("directory", type=click.Path(path_type=Path))
+@with_database
+def export(agent: str, directory: Path) -> None:
+    """Write the whole memory into DIRECTORY, which must be new or empty."""
+    paths = export_memory(_agent(agent).pk, directory)
+    print(f"{len(paths)} files are in {directory}.")
+
+
+@memory.command("import")
+@agent_argument
+@click.argument("directory", type=click.Path(path_type=Path))
+@with_database
+@click.option("--prompt", "with_prompt", is_flag=True, help="AGENTS.md too, as the prompt.")
+@click.option("--accept-findings", is_flag=True, help="Keep text that the scanner suspects.")
+@click.option("--apply", is_flag=True, help="Do it. Without this nothing is changed.")
+def import_folder(
+    agent: str, directory: Path, with_prompt: bool, accept_findings: bool, apply: bool
+) -> None:
+    """Take knowledge/ and skills/ from DIRECTORY, all of them or none.
+
+    Files that only the memory has stay. Without --apply it only says what it would change and what
+    the scanner suspects.
+    """
+    user = local_user()
+    found = _agent(agent)
+    memory_changes.check_may_change(found, user)
+    plan = plan_import(found, directory, with_prompt=with_prompt)
+    _show(plan)
+    if not plan.files and plan.prompt is None:
+        print("Nothing to import: the memory has it all.")
+        return
+    if not apply:
+        print("Nothing is changed yet: --apply imports it.")
+        return
+    revisions = carry_out_import(found, plan, by=user, accept_findings=accept_findings)
+    more = " and the prompt" if plan.prompt is not None else ""
+    print(f"{len(revisions)} files{more} are imported.")
+
+
+def _show(plan: ImportPlan) -> None:
+    for file in plan.files:
+        what = "added" if file.before is None else "changed"
+        print(f"{what:>9}  {file.path}  {size_of(file.content):,} bytes")
+    if plan.prompt is not None:
+        print(f"{'prompt':>9}  AGENTS.md  {size_of(plan.prompt.after):,} bytes")
+    for path in plan.same:
+        print(f"{'same':>9}  {path}")
+    for path in plan.kept:
+        print(f"{'kept':>9}  {path}")
+    for name in plan.ignored:
+        print(f"{'ignored':>9}  {one_line(name)}")
+    for warning in plan.warnings:
+        print(warning, file=sys.stderr)
+    show_findings(plan.findings)
+
+
+def _agent(agent: str) -> Agent:
+    return agent_named(local_user(), agent)
+
+
+COMMANDS = (memory,)

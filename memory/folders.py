@@ -1,0 +1,112 @@
+"""Folders of the memory whose files are rows of another feature: its `memory_folders.FOLDERS`.
+
+The memory shows these files beside its own, and lets agents propose changes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from agents.kernel.features import collect
+from memory.models import MemoryEditRequest, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """`content` is None where there is no such file; `revision` is 0 where there never was."""
+
+    content: str | None
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEntry:
+    """One file as listings show it."""
+
+    path: str
+    content_type: str
+    size_bytes: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionEntry:
+    """One state that a file has been in, without its content. `by` is a user's name."""
+
+    number: int
+    operation: str
+    size_bytes: int
+    reason: str
+    source: str
+    by: str
+    created_at: datetime
+    is_deleted: bool
+    approval_id: str | None
+    """The request whose decision made it; None when a person did it by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A revision to be. `content` is the whole file, None to delete it.
+
+    `base_revision` is the revision that it builds on. `source` names the door: `approval`, `api`,
+    `web`, `admin`, `cli`, `import`.
+    """
+
+    path: str
+    operation: Operation
+    content: str | None
+    base_revision: int
+    source: str
+    by_id: int | None = None
+    reason: str = ""
+    edit_request: MemoryEditRequest | None = None
+
+
+class MemoryFolder:
+    """The base class. Paths are checked ones below `prefix`."""
+
+    prefix: ClassVar[str]
+    """As `skills/`."""
+
+    def state(self, agent_id: str, path: str) -> FileState:
+        """Return the file as it is now."""
+        raise NotImplementedError
+
+    def updated_at(self, agent_id: str, path: str) -> datetime | None:
+        """Return when the file got its content; None where there is no such file."""
+        raise NotImplementedError
+
+    def entries(self, agent_id: str) -> Sequence[MemoryEntry]:
+        """Return all files, in the order of their paths."""
+        raise NotImplementedError
+
+    def revisions(self, agent_id: str, path: str) -> Sequence[RevisionEntry]:
+        """Return every state of the file, the latest first, without requests."""
+        raise NotImplementedError
+
+    def content(self, agent_id: str, path: str, number: int) -> tuple[str | None] | None:
+        """Return the content of a revision; None if it does not exist."""
+        raise NotImplementedError
+
+    def check(self, path: str, content: str) -> None:
+        """Raise `MemoryRefused` for content that the file may not have."""
+        raise NotImplementedError
+
+    def store(self, agent_id: str, change: Change) -> int:
+        """Make `change`, and return the number of the revision. Raises `MemoryRefused`."""
+        raise NotImplementedError
+
+
+def folders() -> list[MemoryFolder]:
+    """Return the folders of the installed features."""
+    return [folder for _, folder in collect("memory_folders", "FOLDERS")]
+
+
+def folder_of(path: str) -> MemoryFolder | None:
+    """Return the folder that a file is in; None for a file of the memory itself."""
+    return next((folder for folder in folders() if path.startswith(folder.prefix)), None)

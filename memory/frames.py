@@ -1,0 +1,104 @@
+"""Requests to change the memory, in frames that a page can show without knowing events.
+
+A `MemoryDecisionFrame` answers one. Each frame to the client is a projection of the event before
+it and of the rows of its request, and has no `seq`:
+
+- after `approval.requested`: `memory_edit_request`, while the request is still to be decided. Asked
+  anew because the file has changed, it comes with another request_id and the same tool_call_id.
+- after the decision, the expiry or the end of the run: `memory_edit_complete`. `success` says
+  whether the memory was changed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar, Literal
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from pydantic import Field, model_validator
+
+from agents.consumers.frames import AfterEvents, Frame, Text
+from agents.events.append import dump
+from agents.events.catalogue.approvals import ApprovalDecided, ApprovalExpired, ApprovalRequested
+from agents.events.catalogue.runs import RunCancelled, RunFailed
+from agents.events.read import StoredEvent
+from agents.middleware.decisions import decide
+from agents.models import ApprovalRequest, Run, TokenScope
+from agents.selectors.visible import Person, approvals_for
+from agents.services.approvals import DecisionRequest
+from agents.services.errors import NotFound
+from agents.states import ApprovalStatus, Decision
+from memory.models import KIND
+from memory.queries.requests import shown_edit
+
+_ENDS_ONE = frozenset({ApprovalDecided.type, ApprovalExpired.type})
+_ENDS_RUN = frozenset({RunCancelled.type, RunFailed.type})
+_BEGINS = ApprovalRequested.type
+
+
+class MemoryDecisionFrame(Frame):
+    """An answer to a `memory_edit_request`, bound to what was shown by the request's id."""
+
+    type: Literal["memory_edit_decision"]
+    scope: ClassVar = TokenScope.APPROVE
+    request_id: Text = Field(max_length=64)
+    decision: Literal["approve", "reject", "edit"]
+    edited_content: Text | None = None
+
+    @model_validator(mode="after")
+    def _writes_what_was_shown(self) -> MemoryDecisionFrame:
+        if (self.edited_content is not None) != (self.decision == "edit"):
+            raise ValueError("the decision `edit`, and no other, takes edited_content")
+        return self
+
+    def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
+        # Of this kind only: whoever answers this frame has seen a file, not a command.
+        asked = approvals_for(user).filter(pk=self.request_id, run=run, kind=KIND)
+        if not asked.exists():
+            raise NotFound("This run has no such request about the memory that you may decide.")
+        edited = None if self.edited_content is None else {"content": self.edited_content}
+        decide(self.request_id, DecisionRequest(self.decision, input=edited), by=user)
+        return {"request_id": self.request_id}
+
+
+def frames_after(event: StoredEvent, user: Person) -> list[str]:
+    """What follows `event` on the socket of `user`, as JSON texts."""
+    requests = (
+        approvals_for(user)
+        .filter(run=event.run_id, kind=KIND, memory_edit__isnull=False)
+        .select_related("memory_edit", "tool_call")
+    )
+    if event.type in _ENDS_RUN:
+        ended = requests.filter(status=ApprovalStatus.CANCELLED).order_by("created_at", "pk")
+        return [_complete(request) for request in ended]
+    request = requests.filter(pk=json.loads(event.data_json).get("approval_id")).first()
+    if request is None:
+        return []
+    if event.type != _BEGINS:
+        return [_complete(request)]
+    return [_request(request)] if request.status == ApprovalStatus.PENDING else []
+
+
+def _request(request: ApprovalRequest) -> str:
+    return _frame(
+        "memory_edit_request",
+        request,
+        tool_call_id=request.tool_call.call_id if request.tool_call else None,
+        **shown_edit(request.memory_edit),
+    )
+
+
+def _complete(request: ApprovalRequest) -> str:
+    success = request.status == ApprovalStatus.DECIDED and request.decision in (
+        Decision.APPROVE,
+        Decision.EDIT,
+    )
+    return _frame("memory_edit_complete", request, success=success, path=request.memory_edit.path)
+
+
+def _frame(kind: str, request: ApprovalRequest, **content: Any) -> str:
+    return dump({"type": kind, "request_id": request.pk, **content})
+
+
+FRAMES = [MemoryDecisionFrame]
+AFTER_EVENTS = [AfterEvents(frozenset({_BEGINS, *_ENDS_ONE, *_ENDS_RUN}), frames_after)]

@@ -1,0 +1,130 @@
+"""Rows of agents' memory: files, every state they have been in, and what agents asked for."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from memory.paths import MAX_PATH_CHARACTERS
+
+KIND = "memory"
+"""The kind of the approval requests for edits of a memory."""
+
+
+class Operation(models.TextChoices):
+    """What made a revision. The first three are what an agent may ask for."""
+
+    WRITE = "write", _("write")
+    APPEND = "append", _("append")
+    DELETE = "delete", _("delete")
+    RESTORE = "restore", _("restore")
+    IMPORT = "import", _("import")
+
+
+class MemoryFile(models.Model):
+    """The present content of `knowledge/…`. A deleted file has no row, only revisions."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="memory_files")
+    path = models.CharField(max_length=MAX_PATH_CHARACTERS)
+    content = models.TextField()
+    content_type = models.CharField(max_length=100, default="text/markdown")
+    size_bytes = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(help_text=_("The number of its latest revision."))
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["agent", "path"]
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "path"], name="memory_file_path"),
+        ]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class MemoryRevision(models.Model):
+    """One change of one file, for ever. Numbers go on over a deletion.
+
+    The unique number is what makes a change conditional: of two that build on the same revision
+    one is refused.
+    """
+
+    agent = models.ForeignKey(
+        "agents.Agent", on_delete=models.CASCADE, related_name="memory_revisions"
+    )
+    path = models.CharField(max_length=MAX_PATH_CHARACTERS)
+    number = models.PositiveIntegerField()
+    operation = models.CharField(max_length=10, choices=Operation.choices)
+    content = models.TextField(null=True, help_text=_("Null: the file was deleted."))
+    sha256 = models.CharField(max_length=64, blank=True)
+    size_bytes = models.PositiveIntegerField(default=0)
+    reason = models.TextField(blank=True)
+    source = models.CharField(max_length=20, help_text=_("Which door the change came through."))
+    edit_request = models.ForeignKey(
+        "memory.MemoryEditRequest",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="revisions",
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["agent", "path", "-number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent", "path", "number"], name="memory_revision_number"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path} r{self.number}"
+
+
+class MemoryEditRequest(models.Model):
+    """One proposed change. Its status is that of its approval request.
+
+    `proposed_content` is the whole file as it would be, for `append` too; null for `delete`.
+    `base_revision` is the number of the revision that the proposal builds on; 0 for a new file.
+    """
+
+    erased_with = ("run",)
+
+    agent = models.ForeignKey(
+        "agents.Agent", on_delete=models.CASCADE, related_name="memory_edit_requests"
+    )
+    run = models.ForeignKey(
+        "agents.Run", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    approval = models.OneToOneField(
+        "agents.ApprovalRequest",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="memory_edit",
+    )
+    path = models.CharField(max_length=MAX_PATH_CHARACTERS)
+    operation = models.CharField(max_length=10, choices=Operation.choices)
+    previous_content = models.TextField(null=True, blank=True)
+    base_revision = models.PositiveIntegerField(default=0)
+    proposed_content = models.TextField(null=True, blank=True)
+    asked = models.JSONField(
+        default=dict, help_text=_("content, old_text and replace_all, as the agent gave them.")
+    )
+    reason = models.TextField(blank=True)
+    provenance = models.JSONField(
+        default=dict, help_text=_("step, and sources: what the run had read of others' text.")
+    )
+    warnings = models.JSONField(default=list, help_text=_("Sentences, as on the memory's size."))
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.path}"

@@ -1,0 +1,215 @@
+"""What an agent remembers, for the people who use it: its files, their history, and changing them.
+
+The page changes nothing but through `memory.actions.changes`, and works without scripts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path as url_path
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from agents.hidden_text import escaped_text, unescaped_text, visible
+from agents.models import Agent
+from agents.review import Review
+from agents.review.marked_text import marked_text
+from agents.selectors.visible import agents_for, approvals_for
+from agents.services.errors import Conflict, InvalidRequest, ServiceError
+from agents.web.navigation import AGENT, NavigationEntry
+from agents.web.pages import PersonRequest, page
+from memory.actions.changes import delete_file, restore_revision, write_file
+from memory.errors import NoSuchFile
+from memory.folders import RevisionEntry
+from memory.limits import TOTAL_BYTES, WARN_SHARE
+from memory.paths import READ_ONLY, InvalidPath
+from memory.queries.files import ShownFile, memory_file
+from memory.queries.requests import pending_memory_requests
+from memory.queries.rights import may_change_memory
+from memory.queries.state import memory_bytes
+from memory.queries.tree import list_memory_entries, memory_revisions, revision_content
+from memory.review import memory_edit_review
+from text_scanner import scan
+
+SOURCE = "web"
+REVISIONS_A_PAGE = 50
+REASON_CHARACTERS = 2_000
+SHOWN_REQUESTS = 50
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def knowledge(request: PersonRequest, slug: str) -> HttpResponse:
+    """The files; `?path=` shows one, with `revision=` one change of it, with `edit=1` a form.
+
+    `?edit=1` alone is the form for a new file. A POST with `action` save, delete or restore
+    changes the file at `path`.
+    """
+    agent = get_object_or_404(agents_for(request.user), slug=slug)
+    if request.method == "POST":
+        return _change(request, agent)
+    path = request.GET.get("path", "")
+    context = _overview(request, agent)
+    if path:
+        context |= _one_file(request, agent, path)
+    if "edit" in request.GET and context["may_change"] and path not in READ_ONLY:
+        context["form"] = _form_of(context.get("file"))
+    return render(request, "memory/knowledge.html", context)
+
+
+def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
+    entries = list_memory_entries(agent.pk)
+    used = memory_bytes(agent.pk)
+    waiting = pending_memory_requests(request.user, agent.pk)
+    return {
+        "agent": agent,
+        "may_change": may_change_memory(request.user, agent),
+        "groups": [
+            ("Settings", [entry for entry in entries if entry.path in READ_ONLY]),
+            ("Knowledge", [entry for entry in entries if entry.path.startswith("knowledge/")]),
+            ("Skills", [entry for entry in entries if entry.path.startswith("skills/")]),
+        ],
+        "used": used,
+        "advised": TOTAL_BYTES,
+        "warn_from": int(TOTAL_BYTES * WARN_SHARE),
+        "percent": round(100 * used / TOTAL_BYTES),
+        "waiting": waiting[:SHOWN_REQUESTS],
+        "more_waiting": max(0, waiting.count() - SHOWN_REQUESTS),
+        "reason_characters": REASON_CHARACTERS,
+    }
+
+
+def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]:
+    query = request.GET
+    try:
+        file = memory_file(agent.pk, path)
+        revisions = memory_revisions(agent.pk, path)
+    except InvalidPath:
+        raise Http404("No memory has such a file.") from None
+    if file is None and not revisions:
+        raise Http404("There never was such a file.")
+    displayed = Paginator(revisions, REVISIONS_A_PAGE).get_page(query.get("page"))
+    approval_ids = [entry.approval_id for entry in displayed if entry.approval_id]
+    context: dict[str, Any] = {
+        "path": path,
+        "file": file,
+        "is_read_only": path in READ_ONLY,
+        "text": marked_text(file.content, scan(file.content)) if file else None,
+        "revisions": displayed,
+        "linked": set(
+            approvals_for(request.user).filter(pk__in=approval_ids).values_list("pk", flat=True)
+        ),
+        "latest": revisions[0].number if revisions else 0,
+    }
+    if "revision" in query:
+        found = [entry for entry in revisions if str(entry.number) == query["revision"]]
+        if not found:
+            raise Http404("The file has no such revision.")
+        context |= {"revision": found[0], "review": _review_of(agent, path, found[0])}
+    return context
+
+
+def _review_of(agent: Agent, path: str, entry: RevisionEntry) -> Review:
+    """What a revision made of the one before."""
+    try:
+        before = revision_content(agent.pk, path, entry.number - 1)
+    except NoSuchFile:
+        before = None
+    after = revision_content(agent.pk, path, entry.number)
+    return memory_edit_review(path, entry.operation, before, after, scan(after or ""))
+
+
+def _form_of(file: ShownFile | None) -> dict[str, Any]:
+    return {
+        "path": file.path if file else "",
+        "content": escaped_text(file.content) if file else "",
+        "base": file.revision if file else 0,
+        "is_new": file is None,
+    }
+
+
+def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
+    form = request.POST
+    path = form.get("path", "")
+    try:
+        message = _carry_out(request, agent, path)
+    except ServiceError as error:
+        if form.get("action") == "save":
+            return _show_again(request, agent, path, error)
+        messages.error(request, visible(error.message))
+    else:
+        messages.success(request, message)
+    return redirect(_url(agent, path))
+
+
+def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
+    """Do what was posted and say so."""
+    form = request.POST
+    match form.get("action"):
+        case "save":
+            # Browsers send line breaks of a form as CR LF.
+            content = unescaped_text(form.get("content", "").replace("\r\n", "\n"))
+            number = write_file(
+                agent,
+                path,
+                content,
+                by=request.user,
+                base_revision=_number(form.get("base", "")),
+                source=SOURCE,
+                reason=form.get("reason", "")[:REASON_CHARACTERS],
+            )
+            return f"Saved as revision {number}."
+        case "delete":
+            base = _number(form.get("base", ""))
+            delete_file(agent, path, by=request.user, base_revision=base, source=SOURCE)
+            return "Deleted. Its history stays, and any state can be restored."
+        case "restore":
+            number = _number(form.get("revision", ""))
+            restored = restore_revision(agent, path, number, by=request.user, source=SOURCE)
+            return f"Restored revision {number} as revision {restored}."
+    raise InvalidRequest("Choose save, delete or restore.")
+
+
+def _show_again(
+    request: PersonRequest, agent: Agent, path: str, error: ServiceError
+) -> HttpResponse:
+    """The form with what was typed, and why it was not saved."""
+    form = request.POST
+    context = _overview(request, agent)
+    context["form"] = {
+        "path": path,
+        "content": form.get("content", "").replace("\r\n", "\n"),
+        "reason": form.get("reason", ""),
+        "base": form.get("base", ""),
+        "is_new": form.get("base") == "0",
+        "problem": error.message,
+        "is_stale": isinstance(error, Conflict),
+    }
+    return render(request, "memory/knowledge.html", context, status=error.http_status)
+
+
+def _url(agent: Agent, path: str) -> str:
+    """The page of a file, or of them all where there is no such file."""
+    url = reverse("web:knowledge", args=[agent.slug])
+    try:
+        has_history = bool(memory_revisions(agent.pk, path))
+    except InvalidPath:
+        has_history = False
+    return f"{url}?{urlencode({'path': path})}" if has_history else url
+
+
+def _number(text: str) -> int:
+    """A number of a revision. What is none is refused: it must not count as not given."""
+    if text.isascii() and text.isdecimal() and len(text) < 10:
+        return int(text)
+    raise InvalidRequest("The form is not complete: open the file again.")
+
+
+urlpatterns = [url_path("agents/<slug:slug>/knowledge/", knowledge, name="knowledge")]
+NAVIGATION = [NavigationEntry("web:knowledge", "Knowledge", place=AGENT, order=100)]

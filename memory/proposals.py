@@ -1,0 +1,150 @@
+"""Edits of the memory as proposals: what a person is asked, and what the decision does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from agents.events.append import EventDraft
+from agents.kernel.proposals import Background, Proposal, ProposalKind
+from agents.models import ApprovalRequest, ToolCall
+from agents.review import Review
+from agents.review.diff import diff_section
+from agents.review.parts import DiffSection
+from agents.services.errors import NotAllowed
+from memory.actions.decisions import carry_out_edit, edited_content
+from memory.actions.edits import asked_edit, is_current, propose_edit, record_proposal
+from memory.edits import MemoryEdit
+from memory.limits import MAX_FILE_BYTES
+from memory.models import KIND, MemoryEditRequest
+from memory.queries.requests import shown_edit
+from memory.queries.rights import may_change_memory
+from memory.review import memory_edit_review
+from text_scanner import scan
+
+
+class MemoryEditKind(ProposalKind):
+    """An edit of one file of an agent's memory. Its text is the whole file."""
+
+    name = KIND
+    label = _("memory edit")
+    rule = "write_memory"
+    unlike = ("write_file", "read_memory", "list_memory")
+    relations = ("memory_edit__agent",)
+
+    no_rule = (
+        "an edit of the memory always asks a person. A rule can deny it, or say how it is asked."
+    )
+    no_grant = "Each edit of the memory is asked about: none is allowed for good."
+    no_edit = "An edit cannot turn a call into a change of the memory: reject it and say so."
+    no_tool = "The memory is changed by write_memory, not by changing a call of {tool}."
+    changed = "The file has changed since this was asked. It is asked anew: look again."
+    unfit = "The file has changed, and the edit does not fit it any more: reject it."
+    not_by_file = "--content-file goes with edits of the memory: use --input here."
+    text_label = "The file as it should be"
+    text_help = "The whole file that is saved instead."
+    save_label = "Save with these changes"
+    question = "Save it"
+    most_bytes = MAX_FILE_BYTES
+
+    def propose(self, agent_id: str, change: MemoryEdit) -> Proposal:
+        found = propose_edit(agent_id, change)
+        bound = (change.path, change.operation, found.base_revision, found.after)
+        return Proposal(found, bound, can_be_edited=found.after is not None)
+
+    def propose_again(self, request: ApprovalRequest) -> Proposal:
+        edit = request.memory_edit
+        return self.propose(edit.agent_id, asked_edit(edit))
+
+    def store(self, request: ApprovalRequest, proposal: Proposal, step: int) -> None:
+        record_proposal(request, step, proposal.change)
+
+    def has(self, request: ApprovalRequest) -> bool:
+        return hasattr(request, "memory_edit")
+
+    def is_current(self, request: ApprovalRequest) -> bool:
+        return is_current(request.memory_edit)
+
+    def check_edit(self, request: ApprovalRequest, arguments: Any) -> None:
+        edited_content(request.memory_edit, arguments)
+
+    def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
+        # A memory that others' runs read is not for any user of the agent to change.
+        agent = request.memory_edit.agent
+        if not may_change_memory(by, agent):
+            raise NotAllowed(
+                f"The memory of {agent.name} is shared: it is changed by its owner, or by people "
+                "with the permission to approve."
+            )
+
+    def seen_by(self, user: AbstractBaseUser) -> Q:
+        return Q(memory_edit__agent__owner=user.pk)
+
+    def carry_out(self, request: ApprovalRequest, call: ToolCall, by_id: int) -> list[EventDraft]:
+        return carry_out_edit(request, call, by_id)
+
+    def event_fields(self, request: ApprovalRequest) -> dict[str, str]:
+        edit = request.memory_edit
+        return {"path": edit.path, "operation": edit.operation}
+
+    def review(self, request: ApprovalRequest) -> Review:
+        edit: MemoryEditRequest = request.memory_edit
+        proposed = edit.proposed_content
+        return memory_edit_review(
+            edit.path,
+            edit.operation,
+            edit.previous_content,
+            proposed,
+            findings=scan(proposed) if proposed is not None else (),
+            warnings=edit.warnings,
+        )
+
+    def edit_review(
+        self, request: ApprovalRequest, arguments: Mapping[str, Any], where: str
+    ) -> DiffSection:
+        edit = request.memory_edit
+        content = str(arguments.get("content", ""))
+        return diff_section(
+            edit.path, edit.proposed_content, content, findings=scan(content), where=where
+        )
+
+    def background(self, request: ApprovalRequest) -> Background:
+        edit = request.memory_edit
+        return Background(
+            edit.reason, edit.provenance.get("step") or 0, edit.provenance.get("sources") or []
+        )
+
+    def text(self, request: ApprovalRequest) -> str:
+        return request.memory_edit.proposed_content or ""
+
+    def file_name(self, request: ApprovalRequest) -> str:
+        return str(request.memory_edit.path)
+
+    def size(self, request: ApprovalRequest) -> int:
+        edit = request.memory_edit
+        return sum(len(text or "") for text in (edit.proposed_content, edit.previous_content))
+
+    def shown(self, request: ApprovalRequest) -> dict[str, Any]:
+        """What a request of the kind `memory` would make of a file; null for the other kinds."""
+        edit = request.memory_edit
+        return {**shown_edit(edit), "warnings": edit.warnings, "provenance": edit.provenance}
+
+    def in_full(self, request: ApprovalRequest) -> dict[str, Any]:
+        edit = request.memory_edit
+        return {
+            "path": edit.path,
+            "operation": edit.operation,
+            "reason": edit.reason,
+            "warnings": edit.warnings,
+            "provenance": edit.provenance,
+            "previous_content": edit.previous_content,
+            "proposed_content": edit.proposed_content,
+        }
+
+
+MEMORY_EDIT = MemoryEditKind()
+PROPOSALS = [MEMORY_EDIT]

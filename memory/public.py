@@ -1,0 +1,20 @@
+"""What other features may import: folders of theirs in the memory."""
+
+from memory.errors import Changed, MemoryRefused
+from memory.folders import Change, FileState, MemoryEntry, MemoryFolder, RevisionEntry
+from memory.limits import size_of
+from memory.models import Operation
+from memory.paths import content_type_of
+
+__all__ = [
+    "Change",
+    "Changed",
+    "FileState",
+    "MemoryEntry",
+    "MemoryFolder",
+    "MemoryRefused",
+    "Operation",
+    "RevisionEntry",
+    "content_type_of",
+    "size_of",
+]

@@ -1,0 +1,8 @@
+"""The scanner under its public name. It needs no Django, and neither does this module.
+
+The code is in the package `text_scanner`, because skills and MCP servers use it without the memory.
+"""
+
+from text_scanner import MAX_FINDINGS, Finding, Severity, detect_suspicious_patterns, scan
+
+__all__ = ["MAX_FINDINGS", "Finding", "Severity", "detect_suspicious_patterns", "scan"]

@@ -1,0 +1,147 @@
+"""An agent's memory on the wire, and what may be asked of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from agents.api.serializers.strict import StrictSerializer, Text
+from memory.folders import MemoryEntry, RevisionEntry
+from memory.models import Operation
+from memory.queries.files import ShownFile
+
+REASON_CHARACTERS = 2_000
+MAX_REVISION = 2**31 - 1
+
+
+class FileListQuery(StrictSerializer):
+    """What people and agents have written, unless more is asked for."""
+
+    directory = serializers.ChoiceField(choices=["knowledge", "skills", "all"], default="knowledge")
+
+
+class FileBody(StrictSerializer):
+    """A whole file. `base_revision` is what the writer has seen, 0 for no file."""
+
+    content = Text(allow_blank=True)
+    reason = Text(max_length=REASON_CHARACTERS, default="", allow_blank=True)
+    base_revision = serializers.IntegerField(required=False, min_value=0, max_value=MAX_REVISION)
+
+
+class DeleteQuery(StrictSerializer):
+    base_revision = serializers.IntegerField(required=False, min_value=1, max_value=MAX_REVISION)
+
+
+class RevisionsQuery(StrictSerializer):
+    """The history of a file; with `number` one state of it. A cursor is a revision's number."""
+
+    path = Text(max_length=4096)
+    number = serializers.IntegerField(required=False, min_value=1, max_value=MAX_REVISION)
+    cursor = serializers.IntegerField(required=False, min_value=1, max_value=MAX_REVISION)
+    limit = serializers.IntegerField(min_value=1, max_value=200, default=50)
+
+
+class RestoreRevisionBody(StrictSerializer):
+    path = Text(max_length=4096)
+    revision = serializers.IntegerField(min_value=1, max_value=MAX_REVISION)
+
+
+def show_entry(entry: MemoryEntry) -> dict[str, Any]:
+    return {
+        "path": entry.path,
+        "content_type": entry.content_type,
+        "created_at": _time(entry.created_at),
+        "updated_at": _time(entry.updated_at),
+        "size_bytes": entry.size_bytes,
+    }
+
+
+def show_file(file: ShownFile) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "content": file.content,
+        "content_type": file.content_type,
+        "updated_at": _time(file.updated_at),
+    }
+
+
+def show_change(path: str, revision: int, file: ShownFile | None) -> dict[str, Any]:
+    """What a change made: the last three are null where it deleted the file."""
+    return {
+        "path": path,
+        "revision": revision,
+        "content_type": file.content_type if file else None,
+        "size_bytes": file.size_bytes if file else None,
+        "updated_at": _time(file.updated_at) if file else None,
+    }
+
+
+def show_revision(entry: RevisionEntry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "operation": entry.operation,
+        "size_bytes": entry.size_bytes,
+        "is_deleted": entry.is_deleted,
+        "reason": entry.reason,
+        "source": entry.source,
+        "by": entry.by or None,
+        "approval": entry.approval_id,
+        "created_at": _time(entry.created_at),
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+class MemoryEntryShape(serializers.Serializer[object]):
+    path = serializers.CharField()
+    content_type = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    size_bytes = serializers.IntegerField()
+
+
+class MemoryEntriesShape(serializers.Serializer[object]):
+    files = MemoryEntryShape(many=True)
+
+
+class MemoryFileShape(serializers.Serializer[object]):
+    path = serializers.CharField()
+    content = serializers.CharField()
+    content_type = serializers.CharField()
+    updated_at = serializers.DateTimeField()
+
+
+class MemoryChangeShape(serializers.Serializer[object]):
+    """What a change made. The last three are null where it deleted the file."""
+
+    path = serializers.CharField()
+    revision = serializers.IntegerField()
+    content_type = serializers.CharField(allow_null=True)
+    size_bytes = serializers.IntegerField(allow_null=True)
+    updated_at = serializers.DateTimeField(allow_null=True)
+
+
+class RevisionShape(serializers.Serializer[object]):
+    """`by` is a user's name; `approval` the request whose decision made it."""
+
+    number = serializers.IntegerField()
+    operation = serializers.ChoiceField(choices=Operation.choices)
+    size_bytes = serializers.IntegerField()
+    is_deleted = serializers.BooleanField()
+    reason = serializers.CharField()
+    # A declared field is taken off the class, so it does not hide `Field.source`.
+    source = serializers.CharField()  # type: ignore[assignment]
+    by = serializers.CharField(allow_null=True)
+    approval = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class RevisionContentShape(RevisionShape):
+    """One state of a file; `content` is null where it was deleted then."""
+
+    path = serializers.CharField()
+    content = serializers.CharField(allow_null=True)

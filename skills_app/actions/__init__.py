@@ -1,0 +1,1 @@
+"""Every change of the rows of skills, and who may make it."""

@@ -1,0 +1,37 @@
+"""A version of a skill as an archive for any other program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.services.errors import Conflict
+from skills_app.actions.versions import version_files
+from skills_app.library.errors import InvalidSkill
+from skills_app.library.export import export_files, write_archive
+from skills_app.models import SkillVersion, Trust
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSkill:
+    """A zip and the name of its file."""
+
+    name: str
+    data: bytes
+
+
+def export_version(version: SkillVersion) -> ExportedSkill:
+    """`version`, its head written to the letter of the specification.
+
+    Raises `Conflict`: one in quarantine is not given away, and a head may be too long.
+    """
+    head = version.fields
+    if version.trust == Trust.QUARANTINED:
+        raise Conflict(
+            f"Version {version.number} of {head.name} is in quarantine: read its files one by one.",
+            code="quarantined",
+        )
+    try:
+        files = export_files(version_files(version.pk), head)
+        return ExportedSkill(f"{head.name}.zip", write_archive(head.name, files))
+    except InvalidSkill as problem:
+        raise Conflict(f"{head.name} cannot be exported. {problem}", code="no_export") from None

@@ -1,0 +1,252 @@
+"""Skills as people bring them in, vouch for them, take them away, and give them to agents.
+
+All doors call these. Nothing of a package is run; what the scan finds stands in its version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+
+from agents.models import Agent
+from agents.services.audit import record
+from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
+from skills_app.actions.names import check_name, shared_sources
+from skills_app.actions.reviews import quarantine_version, review_version
+from skills_app.actions.rights import (
+    check_may_change,
+    check_may_manage,
+    may_change_skills,
+    may_review,
+)
+from skills_app.actions.sync import sync_source
+from skills_app.actions.versions import (
+    VersionDetails,
+    accept_version,
+    delete_skill,
+    is_quarantined,
+    store_package,
+)
+from skills_app.library.errors import InvalidSkill, SkillChanged, SkillRefused
+from skills_app.library.package import Package
+from skills_app.library.scan import findings_json, has_danger, scan_package
+from skills_app.library.scopes import BUILT_IN, LIBRARY, agent_scope, directory_of
+from skills_app.models import AgentSkill, Skill, SkillVersion, Trust
+from skills_app.queries.available import scopes_of
+
+__all__ = [
+    "Imported",
+    "as_service_error",
+    "delete_skill_of_library",
+    "import_skill",
+    "may_change_skills",
+    "quarantine_version",
+    "review_version",
+    "set_enabled",
+    "sync_shared_skills",
+]
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """`created` is false where the skill has just these bytes already.
+
+    `waits`: agents do not get `version` until somebody accepts it.
+    """
+
+    version: SkillVersion
+    created: bool
+    waits: bool
+
+
+def import_skill(
+    package: Package,
+    *,
+    by: AbstractBaseUser,
+    source: str,
+    origin: str = "",
+    agent: Agent | None = None,
+    accept: bool = False,
+    reason: str = "",
+) -> Imported:
+    """Take `package` into the library, or as a skill of `agent`'s own.
+
+    The first version of a skill is accepted. A later one of the library waits, unless `accept`
+    and `by` may review. What the scan finds dangerous is quarantined, and waits. `source` names
+    the door, `origin` the file or address. Raises `NotAllowed` and `Conflict` (codes
+    `name_taken`, `duplicate`, `lookalike`, `stale`).
+    """
+    if agent is None:
+        check_may_manage(by)
+    else:
+        check_may_change(agent, by)
+    findings = scan_package(package)
+    trust = Trust.QUARANTINED if has_danger(findings) else Trust.IMPORTED
+    details = VersionDetails(source, by.pk, reason, origin, findings_json(findings))
+    at_once = agent is not None or (accept and may_review(by))
+    sources = shared_sources()
+    for left in reversed(range(_TRIES)):
+        try:
+            with transaction.atomic():
+                check_name(
+                    package.head.name, sources, agent_id=agent.pk if agent else None, new=False
+                )
+                return _store(package, details, trust, agent, at_once=at_once)
+        except SkillChanged as problem:
+            if not left:
+                raise as_service_error(problem) from None
+    raise AssertionError("not reached")
+
+
+def _store(
+    package: Package, details: VersionDetails, trust: Trust, agent: Agent | None, *, at_once: bool
+) -> Imported:
+    scope = agent_scope(agent.pk) if agent else LIBRARY
+    skill = Skill.objects.select_for_update().filter(scope=scope, name=package.head.name).first()
+    if is_quarantined(package):
+        trust = Trust.QUARANTINED
+    new = skill is None or skill.is_deleted
+    accept = trust != Trust.QUARANTINED and (new or at_once)
+    if skill is not None and not new:
+        same = _same_bytes(skill, package.content_hash)
+        if same is not None:
+            usable = same.trust != Trust.QUARANTINED
+            if usable and at_once and skill.current_id != same.pk:
+                accept_version(skill, same)
+                _record_import(same, details, agent, accepted=True)
+            return Imported(same, False, skill.current_id != same.pk or not usable)
+    version = store_package(
+        scope,
+        package,
+        details,
+        trust=trust,
+        agent_id=agent.pk if agent else None,
+        accept=accept,
+    )
+    _record_import(version, details, agent, accepted=accept)
+    return Imported(version, True, not accept)
+
+
+def _record_import(
+    version: SkillVersion, details: VersionDetails, agent: Agent | None, *, accepted: bool
+) -> None:
+    record(
+        "skill.imported",
+        version.skill,
+        name=f"{version.skill.name} {version.number}",
+        by=details.by_id,
+        changes={
+            "agent": (None, agent.slug if agent else None),
+            "origin": (None, details.origin or None),
+            "trust": (None, version.trust),
+            "content": (None, version.content_hash),
+            "accepted": (None, accepted),
+        },
+        note=details.reason,
+    )
+
+
+def _same_bytes(skill: Skill, content_hash: str) -> SkillVersion | None:
+    """The current or the latest version, where it has just these bytes."""
+    current = skill.current
+    if current is not None and current.content_hash == content_hash:
+        return current
+    latest = skill.versions.get(number=skill.version)
+    return latest if latest.content_hash == content_hash else None
+
+
+@transaction.atomic
+def delete_skill_of_library(
+    skill_id: int, *, by: AbstractBaseUser, base_version: int | None = None, source: str = "api"
+) -> SkillVersion:
+    """Delete a skill of the library; the version that says so. Its earlier ones stay for runs.
+
+    No agent has it any more, also not when one of this name is imported again. `base_version` is
+    the version that `by` has seen. Raises `NotAllowed`, `NotFound`, `Conflict` (code `stale`).
+    """
+    check_may_manage(by)
+    skill = Skill.objects.select_for_update().filter(pk=skill_id, scope=LIBRARY).first()
+    if skill is None or skill.is_deleted:
+        raise NotFound("There is no such skill in the library.")
+    try:
+        version = delete_skill(skill, VersionDetails(source, by.pk), base_version=base_version)
+    except SkillRefused as problem:
+        raise as_service_error(problem) from None
+    AgentSkill.objects.filter(skill=skill).delete()
+    record("skill.deleted", skill, name=skill.name, by=by)
+    return version
+
+
+@transaction.atomic
+def set_enabled(agent: Agent, skill_id: int, enabled: bool, *, by: AbstractBaseUser) -> None:
+    """Turn a skill on or off for `agent`, from its next run on.
+
+    Raises `NotAllowed`, `NotFound` for what the agent cannot have, and `Conflict` (codes
+    `quarantined`, `waits`) for turning on what no agent gets.
+    """
+    check_may_change(agent, by)
+    scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
+    # The lock: a quarantine at this moment comes before or after, not between.
+    skill = (
+        Skill.objects.select_for_update()
+        .filter(pk=skill_id, scope__in=scopes, is_deleted=False)
+        .first()
+    )
+    if skill is None:
+        raise NotFound("There is no such skill for this agent.")
+    if enabled:
+        _require_usable(skill)
+    AgentSkill.objects.update_or_create(agent=agent, skill=skill, defaults={"enabled": enabled})
+    record_enabled(agent, skill, enabled, by)
+
+
+def record_enabled(agent: Agent, skill: Skill, enabled: bool, by: AbstractBaseUser) -> None:
+    """Write to the audit log that a skill was turned on or off for `agent`."""
+    action = "skill.enabled" if enabled else "skill.disabled"
+    record(action, skill, name=f"{skill.name} for {agent.slug}", by=by)
+
+
+def _require_usable(skill: Skill) -> None:
+    version = skill.current or skill.versions.get(number=skill.version)
+    if version.trust == Trust.QUARANTINED:
+        raise Conflict(
+            f"The skill {skill.name} is in quarantine: it has to be reviewed before an agent can "
+            "have it.",
+            code="quarantined",
+        )
+    if skill.current is None:
+        raise Conflict(
+            f"The skill {skill.name} waits for somebody to accept it: no agent can have it yet.",
+            code="waits",
+        )
+
+
+def sync_shared_skills() -> dict[str, list[str]]:
+    """Make the rows of built-in skills and of the settings' directories what is there now.
+
+    Each run does so; a page that lists skills before the first run may, too. Returns what was
+    left out, as messages by path.
+    """
+    problems: dict[str, list[str]] = {}
+    for read in shared_sources():
+        location = "built-in" if read.scope == BUILT_IN else directory_of(read.scope) or read.scope
+        for path, found in read.problems.items():
+            problems[f"{location}/{path}".rstrip("/")] = [problem.message for problem in found]
+        try:
+            # Each package is a transaction: one around all would hold locks against a driver's.
+            sync_source(read)
+        except SkillChanged:
+            continue  # another process stores the same directory at this moment
+    return problems
+
+
+def as_service_error(problem: SkillRefused) -> ServiceError:
+    """What doors know, for what the library of skills refuses."""
+    if isinstance(problem, SkillChanged):
+        return Conflict(str(problem), code="stale")
+    assert isinstance(problem, InvalidSkill)
+    return InvalidRequest(str(problem))

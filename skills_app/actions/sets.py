@@ -1,0 +1,75 @@
+"""Sets of skill versions, as runs pin them."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+
+from agents.models import Run
+from skills_app.library.package import Head
+from skills_app.library.pinned import PinnedSkill
+from skills_app.models import RunSkillSet, SkillSet, SkillSetEntry, SkillVersion
+
+MAX_HEADS = 10_000
+"""Heads that a process keeps: they never change, and each run of an agent needs them all."""
+_Key = tuple[int, str, str]
+_heads: dict[_Key, Head] = {}
+_lock = threading.Lock()
+
+
+def store_set(versions: Sequence[SkillVersion]) -> SkillSet:
+    """The set of just these versions, made if it is new. Their order is the catalogue's.
+
+    `version.skill` is loaded.
+    """
+    lines = "".join(f"{version.pk} {version.content_hash}\n" for version in versions)
+    key = hashlib.sha256(lines.encode()).hexdigest()
+    found, created = SkillSet.objects.get_or_create(pk=key)
+    if created:
+        SkillSetEntry.objects.bulk_create(
+            [
+                SkillSetEntry(
+                    skill_set=found, position=place, name=version.skill.name, version=version
+                )
+                for place, version in enumerate(versions)
+            ]
+        )
+    return found
+
+
+def set_of(run: Run) -> str | None:
+    """The id of the set that a run began with; None if it has none."""
+    found = RunSkillSet.objects.filter(run=run)
+    return found.values_list("skill_set_id", flat=True).first()
+
+
+def skills_in(set_id: str | None) -> tuple[PinnedSkill, ...]:
+    """The skills of a set, in the catalogue's order; none for None. Trust is as it is now."""
+    if set_id is None:
+        return ()
+    entries = SkillSetEntry.objects.filter(skill_set_id=set_id).order_by("position")
+    rows = list(
+        entries.values_list("version_id", "version__content_hash", "name", "version__trust")
+    )
+    heads = _heads_of([row[:3] for row in rows])
+    return tuple(
+        PinnedSkill(version_id, content_hash, trust, heads[version_id, content_hash, name])
+        for version_id, content_hash, name, trust in rows
+    )
+
+
+def _heads_of(keys: Sequence[_Key]) -> dict[_Key, Head]:
+    """One query for all that this process has not read before."""
+    with _lock:
+        known = {key: head for key in keys if (head := _heads.get(key)) is not None}
+    missing = {key[0]: key for key in keys if key not in known}
+    if not missing:
+        return known
+    rows = SkillVersion.objects.filter(pk__in=missing).order_by().values_list("pk", "head")
+    fresh = {missing[pk]: Head.from_json(head) for pk, head in rows}
+    with _lock:
+        _heads.update(fresh)
+        for old in list(_heads)[: max(0, len(_heads) - MAX_HEADS)]:
+            del _heads[old]
+    return known | fresh

@@ -1,0 +1,47 @@
+"""A package that somebody uploads: read in memory, or refused with all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+
+from agents.services.errors import InvalidRequest
+from skills_app.library.errors import InvalidSkill
+from skills_app.library.package import Package
+from skills_app.library.problems import Problem
+from skills_app.library.sources.archive import read_archive
+from skills_app.settings import SkillSettings
+
+
+class InvalidPackage(InvalidRequest):
+    """What was uploaded is no skill that can be taken; `problems` are all of them."""
+
+    code = "invalid_package"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class PackageTooLarge(InvalidPackage):
+    """The file is larger than an archive may be."""
+
+    code = "package_too_large"
+
+
+def read_upload(file: UploadedFile[Any]) -> Package:
+    """The package in an uploaded zip, .skill or SKILL.md. Raises `InvalidPackage`."""
+    limit = SkillSettings.now().ARCHIVE_BYTES
+    if (file.size or 0) > limit:
+        raise PackageTooLarge(f"The file is larger than {limit:,} bytes: leave files out of it.")
+    try:
+        return read_archive(file.read(), file.name or "")
+    except InvalidSkill as error:
+        raise InvalidPackage(str(error), error.problems) from None
+
+
+def origin_of(file: UploadedFile[Any]) -> str:
+    """The name that the file had, for `SkillVersion.origin`."""
+    return (file.name or "").replace("\0", "")

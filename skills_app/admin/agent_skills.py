@@ -1,0 +1,98 @@
+"""The skills of one agent: which it has, and turning each on or off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import ModelAdmin, display
+from django.contrib.messages import ERROR, SUCCESS
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import person
+from agents.admin.strict_pages import STYLES, strict
+from agents.hidden_text import visible
+from agents.models import Agent
+from agents.services.errors import ServiceError
+from skills_app.actions.library import set_enabled, sync_shared_skills
+from skills_app.actions.rights import may_change_skills
+from skills_app.admin.page import trust_tag, where_from
+from skills_app.models import Skill, Trust
+from skills_app.queries.skills import AgentSkillRow, agent_skills
+
+
+@display(description="skills")
+def skills_of_agent(agent: Agent) -> SafeString | str:
+    """`5 on, of 12`, linked to the page where each is turned on or off."""
+    if not agent.version:
+        return "once it is saved"
+    rows = agent_skills(agent)
+    on = sum(1 for row in rows if row.enabled and not row.collides)
+    url = reverse("admin:agents_agent_skills", args=[agent.pk])
+    return format_html('<a href="{}">{} on, of {}</a>', url, on, len(rows))
+
+
+def skills_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -> HttpResponse:
+    """All skills that the agent has or could have. A POST turns one on or off."""
+    agent = page.get_object(request, object_id)
+    if agent is None:
+        raise Http404("There is no such agent.")
+    if not page.has_view_permission(request, agent):
+        raise PermissionDenied
+    if request.method == "POST":
+        _switch(page, request, agent)
+        return HttpResponseRedirect(request.path)
+    sync_shared_skills()
+    skills = page.admin_site.get_model_admin(Skill)
+    rows = agent_skills(agent)
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "media": STYLES,
+        "title": f"Skills of {visible(agent.name)}",
+        "agent": agent,
+        "rows": [_shown(row) for row in rows],
+        "on": sum(1 for row in rows if row.enabled and not row.collides),
+        "may_change": may_change_skills(person(request), agent),
+        "can_see_skills": skills.has_view_permission(request),
+    }
+    request.current_app = page.admin_site.name
+    return strict(TemplateResponse(request, "skills_app/admin/agent.html", context))
+
+
+def _shown(row: AgentSkillRow) -> dict[str, Any]:
+    trust = row.version.trust if row.version else ""
+    return {
+        "skill": row.skill,
+        "name": visible(row.skill.name),
+        "description": visible(row.skill.description),
+        "place": "own" if row.skill.agent_id else where_from(row.skill),
+        "version": row.version,
+        "trust": trust_tag(trust) if trust else "",
+        "enabled": row.enabled,
+        "collides": row.collides,
+        "waits": row.waits,
+        "usable": row.version is not None and trust != Trust.QUARANTINED,
+    }
+
+
+def _switch(page: ModelAdmin[Agent], request: HttpRequest, agent: Agent) -> None:
+    """Who may is for the service to say."""
+    requested, word = request.POST.get("skill", ""), request.POST.get("enabled")
+    known = {row.skill.pk: row.skill for row in agent_skills(agent)}
+    skill = known.get(int(requested)) if requested.isdecimal() and len(requested) < 19 else None
+    if skill is None or word not in ("yes", "no"):
+        raise Http404("This agent has no such skill.")
+    name = visible(skill.name)
+    try:
+        set_enabled(agent, skill.pk, word == "yes", by=person(request))
+    except ServiceError as error:
+        page.message_user(request, f"The skill {name}: {visible(error.message)}", ERROR)
+        return
+    state = "on" if word == "yes" else "off"
+    page.log_change(request, agent, f"Turned the skill {name} {state}.")
+    page.message_user(request, f"The skill {name} is {state}, from the next run on.", SUCCESS)

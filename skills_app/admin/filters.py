@@ -1,0 +1,114 @@
+"""What the list of skills is filtered by, and the annotations that its columns read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.models import PermissionsMixin
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+
+from agents.selectors.visible import VIEW_ALL, Person
+from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_scope
+from skills_app.models import AgentSkill, Skill, SkillUse, SkillVersion, Trust
+from skills_app.queries.packages import skills_for
+
+_PLACES = {
+    "library": Q(scope=LIBRARY),
+    "built-in": Q(scope=BUILT_IN),
+    "directory": Q(scope__startswith=directory_scope("")),
+    "own": Q(agent__isnull=False),
+}
+
+
+def skills_to_look_at(user: Person) -> QuerySet[Skill]:
+    """Those that `user` may read; with `view_all_runs` also those of every agent and thread."""
+    if isinstance(user, PermissionsMixin) and user.has_perm(VIEW_ALL):
+        return Skill.objects.filter(is_deleted=False)
+    return skills_for(user)
+
+
+def with_columns(skills: QuerySet[Skill]) -> QuerySet[Any]:
+    """`latest_trust`, `waits`, `on` and `off` (choices of agents), and `last_use` of each."""
+    latest = SkillVersion.objects.filter(skill=OuterRef("pk"), number=OuterRef("version"))
+    # What a person has put into quarantine does not wait; what the scan has put there does.
+    open_versions = latest.exclude(content=None).filter(
+        ~Q(trust=Trust.QUARANTINED) | Q(reviewed_by=None)
+    )
+    uses = SkillUse.objects.filter(version__skill=OuterRef("pk")).order_by("-id")
+    return skills.annotate(
+        latest_trust=Subquery(latest.values("trust")[:1]),
+        waits=Case(
+            When(current__number=F("version"), then=Value(False)),
+            default=Exists(open_versions),
+            output_field=BooleanField(),
+        ),
+        on=_choices(True),
+        off=_choices(False),
+        last_use=Subquery(uses.values("created_at")[:1]),
+    )
+
+
+def _choices(enabled: bool) -> Coalesce:
+    found = AgentSkill.objects.filter(skill=OuterRef("pk"), enabled=enabled).order_by()
+    counted = found.values("skill").annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+class PlaceFilter(admin.SimpleListFilter):
+    title = "where from"
+    parameter_name = "place"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            ("library", "library"),
+            ("built-in", "built-in"),
+            ("directory", "directories"),
+            ("own", "agents' own"),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Skill]) -> QuerySet[Skill]:
+        location = _PLACES.get(self.value() or "")
+        return queryset if location is None else queryset.filter(location)
+
+
+class TrustFilter(admin.SimpleListFilter):
+    """Of the version that agents get, or of the latest where they get none."""
+
+    title = "trust"
+    parameter_name = "trust"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Trust.choices]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Skill]) -> QuerySet[Skill]:
+        trust = self.value()
+        if trust is None:
+            return queryset
+        return queryset.filter(Q(current__trust=trust) | Q(current=None, latest_trust=trust))
+
+
+class WaitingFilter(admin.SimpleListFilter):
+    title = "review"
+    parameter_name = "waiting"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "waits"), ("no", "does not wait")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset if self.value() is None else queryset.filter(waits=self.value() == "yes")

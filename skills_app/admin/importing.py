@@ -1,0 +1,221 @@
+"""Importing a skill by hand: looked at first, stored when somebody has seen what it is.
+
+Nothing is stored by the first step. A small upload comes back within the page and is sent again
+with the confirmation; a large one has to be chosen again. Either way what is stored has the hash
+that was shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from agents.admin.journal import JournalAdmin, person
+from agents.admin.text import shown
+from agents.hidden_text import visible
+from agents.models import Agent
+from agents.selectors.visible import agents_for
+from agents.services.errors import ServiceError
+from skills_app.actions.library import Imported, import_skill
+from skills_app.actions.rights import may_change_skills, may_manage_library, may_review
+from skills_app.admin.page import findings_by_severity, head_facts, tools_left
+from skills_app.admin.views import page_response
+from skills_app.library.package import SKILL_FILE, Package
+from skills_app.library.problems import Problem
+from skills_app.library.scan import findings_json, has_danger, scan_package
+from skills_app.library.scopes import LIBRARY, agent_scope
+from skills_app.library.sources.archive import archive_package
+from skills_app.models import Skill
+from skills_app.queries.packages import as_text
+from skills_app.settings import SkillSettings
+
+SOURCE = "admin"
+CARRIED_BYTES = 1_500_000
+"""An upload up to this comes back within the page: as base64 it stays below what Django takes of
+a form's fields."""
+SHOWN_CHARACTERS = 200_000
+FILES_SHOWN = 1_000
+
+
+class ImportForm(forms.Form):
+    """The first step (a file), or the second: what was shown, by its hash, and where it goes."""
+
+    file = forms.FileField(required=False, allow_empty_file=True)
+    carried = forms.CharField(required=False, strip=False)
+    filename = forms.CharField(required=False, max_length=500)
+    target = forms.ChoiceField()
+    reason = forms.CharField(required=False, max_length=2_000)
+    accept = forms.BooleanField(required=False)
+    content_hash = forms.RegexField(r"[0-9a-f]{64}", required=False)
+
+    def __init__(self, *args: Any, targets: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["target"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = targets
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What was sent. `name` says what it is, and is somebody's text."""
+
+    data: bytes
+    name: str
+
+
+def own_agents(request: HttpRequest) -> list[Agent]:
+    """The agents for which the person may import skills of their own."""
+    user = person(request)
+    found = agents_for(user).order_by("name", "pk")
+    return [agent for agent in found if may_change_skills(user, agent)]
+
+
+def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
+    """Choose a file; look at it; import it."""
+    user = person(request)
+    agents = {agent.pk: agent for agent in own_agents(request)}
+    targets = [("", "the library")] if may_manage_library(user) else []
+    targets += [(pk, f"own skill of {visible(agent.slug)}") for pk, agent in agents.items()]
+    if not targets:
+        raise PermissionDenied
+    context: dict[str, Any] = {
+        "title": "Import a skill",
+        "targets": targets,
+        "chosen": request.POST.get("target", request.GET.get("agent", "")),
+        "limit": SkillSettings.now().ARCHIVE_BYTES,
+        "may_accept": may_review(user),
+        "reason": request.POST.get("reason", ""),
+    }
+    if request.method != "POST":
+        return page_response(page, request, "import.html", **context)
+    form = ImportForm(request.POST, request.FILES, targets=targets)
+    form.fields["target"].required = ("", "the library") not in targets
+    if not form.is_valid():
+        errors = [visible(f"{name}: {messages[0]}") for name, messages in form.errors.items()]
+        return page_response(page, request, "import.html", 400, errors=errors, **context)
+    data = form.cleaned_data
+    upload = _upload_of(data)
+    if upload is None:
+        errors = ["Choose a file: a zip or .skill archive, or a SKILL.md."]
+        return page_response(page, request, "import.html", 400, errors=errors, **context)
+    package, problems = archive_package(upload.data, upload.name)
+    context |= {"upload": upload, "upload_name": visible(upload.name)}
+    context["problems"] = [_shown_problem(problem) for problem in problems]
+    if package is None:
+        return page_response(page, request, "import.html", 400, is_refused=True, **context)
+    agent = agents.get(data["target"])
+    if data["content_hash"] == package.content_hash:
+        return _store(page, request, package, agent, upload, data, context)
+    context |= _preview(package, agent)
+    if len(upload.data) <= CARRIED_BYTES:
+        context["carried"] = base64.b64encode(upload.data).decode()
+    status = 200
+    if data["content_hash"]:
+        status = 409
+        context["errors"] = ["This is not what was shown before: look at it again."]
+    return page_response(page, request, "import.html", status, **context)
+
+
+def _upload_of(data: dict[str, Any]) -> Upload | None:
+    """The file that was chosen, else what the page had carried; None for neither."""
+    file = data["file"]
+    if file is not None:
+        # One byte more than is taken tells the reader of archives that it is too much.
+        return Upload(file.read(SkillSettings.now().ARCHIVE_BYTES + 1), file.name or "")
+    try:
+        carried = base64.b64decode(data["carried"], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return Upload(carried, data["filename"]) if carried else None
+
+
+def _store(
+    page: JournalAdmin,
+    request: HttpRequest,
+    package: Package,
+    agent: Agent | None,
+    upload: Upload,
+    data: dict[str, Any],
+    context: dict[str, Any],
+) -> HttpResponse:
+    try:
+        imported = import_skill(
+            package,
+            by=person(request),
+            source=SOURCE,
+            origin=upload.name,
+            agent=agent,
+            accept=data["accept"],
+            reason=data["reason"],
+        )
+    except ServiceError as error:
+        context |= {"errors": [visible(error.message)], **_preview(package, agent)}
+        return page_response(page, request, "import.html", 409, **context)
+    version = imported.version
+    if imported.created:
+        page.log_addition(
+            request, version.skill, f"Imported version {version.number} of {visible(upload.name)}."
+        )
+    label = f"Skill {visible(package.head.name)} v{version.number}"
+    page.report(request, f"{label}: {_outcome(imported)}")
+    if not page.has_view_permission(request):  # an agent's owner, who may only import
+        return HttpResponseRedirect(request.path)
+    shown_page = reverse(f"{page.admin_site.name}:skills_app_skill_change", args=[version.skill_id])
+    return HttpResponseRedirect(f"{shown_page}?version={version.number}")
+
+
+def _outcome(imported: Imported) -> str:
+    if not imported.created:
+        return "it was there already, with just these bytes."
+    if imported.version.trust == "quarantined":
+        return "in quarantine for what the scan found, until somebody reviews it."
+    return "waits for review." if imported.waits else "imported; agents can have it."
+
+
+def _preview(package: Package, agent: Agent | None) -> dict[str, Any]:
+    """What would be stored, and what the scan says of it."""
+    findings = scan_package(package)
+    return {
+        "package": package,
+        "name": visible(package.head.name),
+        "description": visible(package.head.description),
+        "existing": _existing(package, agent),
+        "facts": head_facts(package.head),
+        "tools": tools_left(package.head),
+        "findings": findings_by_severity(findings_json(findings)),
+        "is_dangerous": has_danger(findings),
+        "skill_file": shown(package.text, limit=SHOWN_CHARACTERS),
+        "files": [
+            {
+                "name": visible(file.path),
+                "size": len(file.data),
+                "executable": file.executable,
+                "is_text": as_text(file.data) is not None,
+                "sha256": file.sha256,
+            }
+            for file in package.files[:FILES_SHOWN]
+            if file.path != SKILL_FILE
+        ],
+        "content_hash": package.content_hash,
+    }
+
+
+def _existing(package: Package, agent: Agent | None) -> Any:
+    """The skill of this name that gets a new version, None where it is new."""
+    scope = agent_scope(agent.pk) if agent else LIBRARY
+    return Skill.objects.filter(scope=scope, name=package.head.name, is_deleted=False).first()
+
+
+def _shown_problem(problem: Problem) -> dict[str, str]:
+    return {
+        "severity": str(problem.severity),
+        "path": visible(problem.path),
+        "message": visible(problem.message),
+    }

@@ -1,0 +1,222 @@
+"""What the page of a skill shows of one of its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Max
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from agents.admin.journal import tag
+from agents.admin.text import shown
+from agents.hidden_text import visible
+from agents.middleware.registry import known_tool_names
+from agents.models import Agent
+from agents.selectors.visible import Person, agents_for, runs_for
+from skills_app.library.allowed_tools import NEVER_REMOVED, tools_named
+from skills_app.library.package import Head
+from skills_app.library.scopes import BUILT_IN, LIBRARY, describe_scope
+from skills_app.models import Skill, SkillSetEntry, SkillUse, SkillVersion, Trust
+from skills_app.queries.packages import package_entries
+
+SEVERITIES = ("danger", "warning", "note")
+FINDINGS_SHOWN = 300
+VERSIONS_SHOWN = 100
+RUNS_SHOWN = 20
+AGENTS_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    path: str
+    place: str
+    line: int
+    message: str
+    excerpt: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A skill that is required, and where there is one of that name."""
+
+    name: str
+    places: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsLeft:
+    """What `allowed-tools` means here. `unknown` are names of no tool of Vel's."""
+
+    said: tuple[str, ...]
+    left: tuple[str, ...]
+    unknown: tuple[str, ...]
+    narrows: bool
+
+
+def where_from(skill: Skill) -> str:
+    """`library`, `built-in`, a directory, or the agent whose own it is."""
+    if skill.agent is not None:
+        return f"own skill of {visible(skill.agent.slug)}"
+    return visible(describe_scope(skill.scope))
+
+
+def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
+    """(severity, how many), the worst first, none of which is 0."""
+    found = [str(finding.get("severity", "")) for finding in version.findings] if version else []
+    return [(severity, found.count(severity)) for severity in SEVERITIES if severity in found]
+
+
+def findings_by_severity(
+    findings: Sequence[dict[str, Any]],
+) -> list[tuple[str, list[ShownFinding], int]]:
+    """(severity, findings that are shown, how many are not), the worst first."""
+    groups = []
+    for severity in SEVERITIES:
+        found = [finding for finding in findings if finding.get("severity") == severity]
+        if found:
+            listed = [_shown_finding(finding) for finding in found[:FINDINGS_SHOWN]]
+            groups.append((severity, listed, len(found) - len(listed)))
+    return groups
+
+
+def _shown_finding(finding: dict[str, Any]) -> ShownFinding:
+    path, line = str(finding.get("path", "")), int(finding.get("line", 0))
+    return ShownFinding(
+        path,
+        visible(f"{path}:{line}" if line else path),
+        line,
+        visible(str(finding.get("message", ""))),
+        visible(str(finding.get("excerpt", ""))),
+        visible(str(finding.get("code", ""))),
+    )
+
+
+def requirements(head: Head, skill: Skill) -> list[Requirement]:
+    """Where what it requires is, among what its agents may have."""
+    scopes = [BUILT_IN, LIBRARY, skill.scope]
+    rows = Skill.objects.filter(name__in=head.requires, scope__in=scopes, is_deleted=False)
+    places: dict[str, list[str]] = {}
+    for name, scope in rows.exclude(current=None).order_by("scope").values_list("name", "scope"):
+        places.setdefault(name, []).append(describe_scope(scope))
+    return [
+        Requirement(visible(name), visible(", ".join(places.get(name, []))))
+        for name in head.requires
+    ]
+
+
+def tools_left(head: Head) -> ToolsLeft | None:
+    """None where the skill says nothing of tools."""
+    if head.allowed_tools is None:
+        return None
+    known = known_tool_names()
+    tools, unknown = tools_named(head.allowed_tools, known)
+    narrows = not head.allowed_tools or len(unknown) < len(head.allowed_tools)
+    left = (tools | NEVER_REMOVED) & known if narrows else known
+    return ToolsLeft(
+        tuple(visible(name) for name in head.allowed_tools),
+        tuple(sorted(left)),
+        tuple(visible(name) for name in unknown),
+        narrows,
+    )
+
+
+def head_facts(head: Head) -> list[tuple[str, str]]:
+    """The fields that are given, but for those that the page explains."""
+    facts = [
+        ("Title", head.title),
+        ("Version", head.version),
+        ("Author", head.author),
+        ("License", head.license),
+        ("Compatibility", head.compatibility),
+        ("Tags", ", ".join(head.tags)),
+        ("Triggers", ", ".join(head.triggers)),
+        ("Priority", str(head.priority) if head.priority else ""),
+        ("Off unless turned on", "" if head.enabled else "yes"),
+    ]
+    more = {**head.metadata, **head.extra}
+    facts += sorted((name, value) for name, value in more.items())
+    return [(visible(name), shown(value, limit=2_000).text) for name, value in facts if value]
+
+
+def shown_files(version: SkillVersion) -> list[dict[str, Any]]:
+    counts: dict[str, dict[str, int]] = {}
+    for finding in version.findings:
+        of_file = counts.setdefault(str(finding.get("path", "")), {})
+        severity = str(finding.get("severity", ""))
+        of_file[severity] = of_file.get(severity, 0) + 1
+    return [
+        {
+            "path": entry.path,
+            "name": visible(entry.path),
+            "size": entry.size_bytes,
+            "executable": entry.executable,
+            "sha256": entry.sha256,
+            "findings": [
+                (severity, counts[entry.path][severity])
+                for severity in SEVERITIES
+                if counts.get(entry.path, {}).get(severity)
+            ],
+        }
+        for entry in package_entries(version.pk)
+    ]
+
+
+def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
+    """The last runs that had the skill, of those that `user` may read, with what they did with it.
+
+    A run had it when its set of skills holds a version of it.
+    """
+    versions = list(skill.versions.values_list("pk", flat=True))
+    sets = SkillSetEntry.objects.filter(version__in=versions).values("skill_set")
+    runs = list(
+        runs_for(user)
+        .filter(pinned__skill_set__in=sets)
+        .select_related("agent_version__agent", "owner", "pinned")
+        .order_by("-created_at")[:RUNS_SHOWN]
+    )
+    uses = SkillUse.objects.filter(run__in=runs, version__in=versions)
+    done: dict[str, list[str]] = {}
+    for run_id, kind, path in uses.values_list("run_id", "kind", "path").order_by("id"):
+        done.setdefault(run_id, []).append(f"{kind} {visible(path)}" if path else str(kind))
+    entries = SkillSetEntry.objects.filter(
+        version__in=versions, skill_set__in={run.pinned.skill_set_id for run in runs}
+    ).select_related("version")
+    numbers = {entry.skill_set_id: entry.version.number for entry in entries}
+    return [
+        {
+            "run": run,
+            "agent": visible(run.agent_version.agent.slug),
+            "version": numbers.get(run.pinned.skill_set_id, ""),
+            "did": ", ".join(list(dict.fromkeys(done.get(run.pk, [])))[:10]) or "shown only",
+        }
+        for run in runs
+    ]
+
+
+def last_used(skill: Skill) -> Any:
+    found = SkillUse.objects.filter(version__skill=skill).aggregate(last=Max("created_at"))
+    return found["last"]
+
+
+def agents_of(skill: Skill, user: Person) -> list[tuple[Agent, bool]]:
+    """(agent, on) where somebody has chosen, of those that `user` may use."""
+    choices = skill.choices.filter(agent__in=agents_for(user).values("pk"))
+    rows = choices.select_related("agent").order_by("agent__name", "agent")[:AGENTS_SHOWN]
+    return [(choice.agent, choice.enabled) for choice in rows]
+
+
+def trust_tag(trust: str) -> SafeString:
+    return tag(f"trust-{trust}", str(Trust(trust).label))
+
+
+def finding_tags(counts: list[tuple[str, int]]) -> SafeString:
+    """`2 danger`, coloured: the severities are ours, not the package's."""
+    return format_html_join(
+        " ",
+        '<span class="vel-tag vel-severity-{}">{} {}</span>',
+        ((severity, number, severity) for severity, number in counts),
+    )

@@ -1,0 +1,67 @@
+"""Deleting a skill of the library, or one that an agent owns."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from agents.admin.journal import JournalAdmin, person
+from agents.hidden_text import visible
+from agents.selectors.visible import Person
+from agents.services.errors import Conflict, ServiceError
+from skills_app.actions.library import delete_skill_of_library
+from skills_app.actions.own_skills import remove_skill
+from skills_app.actions.rights import may_change_skills, may_manage_library
+from skills_app.admin.page import where_from
+from skills_app.admin.views import page_response, skill_or_404
+from skills_app.library.scopes import LIBRARY
+from skills_app.models import Skill
+
+SOURCE = "admin"
+
+
+def may_remove(user: Person, skill: Skill) -> bool:
+    """Whether `user` may delete it: what lies in a directory is deleted there."""
+    if skill.agent is not None:
+        return may_change_skills(user, skill.agent)
+    return skill.scope == LIBRARY and may_manage_library(user)
+
+
+def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks whether to delete the skill; a POST deletes it, if it is the version that was shown."""
+    skill = skill_or_404(page, request, pk)
+    user = person(request)
+    if not may_remove(user, skill):
+        raise PermissionDenied
+    status, message = 200, ""
+    if request.method == "POST":
+        base = request.POST.get("base_version", "")
+        try:
+            if base != str(skill.version):
+                raise Conflict("The skill has changed since: look at it again.", code="stale")
+            if skill.agent is not None:
+                remove_skill(skill.agent, skill.pk, by=user, source=SOURCE)
+            else:
+                delete_skill_of_library(
+                    skill.pk, by=user, base_version=skill.version, source=SOURCE
+                )
+        except ServiceError as error:
+            status, message = 409, visible(error.message)
+        else:
+            page.log_change(request, skill, "Deleted the skill.")
+            page.report(request, f"The skill {visible(skill.name)} is deleted. Old runs keep it.")
+            return HttpResponseRedirect(
+                reverse(f"{page.admin_site.name}:skills_app_skill_changelist")
+            )
+    return page_response(
+        page,
+        request,
+        "remove.html",
+        status=status,
+        title=f"Delete {visible(skill.name)}?",
+        skill=skill,
+        skill_name=visible(skill.name),
+        place=where_from(skill),
+        message=message,
+    )

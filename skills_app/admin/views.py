@@ -1,0 +1,147 @@
+"""The pages of a skill beside its own: a file, a comparison, and what one may take away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from agents.admin.journal import JournalAdmin
+from agents.admin.strict_pages import STYLES, strict
+from agents.admin.version_diff import changes
+from agents.downloads import attached_bytes
+from agents.hidden_text import visible
+from agents.services.errors import ServiceError
+from skills_app.actions.export import export_version
+from skills_app.admin.code import shown_code
+from skills_app.admin.page import findings_by_severity
+from skills_app.models import Skill, SkillVersion
+from skills_app.queries.comparison import compare
+from skills_app.queries.packages import as_text, package_entries, package_file, version_of
+
+_KINDS = (
+    (b"\x7fELF", "a program (ELF)"),
+    (b"MZ", "a program (Windows)"),
+    (b"\xcf\xfa\xed\xfe", "a program (Mach-O)"),
+    (b"\xca\xfe\xba\xbe", "a program (Mach-O or Java)"),
+    (b"\0asm", "a program (WebAssembly)"),
+    (b"PK\3\4", "a zip archive, or a document that is one"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"SQLite format 3\0", "an SQLite database"),
+)
+
+
+def skill_or_404(page: JournalAdmin, request: HttpRequest, pk: int) -> Any:
+    """The skill, for somebody who may look at it."""
+    if not page.has_view_permission(request):
+        raise PermissionDenied
+    skill = page.get_queryset(request).select_related("current", "agent").filter(pk=pk).first()
+    if skill is None:
+        raise Http404("There is no such skill that you may see.")
+    return skill
+
+
+def version_or_404(skill: Skill, number: int) -> SkillVersion:
+    version = version_of(skill, number)
+    if version is None:
+        raise Http404("The skill has no such version.")
+    return version
+
+
+def page_response(
+    page: JournalAdmin, request: HttpRequest, template: str, status: int = 200, **context: Any
+) -> HttpResponse:
+    """A page of the admin with `context`."""
+    whole = {
+        **page.admin_site.each_context(request),
+        "opts": page.opts,
+        "media": STYLES,
+        **context,
+    }
+    request.current_app = page.admin_site.name
+    return strict(TemplateResponse(request, f"skills_app/admin/{template}", whole, status=status))
+
+
+def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """One file, highlighted where it is text; what is no text is described only."""
+    skill = skill_or_404(page, request, pk)
+    version = version_or_404(skill, number)
+    path = request.GET.get("path", "")
+    data = package_file(version.pk, path)
+    if data is None:
+        raise Http404("The version has no such file.")
+    entry = next(entry for entry in package_entries(version.pk) if entry.path == path)
+    text = as_text(data)
+    found = [finding for finding in version.findings if finding.get("path") == path]
+    marked = {int(finding.get("line", 0)) for finding in found}
+    code = shown_code(path, text) if text is not None else None
+    return page_response(
+        page,
+        request,
+        "file.html",
+        title=f"{visible(path)} of {visible(skill.name)} v{number}",
+        skill=skill,
+        skill_name=visible(skill.name),
+        version=version,
+        path=path,
+        shown_path=visible(path),
+        entry=entry,
+        kind=kind_of(data) if text is None else "text",
+        code=code,
+        lines=[(at in marked, pieces) for at, pieces in enumerate(code.lines, 1)] if code else [],
+        findings=findings_by_severity(found),
+    )
+
+
+def kind_of(data: bytes) -> str:
+    """What bytes that are no text begin like; nothing is opened."""
+    return next((name for start, name in _KINDS if data.startswith(start)), "binary data")
+
+
+def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """The very bytes of a file, which no browser opens as a page."""
+    version = version_or_404(skill_or_404(page, request, pk), number)
+    path = request.GET.get("path", "")
+    data = package_file(version.pk, path)
+    if data is None:
+        raise Http404("The version has no such file.")
+    return attached_bytes(data, path)
+
+
+def export(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """The version as a zip that holds to the specification."""
+    version = version_or_404(skill_or_404(page, request, pk), number)
+    try:
+        archive = export_version(version)
+    except ServiceError as error:
+        return HttpResponse(error.message, status=409, content_type="text/plain; charset=utf-8")
+    return attached_bytes(archive.data, archive.name, "application/zip")
+
+
+def compare_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
+    """What one version changes to another: `?from=1&to=2`."""
+    skill = skill_or_404(page, request, pk)
+    numbers = [request.GET.get(name, "") for name in ("from", "to")]
+    if not all(number.isdecimal() and len(number) < 9 for number in numbers):
+        raise Http404("Say which versions: ?from=1&to=2")
+    before, after = (version_or_404(skill, int(number)) for number in numbers)
+    comparison = compare(before, after)
+    return page_response(
+        page,
+        request,
+        "compare.html",
+        title=f"{visible(skill.name)}: version {before.number} to {after.number}",
+        skill=skill,
+        skill_name=visible(skill.name),
+        before=before,
+        after=after,
+        comparison=comparison,
+        new_findings=findings_by_severity(comparison.findings),
+        head=changes(before.head, after.head),
+    )

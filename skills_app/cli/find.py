@@ -1,0 +1,69 @@
+"""Finding the skill that a person names, among those that the person may read."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from agents.models import Agent
+from skills_app.actions.library import sync_shared_skills
+from skills_app.library.normalise import normalise_name
+from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_of
+from skills_app.models import Skill, SkillVersion
+from skills_app.queries.available import scopes_of
+from skills_app.queries.packages import skills_for, version_of
+from velproject.cli.errors import CliError
+from velproject.cli.find import agent_named
+from velproject.cli.local_user import local_user
+from velproject.cli.terminal import one_line
+
+
+def skill_named(named: str, agent: str | None) -> Skill:
+    """The skill called `named`, which may be `PLACE:NAME`; with `agent`, of those it could have.
+
+    Raises `CliError` for none, and for several, which it tells apart.
+    """
+    place, _, name = named.rpartition(":")
+    name = normalise_name(name) or name
+    user = local_user()
+    sync_shared_skills()
+    skills = skills_of(user, agent_named(user, agent) if agent else None)
+    found = list(skills.filter(name=name).select_related("current", "agent"))
+    if place:
+        found = [skill for skill in found if place_of(skill) == place]
+    if not found:
+        raise CliError(
+            f"There is no skill {one_line(named)!r} that you may read: `vel skills list` shows "
+            "which there are."
+        )
+    if len(found) > 1:
+        several = ", ".join(sorted(one_line(f"{place_of(skill)}:{name}") for skill in found))
+        raise CliError(f"There are several skills {one_line(name)}. Name one of {several}.")
+    return found[0]
+
+
+def skills_of(user: User, agent: Agent | None) -> QuerySet[Skill]:
+    """What `user` may read; with `agent` only what that one could have."""
+    skills = skills_for(user)
+    if agent is None:
+        return skills
+    built_in = agent.builtin_skills
+    return skills.filter(scope__in=scopes_of(agent.pk, built_in=built_in, directories=()))
+
+
+def place_of(skill: Skill) -> str:
+    """The word before the colon: `library`, `built-in`, an agent's slug, or a directory."""
+    if skill.agent is not None:
+        return skill.agent.slug
+    if skill.scope in (LIBRARY, BUILT_IN):
+        return {LIBRARY: "library", BUILT_IN: "built-in"}[skill.scope]
+    return directory_of(skill.scope) or skill.scope
+
+
+def version_named(skill: Skill, number: int | None) -> SkillVersion:
+    """The version `number`; without one that which agents get, or else the latest."""
+    version = version_of(skill, number)
+    if version is None:
+        raise CliError(f"{one_line(skill.name)} has no version {number}.")
+    version.skill = skill
+    return version

@@ -1,0 +1,194 @@
+"""The commands of `vel skills` that change what agents get: review, quarantine, on, off, delete."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from skills_app.cli.listing import (
+    agent_option,
+    name_argument,
+    skills,
+    version_option,
+)
+from velproject.cli.boot import again, with_database
+from velproject.cli.errors import OK, USAGE, CliError
+from velproject.cli.late_imports import late_imports
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from rich.text import Text
+
+    from skills_app.actions.library import (
+        delete_skill_of_library,
+        quarantine_version,
+        review_version,
+        set_enabled,
+    )
+    from skills_app.actions.own_skills import remove_skill
+    from skills_app.actions.rights import check_may_review
+    from skills_app.cli.find import skill_named, version_named
+    from skills_app.cli.listing import print_findings
+    from skills_app.models import Skill, SkillVersion, Trust
+    from skills_app.queries.comparison import Comparison, compare
+    from skills_app.queries.skills import agent_skills
+    from velproject.cli.commands.approvals.ask import confirm
+    from velproject.cli.commands.approvals.shown_request import show_review
+    from velproject.cli.console import new_console
+    from velproject.cli.find import agent_named
+    from velproject.cli.local_user import local_user
+
+DOOR = "cli"
+
+
+needed_agent = click.option("--agent", metavar="AGENT", required=True, help="For this agent.")
+
+
+@skills.command("review")
+@name_argument
+@click.option(
+    "--version", "number", type=click.IntRange(min=1), help="Another version than the latest."
+)
+@click.option("--hash", "content_hash", metavar="HASH", help="Accept just these bytes, unasked.")
+@agent_option
+@with_database
+def review(name: str, number: int | None, content_hash: str | None, agent: str | None) -> int:
+    """Show what a version changes and what the scan found, and ask whether you vouch for it."""
+    # At a terminal it is shown and asked about. `content_hash` says that somebody has seen it, and
+    # refuses anything else. Without both it is shown, with the command that accepts just that.
+    user = local_user()
+    check_may_review(user)
+    skill = skill_named(name, agent)
+    version = version_named(skill, number or latest(skill))
+    if content_hash is not None:
+        _accept(version, content_hash)
+        return OK
+    _show(skill, version)
+    if not sys.stdin.isatty():
+        print(
+            f"Nothing is accepted yet: {again(f'skills review {name}')} "
+            f"--version {version.number} --hash {version.content_hash}",
+            file=sys.stderr,
+        )
+        return USAGE
+    if not confirm("Vouch for all of this?", new_console(stderr=True)):
+        print("Nothing is accepted.", file=sys.stderr)
+        return USAGE
+    _accept(version, version.content_hash)
+    return OK
+
+
+def latest(skill: Skill) -> int:
+    found = skill.versions.exclude(content=None).order_by("-number").first()
+    return found.number if found else skill.version
+
+
+def _accept(version: SkillVersion, content_hash: str) -> None:
+    if len(content_hash) < 64:
+        raise CliError("Give the whole hash, of 64 characters: `vel skills show` prints it.")
+    accepted = review_version(version.pk, by=local_user(), content_hash=content_hash)
+    print(f"{one_line(version.skill.name)} v{accepted.number} is reviewed.")
+
+
+def _show(skill: Skill, version: SkillVersion) -> None:
+    """What it changes to the version that agents get; all of it where nobody vouches for that."""
+    current = skill.current
+    base = current if current is not None and current.pk != version.pk else None
+    print(f"{one_line(skill.name)} v{version.number} ({version.trust}), {version.content_hash}")
+    print_findings(version.findings)
+    if base is not None:
+        print(f"\nWhat it changes to version {base.number} ({base.trust}):")
+        _show_comparison(compare(base, version))
+    if base is None or base.trust not in (Trust.REVIEWED, Trust.BUILT_IN):
+        print("\nAll of it:")
+        _show_comparison(compare(None, version))
+
+
+def _show_comparison(comparison: Comparison) -> None:
+    console = new_console()
+    for file in comparison.files:
+        if file.review is not None:
+            show_review(file.review, console)
+        else:
+            print(f"\n{one_line(file.name, 250)} ({file.status})")
+        if file.mode:
+            console.print(Text(file.mode, style="bold"))
+        if file.why:
+            print(f"Not shown: {file.why}. `vel skills show … --file` prints it.")
+    if comparison.asks_more:
+        names = ", ".join(comparison.asks_more)
+        print(f"When it is used, or what it asks for, has changed: {names}.")
+    if comparison.findings or comparison.gone:
+        print(f"Findings of the scan: {len(comparison.findings)} new, {comparison.gone} gone.")
+    counts = ", ".join(f"{count} {what}" for what, count in comparison.counts.items())
+    print(
+        f"Files: {counts}." + (f" NOT SHOWN: {comparison.unshown}." if comparison.unshown else "")
+    )
+
+
+@skills.command("quarantine")
+@name_argument
+@click.option("--reason", required=True, help="Why; the next reviewer reads it.")
+@version_option
+@agent_option
+@with_database
+def quarantine(name: str, reason: str, number: int | None, agent: str | None) -> None:
+    """Let no agent have these bytes again. The version before comes back, where there is one."""
+    skill = skill_named(name, agent)
+    version = quarantine_version(version_named(skill, number).pk, by=local_user(), reason=reason)
+    skill.refresh_from_db()
+    current = skill.current if skill.current_id != version.pk else None
+    gets = f"Agents get version {current.number}." if current else "No agent has it."
+    print(f"{one_line(skill.name)} v{version.number} is in quarantine. {gets}")
+
+
+@skills.command("delete")
+@name_argument
+@agent_option
+@with_database
+def delete(name: str, agent: str | None) -> None:
+    """Delete a skill of the library, or with --agent one of that agent's own."""
+    skill = skill_named(name, agent)
+    user = local_user()
+    if agent is not None and skill.agent is None:
+        raise CliError(
+            f"{one_line(skill.name)} is not this agent's own: `vel skills disable` takes it from "
+            "the agent, and without --agent it is deleted for all."
+        )
+    if skill.agent is not None:
+        remove_skill(skill.agent, skill.pk, by=user, source=DOOR)
+    else:
+        delete_skill_of_library(skill.pk, by=user, base_version=skill.version, source=DOOR)
+    print(f"{one_line(skill.name)} is deleted. Runs that have begun keep it.")
+
+
+@skills.command("enable")
+@name_argument
+@needed_agent
+@with_database
+def enable(name: str, agent: str) -> None:
+    """Give an agent a skill, from its next run on."""
+    _switch(name, agent, True)
+
+
+@skills.command("disable")
+@name_argument
+@needed_agent
+@with_database
+def disable(name: str, agent: str) -> None:
+    """Take a skill from an agent, from its next run on."""
+    _switch(name, agent, False)
+
+
+def _switch(name: str, agent: str, enabled: bool) -> None:
+    user = local_user()
+    found = agent_named(user, agent)
+    skill = skill_named(name, agent)
+    set_enabled(found, skill.pk, enabled, by=user)
+    print(f"{one_line(skill.name)} is {'on' if enabled else 'off'} for {one_line(found.slug)}.")
+    if any(row.collides and row.skill.pk == skill.pk for row in agent_skills(found)):
+        print(
+            "Another skill of this name comes before it: the agent has that one, not this.",
+            file=sys.stderr,
+        )

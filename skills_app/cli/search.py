@@ -1,0 +1,138 @@
+"""`vel skills search`: the skills that answer a request, best first."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from skills_app.cli.listing import agent_option, skills
+from velproject.cli.boot import with_database
+from velproject.cli.late_imports import late_imports
+from velproject.cli.options import json_option
+from velproject.cli.terminal import one_line
+
+with late_imports:
+    from skills_app.actions.library import sync_shared_skills
+    from skills_app.cli.find import place_of, skills_of
+    from skills_app.library.search.ranking import FIRST, SHOWN
+    from skills_app.library.skill import Skill, load_skills
+    from skills_app.models import SkillVersion, Trust
+    from skills_app.queries.available import available_skills
+    from skills_app.queries.index import search_skills
+    from skills_app.queries.stored import RankedVersion, rank_versions
+    from velproject.cli.console import print_table
+    from velproject.cli.find import agent_named
+    from velproject.cli.local_user import local_user
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`source` is the place as `vel skills list` has it, or a directory."""
+
+    name: str
+    score: float
+    description: str
+    trust: str
+    source: str
+
+
+@skills.command("search")
+@click.argument("query", metavar="QUERY")
+@agent_option
+@click.option(
+    "--skills",
+    "directories",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Look into this directory of skills too; may be given several times.",
+)
+@with_database
+@json_option
+def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json: bool) -> None:
+    """Show the skills that answer QUERY, in your own words, best first.
+
+    A score near 1 says that all you asked for is what the skill is for; below 0.2 it is most
+    likely chance. With --json there is one JSON object a line.
+    """
+    rows, names = _stored(query, agent)
+    rows += _in_directories(query, [directory.absolute() for directory in directories], names)
+    rows.sort(key=lambda row: (-row.score, row.name, row.source))
+    shown = [row for place, row in enumerate(rows) if row.score >= SHOWN or place < FIRST]
+    if as_json:
+        for row in shown:
+            print(json.dumps(asdict(row)))
+        return
+    if not shown:
+        print(f"No skill answers {one_line(query, 100)!r}.", file=sys.stderr)
+        return
+    print_table(
+        ("SCORE", "NAME", "TRUST", "FROM", "DESCRIPTION"),
+        (
+            (
+                f"{row.score:.2f}",
+                one_line(row.name, 64),
+                row.trust,
+                one_line(row.source, 60),
+                one_line(row.description, 120),
+            )
+            for row in shown
+        ),
+    )
+
+
+def _stored(query: str, agent: str | None) -> tuple[list[Row], set[str]]:
+    """(what the local user may read that answers, the names of all that); with an agent, of what
+    its next run gets."""
+    user = local_user()
+    sync_shared_skills()
+    if agent is None:
+        readable = skills_of(user, None)
+        names = set(readable.values_list("name", flat=True))
+        return list(_rows(search_skills(query, readable))), names
+    found = agent_named(user, agent)
+    available = available_skills(found.pk, built_in=found.builtin_skills).versions
+    ranked = rank_versions(query, [version.pk for version in available])
+    answers = [version for version in ranked if version.score]
+    return list(_rows(answers)), {version.name for version in ranked}
+
+
+def _rows(ranked: Sequence[RankedVersion]) -> Iterator[Row]:
+    versions = SkillVersion.objects.select_related("skill__agent").in_bulk(
+        [version.version_id for version in ranked]
+    )
+    for one in ranked:
+        version = versions[one.version_id]
+        yield Row(
+            one.name,
+            one.score,
+            version.fields.description,
+            version.trust,
+            place_of(version.skill),
+        )
+
+
+def _in_directories(query: str, directories: Sequence[Path], names: set[str]) -> Iterator[Row]:
+    """The skills of directories whose names are not in `names` yet; what is wrong is told."""
+    for directory in directories:
+        loaded, problems = load_skills(directory)
+        for problem in problems:
+            print(one_line(str(problem), 500), file=sys.stderr)
+        for skill in loaded:
+            if skill.name in names:
+                line = f"{directory}: the name {skill.name} is taken by a skill that comes before."
+                print(one_line(line, 500), file=sys.stderr)
+                continue
+            names.add(skill.name)
+            yield from _row_of(query, skill, directory)
+
+
+def _row_of(query: str, skill: Skill, directory: Path) -> Iterator[Row]:
+    score = skill.matches_query(query)
+    if score and skill.enabled:
+        yield Row(skill.name, score, skill.description, str(Trust.LOCAL.value), str(directory))

@@ -1,0 +1,1 @@
+"""Skill packages without rows: reading, checking, searching, exporting and unpacking them."""

@@ -1,0 +1,155 @@
+"""Reading the head of a SKILL.md.
+
+The YAML is read as strings, lists and maps only, without anchors, aliases, tags or duplicate
+keys: a few hundred bytes of aliases are enough to hang a reader that expands them. It is read
+from the parser's events, so that depth and number are counted before anything is built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import yaml
+from frontmatter.default_handlers import YAMLHandler
+
+from skills_app.library.errors import InvalidSkill
+from skills_app.settings import SkillSettings
+
+Value: TypeAlias = "str | list[Value] | dict[str, Value]"
+
+MAX_DEPTH = 16
+MAX_VALUES = 1_500
+"""Names and texts; the longest public head has 160."""
+_MAX_TOLD = 300
+_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def split_skill(text: str) -> tuple[str, str]:
+    """(the YAML between the two lines ---, the body) of a SKILL.md, both as they stand.
+
+    Raises `InvalidSkill`.
+    """
+    limit = SkillSettings.now().HEAD_BYTES
+    if not re.match(r"\ufeff?---[ \t]*\r?\n", text):
+        raise InvalidSkill(
+            "A skill begins with a head: a line ---, then name: and description:, a line ---, "
+            "then the instructions. The file must start with its YAML frontmatter."
+        )
+    found = _HEAD.match(text)
+    if found is None:
+        raise InvalidSkill(
+            "The head is not properly closed: put a line --- between the fields and the "
+            "instructions."
+        )
+    if len(found[1].encode(errors="surrogatepass")) > limit:
+        raise InvalidSkill(f"The head is longer than {limit:,} bytes: shorten it.")
+    return found[1], text[found.end() :]
+
+
+class SkillHandler(YAMLHandler):
+    """The handler of python-frontmatter for these heads: `loads(text, handler=SkillHandler())`.
+
+    Its `parse` and `loads` strip the body; `read_skill` keeps every byte of it.
+    """
+
+    def split(self, text: str) -> tuple[str, str]:
+        return split_skill(text)
+
+    def load(self, fm: str) -> Value:  # type: ignore[override]  # any YAML
+        return _document(fm)
+
+
+_HANDLER = SkillHandler()
+
+
+def read_skill(text: str) -> tuple[dict[str, Value], str]:
+    """(the head's fields, the body) of a SKILL.md. Raises `InvalidSkill`."""
+    head, body = _HANDLER.split(text)
+    fields = _HANDLER.load(head)
+    if fields == "":
+        fields = {}
+    if not isinstance(fields, dict):
+        raise InvalidSkill("The head must be a YAML mapping: lines of `field: value`.")
+    return fields, body
+
+
+class _Map:
+    """A map that is being read: `key` waits for its value."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.key: str | None = None
+
+    def add(self, value: Value) -> None:
+        if self.key is None:
+            if not isinstance(value, str):
+                raise InvalidSkill("The head has a list or a map as a field's name: write text.")
+            if value in self.values:
+                raise InvalidSkill(f"The head has {value} more than once: keep one of them.")
+            self.key = value
+        else:
+            self.values[self.key] = value
+            self.key = None
+
+
+class _List:
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+
+    def add(self, value: Value) -> None:
+        self.values.append(value)
+
+
+def events_of(head: str) -> Iterator[yaml.Event]:
+    """The parser's events for the YAML `head`. Raises `InvalidSkill`."""
+    try:
+        yield from yaml.parse(head, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        told = " ".join(str(error).split())[:_MAX_TOLD]
+        raise InvalidSkill(
+            f"The head is invalid YAML: {told}. Put texts that hold signs of YAML, as a colon "
+            "with a space, in quotes."
+        ) from None
+
+
+def _document(head: str) -> Value:
+    """The one document in `head`; "" for none."""
+    result: Value = ""
+    opened: list[_Map | _List] = []
+    documents = values = 0
+    for event in events_of(head):
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                raise InvalidSkill("The head holds more than one YAML document: keep one.")
+        if isinstance(event, yaml.NodeEvent):
+            _require_plain(event)
+            values += 1
+            if values > MAX_VALUES:
+                raise InvalidSkill(f"The head has more than {MAX_VALUES:,} values: shorten it.")
+        if isinstance(event, yaml.CollectionStartEvent):
+            if len(opened) >= MAX_DEPTH:
+                raise InvalidSkill(f"The head is nested deeper than {MAX_DEPTH} levels.")
+            opened.append(_Map() if isinstance(event, yaml.MappingStartEvent) else _List())
+            continue
+        if isinstance(event, yaml.CollectionEndEvent):
+            done: Value = opened.pop().values
+        elif isinstance(event, yaml.ScalarEvent):
+            done = event.value
+        else:
+            continue
+        if opened:
+            opened[-1].add(done)
+        else:
+            result = done
+    return result
+
+
+def _require_plain(event: yaml.NodeEvent) -> None:
+    if event.anchor:  # an alias has the one that it means
+        raise InvalidSkill("The head uses YAML anchors or aliases: write the values out.")
+    tag = getattr(event, "tag", None)
+    if tag:
+        raise InvalidSkill(f"The head uses the YAML tag {tag[:80]}: write plain values.")

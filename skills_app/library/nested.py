@@ -1,0 +1,69 @@
+"""SKILL.md files inside a package: plain files of it, never skills of their own.
+
+Public packages have them as templates, examples and chapters (17 of 4,136). Other programs look
+for every SKILL.md below a directory, and there such a file would stand in for another skill of
+its name: one that takes the name of a skill we know is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from skills_app.library.errors import InvalidSkill
+from skills_app.library.frontmatter import read_skill
+from skills_app.library.normalise import normalise_name
+from skills_app.library.package import SKILL_FILE, PackageFile
+from skills_app.library.problems import Problem, error, warning
+
+_BUILT_IN = Path(__file__).parents[1] / "builtin"
+
+
+def nested_problems(
+    files: Sequence[PackageFile], name: str, taken: Collection[str] = ()
+) -> list[Problem]:
+    """What to say of the files called SKILL.md below the top of the package `name`.
+
+    `taken` are names of other skills; the built-in ones always count.
+    """
+    known = (set(taken) | built_in_names()) - {name}
+    problems, harmless = [], []
+    for file in files:
+        if "/" not in file.path or PurePosixPath(file.path).name.lower() != SKILL_FILE.lower():
+            continue
+        replaced = sorted(_names(file) & known)
+        if replaced:
+            problems.append(
+                error(
+                    "nested",
+                    f"It would replace the skill {replaced[0]}, which there is already: rename "
+                    "its directory and its head, or leave it out.",
+                    file.path,
+                )
+            )
+        else:
+            harmless.append(file.path)
+    if harmless:
+        shown = ", ".join(harmless[:5]) + (" …" if len(harmless) > 5 else "")
+        problems.append(
+            warning("nested", f"A SKILL.md inside a package is no skill of its own: {shown}.")
+        )
+    return problems
+
+
+@cache
+def built_in_names() -> frozenset[str]:
+    """The names of the skills of this release."""
+    return frozenset(path.parent.name for path in _BUILT_IN.glob(f"*/{SKILL_FILE}"))
+
+
+def _names(file: PackageFile) -> set[str]:
+    """What another program might call it: by its head, by its directory."""
+    names = {normalise_name(PurePosixPath(file.path).parent.name)}
+    try:
+        fields, _ = read_skill(file.data[:100_000].decode(errors="replace"))
+    except InvalidSkill:
+        return names
+    said = fields.get("name")
+    return names | ({normalise_name(said)} if isinstance(said, str) else set())

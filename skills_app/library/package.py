@@ -1,0 +1,101 @@
+"""A skill package in memory: its files as they are, and what its SKILL.md says of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from skills_app.library.problems import Problem, Severity
+
+SKILL_FILE = "SKILL.md"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """`path` is relative, with `/`, and has been checked. `executable`: by its source's mode."""
+
+    path: str
+    data: bytes
+    executable: bool = False
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The fields of a SKILL.md, as Vel understands them.
+
+    `name` is normalised. `allowed_tools` is None where nothing was said, which differs from an
+    empty list. `extra` holds top-level fields that nobody here knows, as text, so that an export
+    keeps them.
+    """
+
+    name: str
+    description: str
+    license: str = ""
+    compatibility: str = ""
+    metadata: dict[str, str] = field(default_factory=dict)
+    allowed_tools: tuple[str, ...] | None = None
+    title: str = ""
+    version: str = ""
+    author: str = ""
+    tags: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    tools_required: tuple[str, ...] = ()
+    priority: int = 0
+    enabled: bool = True
+    extra: dict[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `SkillVersion.head`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Head:
+        """The reverse of `as_json`, with lists as tuples again."""
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
+        }
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that may be stored: it has no problem of severity `error`.
+
+    `text` is its SKILL.md whole, `body` the part after the head. `files` are all files, SKILL.md
+    among them, in the order of their paths. `problems` are warnings.
+    """
+
+    head: Head
+    text: str
+    body: str
+    files: tuple[PackageFile, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def content_hash(self) -> str:
+        return hash_files((file.path, file.executable, file.sha256) for file in self.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(len(file.data) for file in self.files)
+
+
+def hash_files(files: Iterable[tuple[str, bool, str]]) -> str:
+    """SHA-256 (hex) over (path, executable, SHA-256 of the bytes) of all files of a package.
+
+    Any changed byte, name or mode gives another hash. Paths hold no newline.
+    """
+    lines = sorted(f"{path}\n{int(executable)} {digest}\n" for path, executable, digest in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def errors_of(problems: Iterable[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.severity is Severity.ERROR]

@@ -1,0 +1,130 @@
+"""Which paths the files of a package may have: one spelling of each, the same on every system."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+from sandbox.backends.normal_form import normal_form
+from skills_app.library.problems import Problem, error
+from skills_app.settings import SkillSettings
+
+_FORBIDDEN = frozenset('\\:*?"<>|')
+_MAX_SHOWN = 200
+_DEVICE = re.compile(
+    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]) *(\..*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Names that Windows keeps for devices, whatever ending follows."""
+_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Controls, marks of direction and of joining, halves of characters, separators of lines."""
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols without ink."""
+
+
+def path_problems(paths: Sequence[str]) -> list[Problem]:
+    """All that is wrong with the `paths` of one package, relative and with `/`."""
+    problems = []
+    right = []
+    for path in paths:
+        wrong = wrong_path(path)
+        if wrong:
+            problems.append(error("path", wrong, shown_path(path)))
+        else:
+            right.append(path)
+    # Only of short ones: some characters become eighteen when they are folded.
+    return problems + _collisions(right)
+
+
+def shown_path(path: str) -> str:
+    """`path` as it may be told: short, halves of characters as escapes."""
+    text = path[:_MAX_SHOWN].encode("utf-8", "backslashreplace").decode()
+    return f"{text}…" if len(path) > _MAX_SHOWN else text
+
+
+def wrong_path(path: str) -> str:
+    """Why `path` cannot be that of a file in a package; "" when it can."""
+    limits = SkillSettings.now()
+    if len(path) > limits.PATH_CHARACTERS:
+        return f"The path is longer than {limits.PATH_CHARACTERS} characters: shorten it."
+    if path.count("/") > limits.DEPTH:
+        return f"The file lies deeper than {limits.DEPTH} directories: move it up."
+    return unsafe_path(path)
+
+
+def unsafe_path(path: str) -> str:
+    """Why `path` is none that every system understands alike, whatever its length."""
+    if not path or path.startswith("/"):
+        return "The path is empty or absolute: give it relative to the package."
+    names = path.split("/")
+    if ".." in names:
+        return "The path may lead out of the package: write it without `..`."
+    return next(filter(None, map(_wrong_name, names)), "")
+
+
+def _wrong_name(name: str) -> str:
+    if name in ("", "."):
+        return "The path holds an empty name or `.`: write it without."
+    if has_invisible(name):
+        return (
+            "The name holds control or invisible characters, or is no UTF-8: rename it with "
+            "characters that can be seen."
+        )
+    if _FORBIDDEN & set(name):
+        return 'The name holds one of \\ : * ? " < > | which some systems refuse: rename it.'
+    if name[-1] in ". " or name[0] == " ":
+        return "The name ends with a dot, or begins or ends with a space: rename it."
+    if is_device(name):
+        return "The name is that of a device on Windows: rename it."
+    if len(name.encode()) > 255:
+        return "The name is longer than 255 bytes: shorten it."
+    return ""
+
+
+def _collisions(paths: Sequence[str]) -> list[Problem]:
+    """Paths that are one where case and composition do not count, files that are directories."""
+    problems = [
+        error("collision", "The path is there more than once: keep one.", shown_path(path))
+        for path, count in Counter(paths).items()
+        if count > 1
+    ]
+    spelled: dict[str, str] = {}
+    files = {_folded(path) for path in paths}
+    for path in dict.fromkeys(paths):
+        names = path.split("/")
+        for depth in range(1, len(names) + 1):
+            part = "/".join(names[:depth])
+            other = spelled.setdefault(_folded(part), part)
+            if other != part:
+                message = (
+                    f"It differs from {shown_path(other)} only in case or spelling: rename it."
+                )
+            elif depth < len(names) and _folded(part) in files:
+                message = f"{shown_path(part)} is a file and a directory: rename one."
+            else:
+                continue
+            problems.append(error("collision", message, shown_path(path)))
+            break
+    return problems
+
+
+def _folded(path: str) -> str:
+    if path.isascii():
+        return path.lower()
+    return normal_form("NFKC", normal_form("NFKC", path).casefold())
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows cannot make a file of this name, because it keeps the name for a device."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def has_invisible(text: str) -> bool:
+    """Whether a name would look like another one, or end a line. Spaces are no such thing."""
+    if text.isascii():
+        return not text.isprintable()
+    return any(
+        character in _BLANK or unicodedata.category(character) in _CATEGORIES for character in text
+    )

@@ -1,0 +1,198 @@
+"""The skills of some directories, without a database: found, chosen and switched on in a script.
+
+from skills_app.library.registry import SkillRegistry
+
+registry = SkillRegistry(skill_dirs=["./skills"])
+skill = registry.find_skill("who has to approve a purchase of 12,000?")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict
+
+from skills_app.library.errors import InvalidSkill
+from skills_app.library.normalise import normalise_name
+from skills_app.library.problems import Problem, error
+from skills_app.library.requirements import UnmetRequirement, in_order
+from skills_app.library.search.document import SkillDocument
+from skills_app.library.search.ranking import FIRST, SHOWN, Match, rank
+from skills_app.library.search.tokens import fold
+from skills_app.library.search.triggers import Message, matching
+from skills_app.library.skill import Skill, load_skill, load_skills
+
+BUILT_IN = Path(__file__).parents[1] / "builtin"
+THRESHOLD = 0.2
+"""Below it a match is most likely chance."""
+
+
+class Listed(TypedDict):
+    name: str
+    description: str
+    tags: list[str]
+    enabled: bool
+
+
+Skills = list[Skill]
+
+
+class SkillRegistry:
+    """Skills by name. Whoever brings a name first keeps it: built-ins, then directories in order.
+
+    `problems` says what was not loaded and why. A skill with `enabled: false` is there, but is
+    not found, suggested or activated.
+    """
+
+    def __init__(
+        self, skill_dirs: Iterable[str | Path] | None = None, include_builtin: bool = True
+    ) -> None:
+        self.problems: list[Problem] = []
+        self._skills: dict[str, Skill] = {}
+        self._active: list[str] = []
+        if include_builtin:
+            self.load_from_directory(BUILT_IN)
+        for directory in skill_dirs or ():
+            self.load_from_directory(directory)
+
+    def load_from_directory(self, path: str | Path) -> Skills:
+        """Take the skills below `path` and return them; what cannot be taken is in `problems`."""
+        skills, problems = load_skills(Path(path))
+        self.problems += problems
+        taken = []
+        for skill in skills:
+            if skill.name in self._skills:
+                self.problems.append(_name_taken(skill, self._skills[skill.name]))
+            else:
+                self._skills[skill.name] = skill
+                taken.append(skill)
+        return taken
+
+    def register(self, skill: Skill) -> None:
+        """Add a skill. Raises `InvalidSkill` for a name that is no name, or taken."""
+        name = normalise_name(skill.name)
+        if not name:
+            raise InvalidSkill(f"{skill.name!r} is no name for a skill: write letters and digits.")
+        if name in self._skills:
+            problem = _name_taken(skill, self._skills[name])
+            raise InvalidSkill(str(problem), [problem])
+        self._skills[name] = skill if name == skill.name else replace(skill, name=name)
+
+    def get(self, name: str) -> Skill | None:
+        """By name, also as a person writes it: "PDF Processing" is pdf-processing."""
+        return self._skills.get(name) or self._skills.get(normalise_name(name))
+
+    def list_skills(self) -> list[Listed]:
+        """All skills in the order in which they were loaded."""
+        return [
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "tags": list(skill.tags),
+                "enabled": skill.enabled,
+            }
+            for skill in self._skills.values()
+        ]
+
+    def list(self) -> Skills:
+        """As `list_skills`, whole."""
+        return [*self._skills.values()]
+
+    def scores(self, query: str) -> dict[str, float]:
+        """The score of each skill that is on, 0 to 1, best first."""
+        return {match.name: match.score for match in self._ranked(query)}
+
+    def search(self, query: str) -> Skills:
+        """The skills that answer `query`, best first.
+
+        One whose name, description or a tag has the query as it is is always among them.
+        """
+        text = fold(query).strip()
+        found = [
+            match.name
+            for place, match in enumerate(self._ranked(query))
+            if match.score >= SHOWN
+            or (match.score > 0 and place < FIRST)
+            or (text and _has(self._skills[match.name], text))
+        ]
+        return [self._skills[name] for name in found]
+
+    def find_skill(self, query: str, threshold: float = THRESHOLD) -> Skill | None:
+        """The skill that answers `query` best, None if none has a score of `threshold`."""
+        ranked = self._ranked(query)
+        if not ranked or ranked[0].score < threshold or not ranked[0].score:
+            return None
+        return self._skills[ranked[0].name]
+
+    def find_skills_by_tag(self, tag: str) -> Skills:
+        """The skills that are on and have this tag, in any case."""
+        wanted = tag.strip().casefold()
+        return [s for s in self._on() if wanted in (have.strip().casefold() for have in s.tags)]
+
+    def match_triggers(self, text: str) -> Skills:
+        """The skills that are on and have a trigger in `text`, by priority, then by name."""
+        message = Message.of(text)
+        found = [skill for skill in self._on() if matching(skill.triggers, message) is not None]
+        return sorted(found, key=lambda skill: (-skill.priority, skill.name))
+
+    def activate(self, name: str) -> bool:
+        """Whether there is such a skill, on, with all that it requires; they are active then.
+
+        False, and nothing changed, also for skills that require each other in a circle.
+        """
+        skill = self.get(name)
+        if skill is None or not skill.enabled:
+            return False
+        try:
+            needed = in_order(skill.name, {one.name: one.requires for one in self._on()})
+        except UnmetRequirement:
+            return False
+        self._active += [one for one in needed if one not in self._active]
+        return True
+
+    def deactivate(self, name: str) -> bool:
+        """Whether it was active; it is not any more."""
+        skill = self.get(name)
+        if skill is None or skill.name not in self._active:
+            return False
+        self._active.remove(skill.name)
+        return True
+
+    def get_active(self) -> Skills:
+        """In the order in which they were activated."""
+        return [self._skills[name] for name in self._active]
+
+    def _on(self) -> Skills:
+        return [skill for skill in self._skills.values() if skill.enabled]
+
+    def _ranked(self, query: str) -> Sequence[Match]:
+        documents: Sequence[SkillDocument] = [skill.document for skill in self._on()]
+        return rank(query, documents)
+
+
+SkillsRegistry = SkillRegistry
+
+
+def load_skills_from_directory(path: str | Path) -> Skills:
+    """The skills below `path`. What cannot be loaded is left out; `SkillRegistry` tells it."""
+    return load_skills(Path(path))[0]
+
+
+def _has(skill: Skill, text: str) -> bool:
+    return any(text in fold(part) for part in (skill.name, skill.description, *skill.tags))
+
+
+def _name_taken(skill: Skill, first: Skill) -> Problem:
+    keeper = first.path or "a registered skill"
+    message = f"The name {skill.name} is taken by {keeper}: rename one of them."
+    return error("name_taken", message, str(skill.path or skill.name))
+
+
+__all__ = [
+    "Skill",
+    "SkillRegistry",
+    "SkillsRegistry",
+    "load_skill",
+    "load_skills_from_directory",
+]

@@ -1,0 +1,103 @@
+"""Characters that nobody sees, or that pretend to be others, in any file of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from skills_app.library.package import SKILL_FILE, Package
+from skills_app.library.scan.finding import ScanFinding, Severity
+from skills_app.library.scan.text import shown
+from text_scanner.characters import character_hits, disguised
+from text_scanner.linear import compile_linear
+
+MAX_SHOWN = 5
+"""Of each kind in one file."""
+
+# Tags, changes of direction, blank letters, zero-width characters, selectors in a row. In UTF-8.
+_STRONG = compile_linear(
+    "[\U000e0001-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]|[\u3164\u115f\u1160\uffa0\u2800]|"
+    "[\u200b\u200c\u2060-\u2064]{4}|[\ufe00-\ufe0e]{3}|[\U000e0100-\U000e01ef]{2}".encode()
+)
+_BLANK_IN_CODE = compile_linear("[\u3164\u115f\u1160\uffa0]".encode())
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
+"""All but white space."""
+_STRICT = {"tag-characters", "bidi-control", "variation-selectors", "zero-width"}
+
+
+def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFinding]:
+    """For text within the limit. What the model reads first, SKILL.md, is judged hardest."""
+    shown_of: dict[str, int] = {}
+    for hit in character_hits(text):
+        severity: Severity = hit.severity
+        if path == SKILL_FILE and severity == "warning" and hit.pattern in _STRICT:
+            severity = "danger"
+        shown_of[hit.pattern] = shown_of.get(hit.pattern, 0) + 1
+        if shown_of[hit.pattern] > MAX_SHOWN:
+            continue
+        begin = max(text.rfind("\n", 0, hit.start) + 1, hit.start - 40)
+        yield ScanFinding(
+            severity,
+            hit.pattern,
+            path,
+            text.count("\n", 0, hit.start) + 1,
+            f"{hit.description}.",
+            shown(text[begin : hit.end + 40]),
+        )
+    found = _CONTROL.search(text)
+    if found is not None:
+        near = text[max(0, found.start() - 40) : found.end() + 40]
+        line = text.count("\n", 0, found.start()) + 1
+        message = "A control character, as terminals take orders by."
+        yield ScanFinding("warning", "control-character", path, line, message, shown(near))
+    if code:
+        yield from blank_letters(path, text.encode("utf-8", "replace"))
+
+
+def blank_letters(path: str, data: bytes) -> Iterator[ScanFinding]:
+    found = _BLANK_IN_CODE.search(data)
+    if found is not None:
+        line = data.count(b"\n", 0, found.start()) + 1
+        near = data[max(0, found.start() - 60) : found.end() + 60].decode("utf-8", "ignore")
+        message = "A letter that nobody sees stands in code, as a name or a text."
+        yield ScanFinding("danger", "blank-letter", path, line, message, shown(near))
+
+
+def hidden_in_bytes(path: str, data: bytes) -> Iterator[ScanFinding]:
+    """The plainest of it, for what is too long to be read."""
+    found = _STRONG.search(data)
+    if found is not None:
+        line = data.count(b"\n", 0, found.start()) + 1
+        near = data[max(0, found.start() - 60) : found.end() + 60].decode("utf-8", "ignore")
+        yield ScanFinding(
+            "warning", "hidden-characters", path, line, "Invisible characters.", shown(near)
+        )
+
+
+def head_findings(package: Package) -> Iterator[ScanFinding]:
+    """Names and the description, which stand in every prompt: nothing there is hidden."""
+    head = package.head
+    for what, text in (
+        ("name", head.name),
+        ("title", head.title),
+        ("description", head.description),
+    ):
+        for hit in character_hits(text):
+            if hit.severity == "note":
+                continue
+            yield ScanFinding(
+                "danger",
+                hit.pattern,
+                SKILL_FILE,
+                1,
+                f"In the {what}: {hit.description}.",
+                shown(text),
+            )
+    for file in package.files:
+        if any(disguised(word) for word in _words(file.path)):
+            message = "Letters of another script stand in for Latin ones in the file's name."
+            yield ScanFinding("warning", "mixed-scripts", file.path, 0, message, shown(file.path))
+
+
+def _words(path: str) -> list[str]:
+    return "".join(letter if letter.isalpha() else " " for letter in path).split()

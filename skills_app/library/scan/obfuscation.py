@@ -1,0 +1,54 @@
+"""Code that nobody is meant to read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from skills_app.library.scan.finding import ScanFinding
+from skills_app.library.scan.text import at
+
+BLOB = 400
+"""Characters of base64 or hexadecimal in a row that code hardly has for an honest reason."""
+_BLOB = re.compile(rb"[A-Za-z0-9+/=_-]{%d,}|(?:\\x[0-9a-fA-F]{2}){60,}" % BLOB)
+_IMAGE = re.compile(
+    rb"data:(?:image|font|application/(?:font|x-font|pdf|octet))[^,]{0,60},\s*$|base64,\s*$"
+)
+_NAMES = re.compile(rb"\b_0x[0-9a-f]{4,6}\b")
+MAX_BLOBS = 20
+LONG_LINE = 2_000
+
+
+def obfuscation_findings(path: str, data: bytes) -> Iterator[ScanFinding]:
+    """Long stretches of nothing but letters and digits, and names that a tool made."""
+    for count, found in enumerate(_BLOB.finditer(data)):
+        if count >= MAX_BLOBS:
+            break
+        stretch = found[0]
+        if _IMAGE.search(data[max(0, found.start() - 100) : found.start()]):
+            continue
+        if entropy(stretch[:4096]) >= 4.0 or stretch.startswith(b"\\x"):
+            message = f"{len(stretch):,} characters in a row that are encoded."
+            span = (found.start(), found.start() + 80)
+            yield at("warning", "blob", path, data, span, message)
+            break
+    names = _NAMES.findall(data[:200_000])
+    if len(names) > 20:
+        first = _NAMES.search(data)
+        assert first is not None
+        yield at(
+            "warning",
+            "obfuscated",
+            path,
+            data,
+            first.span(),
+            "Names that a tool made up to hide what code does.",
+        )
+
+
+def entropy(data: bytes) -> float:
+    """Bits per byte."""
+    total = len(data)
+    return -sum(count / total * math.log2(count / total) for count in Counter(data).values())

@@ -1,0 +1,154 @@
+"""Puts the checks together, within bounds of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skills_app.library.package import SKILL_FILE, Package, PackageFile
+from skills_app.library.scan.addresses import Hosts
+from skills_app.library.scan.characters import character_findings, head_findings, hidden_in_bytes
+from skills_app.library.scan.code import Effort, code_findings
+from skills_app.library.scan.files import file_findings
+from skills_app.library.scan.finding import ScanFinding, bounded
+from skills_app.library.scan.kinds import kind_of
+from skills_app.library.scan.languages import Role, is_script, language_of, role_of
+from skills_app.library.scan.obfuscation import obfuscation_findings
+from skills_app.library.scan.prose import description_findings, prose_findings
+from skills_app.library.scan.text import at
+from text_scanner.linear import compile_linear
+
+PROSE_BYTES = 150_000
+"""Prose of a package that is read for its meaning; 100 kB take 50 ms, the worst text 180. It is
+more than loading a skill gives the model."""
+CODE_BYTES = 2_000_000
+"""Text that all rules are tried on."""
+EFFORT = 45_000_000
+"""Bytes that the rules look at, each for itself. Of 1,155 public packages one needs 41 million,
+the others at most 28."""
+
+# For what no more is looked at: one expression, as fast as memory is read.
+_PLAIN = compile_linear(
+    rb"(?:curl|wget)\b[^\n|]*\|\s*(?:ba|z)?sh\b|/dev/tcp/\d|\.ssh/id_(?:rsa|ed25519)|"
+    rb"authorized_keys|stratum\+tcp|webhook\.site|discord(?:app)?\.com/api/webhooks|"
+    rb"find-generic-password|powershell[^\n]* -e(?:nc|ncodedcommand) |"
+    rb"#!/(?:usr/)?bin/|"
+    rb"(?:ignore|disregard|forget) (?:all |any )?(?:the |your )?(?:previous|prior|earlier) "
+    rb"(?:instructions|messages)|(?:do not|don't|never) (?:tell|inform|mention (?:it|this) to) "
+    rb"the user|without telling the user",
+    any_case=True,
+)  # fmt: skip
+
+
+def scan_package(package: Package) -> list[ScanFinding]:
+    """What a reviewer should look at, the worst first. Never raises, whatever the bytes.
+
+    Every byte of every file is looked at. What is more than the limits is only looked through
+    for the plainest signs, and a finding says so.
+    """
+    return bounded(list(_findings(package)))
+
+
+def _findings(package: Package) -> Iterator[ScanFinding]:
+    yield from head_findings(package)
+    yield from description_findings(package)
+    hosts = Hosts()
+    scan_limit = _ScanLimit()
+    for file in _in_order(package.files):
+        yield from _of_file(file, hosts, scan_limit)
+    yield from hosts.listed()
+    yield from scan_limit.left_out()
+
+
+class _ScanLimit:
+    def __init__(self) -> None:
+        self.prose = PROSE_BYTES
+        self.code = CODE_BYTES
+        self.effort = Effort(EFFORT)
+        self.dense: list[str] = []
+        self.skipped: dict[str, list[str]] = {}
+
+    def take_prose(self, path: str, text: str) -> str:
+        """As much of `text` as is left to read."""
+        taken = text[: self.prose]
+        self.prose -= len(taken)
+        if len(taken) < len(text):
+            self.skipped.setdefault("prose", []).append(path)
+        return taken
+
+    def take_code(self, file: PackageFile, role: Role) -> bool:
+        if len(file.data) > self.code:
+            self.skipped.setdefault("code" if role == "code" else "data", []).append(file.path)
+            return False
+        self.code -= len(file.data)
+        return True
+
+    def left_out(self) -> Iterator[ScanFinding]:
+        for what, paths in self.skipped.items():
+            message = (
+                f"More {what} than the scan reads as a whole: {len(paths):,} files were only "
+                "looked through for the plainest signs."
+            )
+            # Bulk is also a way to hide.
+            severity = "warning" if what == "code" else "note"
+            if SKILL_FILE in paths:
+                # The model follows it: of 4,136 public ones two are longer.
+                severity = "danger"
+                message = f"SKILL.md is longer than the scan reads ({PROSE_BYTES:,} characters)."
+            yield ScanFinding(severity, "not-read", paths[0], 0, message)  # type: ignore[arg-type]
+        if self.dense:
+            message = (
+                f"So full of what the rules look for that {len(self.dense):,} files were not read "
+                "to their end."
+            )
+            yield ScanFinding("danger", "not-read", self.dense[0], 0, message)
+
+
+def _in_order(files: tuple[PackageFile, ...]) -> list[PackageFile]:
+    """What the model reads first comes first, then the small before the large."""
+    return sorted(files, key=lambda file: (file.path != SKILL_FILE, len(file.data), file.path))
+
+
+def _of_file(file: PackageFile, hosts: Hosts, scan_limit: _ScanLimit) -> Iterator[ScanFinding]:
+    kind = kind_of(file.path, file.data)
+    yield from file_findings(file, kind)
+    if kind.group != "text":
+        yield from _plain_signs(file, told="note")
+        return
+    data = _as_utf8(file.data)
+    language = language_of(file.path, data)
+    role = role_of(file.path, language)
+    if is_script(language) or file.executable:
+        what = f"{language or 'A file'}{', executable' if file.executable else ''}"
+        yield ScanFinding("note", "script", file.path, 0, f"Can be run: {what}.")
+    if not scan_limit.effort.left:
+        scan_limit.dense.append(file.path)
+    if not scan_limit.effort.left or not scan_limit.take_code(file, role):
+        yield from _plain_signs(file, told="warning")
+        yield from hidden_in_bytes(file.path, data)
+        return
+    yield from code_findings(file.path, data, role, scan_limit.effort)
+    if not scan_limit.effort.left:
+        scan_limit.dense.append(file.path)
+    yield from hosts.look_at(file.path, data, code=role == "code")
+    text = data.decode("utf-8", "replace")
+    yield from character_findings(file.path, text, code=role == "code")
+    if role == "code":
+        yield from obfuscation_findings(file.path, data)
+    if role == "prose":
+        taken = scan_limit.take_prose(file.path, text)
+        yield from prose_findings(file.path, taken)
+        if len(taken) < len(text):
+            yield from _plain_signs(file, told="warning")
+
+
+def _as_utf8(data: bytes) -> bytes:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data
+
+
+def _plain_signs(file: PackageFile, *, told: str) -> Iterator[ScanFinding]:
+    found = _PLAIN.search(file.data)
+    if found is not None:
+        message = "A sign of code or orders in a file that was not read as a whole."
+        yield at(told, "plain-sign", file.path, file.data, found.span(), message)  # type: ignore[arg-type]

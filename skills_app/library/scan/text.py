@@ -1,0 +1,44 @@
+"""Bytes of a file as lines and excerpts."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from skills_app.library.scan.finding import MAX_EXCERPT, ScanFinding, Severity
+from text_scanner.characters import INVISIBLE
+
+
+def shown(text: str) -> str:
+    """`text` on one line, with what cannot be seen as code points, as in ⟨U+202E⟩."""
+    head = text[: MAX_EXCERPT * 4].replace("\r", " ").replace("\n", " ⏎ ").replace("\t", " ")
+    line = " ".join(head.split(" ")).strip()
+    cut = line[:MAX_EXCERPT]
+    seen = cut if cut.isascii() and cut.isprintable() else "".join(map(_shown, cut))
+    return seen + ("…" if len(line) > MAX_EXCERPT else "")
+
+
+def _shown(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") or INVISIBLE.fullmatch(character):
+        return f"⟨U+{ord(character):04X}⟩"
+    return character
+
+
+def line_at(data: bytes, offset: int) -> int:
+    """The number of the line of a byte, from 1."""
+    return data.count(b"\n", 0, offset) + 1
+
+
+def excerpt(data: bytes, start: int, end: int) -> str:
+    """What stands there, from the beginning of its line where that is near."""
+    begin = max(data.rfind(b"\n", 0, start) + 1, start - 60)
+    stop = data.find(b"\n", end)
+    stop = min(len(data) if stop < 0 else stop, max(end, begin + MAX_EXCERPT))
+    return shown(data[begin : min(stop, begin + 4 * MAX_EXCERPT)].decode("utf-8", "replace"))
+
+
+def at(
+    severity: Severity, code: str, path: str, data: bytes, span: tuple[int, int], message: str
+) -> ScanFinding:
+    """A finding at a stretch of bytes."""
+    return ScanFinding(severity, code, path, line_at(data, span[0]), message, excerpt(data, *span))

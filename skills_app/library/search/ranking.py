@@ -1,0 +1,73 @@
+"""Which skill answers a request: a pure function of the request and of each skill.
+
+A skill's score does not depend on what else is there, so scores of different libraries compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from skills_app.library.search.document import Analysed, SkillDocument, analyse
+from skills_app.library.search.meanings import nearness
+from skills_app.library.search.query import Query, read_query
+
+NAME_BONUS = 0.12
+"""For a query that has all words of the skill's name."""
+PAIR_BONUS = 0.08
+"""For each of two words of the query that are neighbours in the skill's description as well."""
+NEAR, NEAR_SHARE = 0.4, 0.4
+"""Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
+NEAR_WEIGHT = 0.2
+"""… and this much counts as found, so that they rank where no word is there."""
+LITTLE = 0.4
+"""What weight must be found for a score to be believed although much is missing."""
+SPREAD = 1.1
+"""Puts the scores of right skills above 0.2 and of chance finds below."""
+
+SHOWN, FIRST = 0.1, 3
+"""What a list of results shows: scores from SHOWN on, and the FIRST of them whatever they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """`score`: 0 to 1. 1: all that was asked for is what the skill says it is for. Below 0.2 it
+    is most likely chance."""
+
+    name: str
+    score: float
+
+
+def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
+    """All documents, best first; ties by priority (high first), then by name."""
+    asked = read_query(query)
+    scored = [(document, score(asked, analyse(document))) for document in documents]
+    scored.sort(key=lambda pair: (-pair[1], -pair[0].priority, pair[0].name))
+    return [Match(document.name, points) for document, points in scored]
+
+
+def score(query: Query, skill: Analysed) -> float:
+    """0 to 1, in steps of a ten-thousandth."""
+    evidence = skill.evidence
+    best = [0.0] * len(query.wants)
+    for token in evidence.keys() & query.answers.keys():
+        sure = evidence[token]
+        for place, weight in query.answers[token]:
+            best[place] = max(best[place], weight * sure)
+    matched = sum(want.weight * found for want, found in zip(query.wants, best, strict=True))
+    near = max(0.0, (nearness(query.direction, skill.direction) - NEAR) / (1 - NEAR))
+    believed = matched + NEAR_WEIGHT * near
+    if not believed:
+        return 0.0
+    covered = matched / query.total
+    points = covered
+    if skill.name:
+        points += (
+            NAME_BONUS * len(skill.name.intersection(query.stems)) / len(skill.name) * (1 - points)
+        )
+    pairs = sum(1 for pair in pairwise(query.stems) if pair in skill.pairs)
+    points += PAIR_BONUS * min(2, pairs) * (1 - points)
+    points += NEAR_SHARE * near * (1 - points)
+    points *= believed / (believed + LITTLE * (1 - covered))
+    return round(float(min(1.0, points) ** SPREAD), 4)

@@ -1,0 +1,87 @@
+"""Words of a text as the search compares them: folded, without endings, compounds taken apart.
+
+Nothing here raises, whatever the text is: a query is data.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+import snowballstemmer
+
+from sandbox.backends.normal_form import normal_form
+
+MAX_TEXT = 60_000
+"""Characters of one text that are read."""
+MAX_WORD = 40
+"""Characters of one word that count: longer ones are data (hashes, base64)."""
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_WORD = re.compile(
+    r"(?P<cjk>[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+)"
+    r"|c\+\+|[cf]#|(?<![\w.])\.net\b|[^\W_]+(?:['’][^\W_]+)*"
+)
+_SPECIAL = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+
+
+def fold(text: str) -> str:
+    """NFKC, lower case, Latin letters without accents; at most MAX_TEXT characters."""
+    text = normal_form("NFKC", text[:MAX_TEXT]).casefold()
+    if text.isascii():
+        return text
+    return "".join(_plain(character) for character in text)
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text in order, folded, with their endings.
+
+    `camelCase` gives its parts; runs of Chinese, Japanese and Korean characters give every two
+    neighbours, as these scripts have no blanks.
+    """
+    folded = fold(_CAMEL.sub(" ", text[:MAX_TEXT]) if not text.islower() else text)
+    for found in _WORD.finditer(folded):
+        word = found[0]
+        if found["cjk"]:
+            yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        elif len(word) <= MAX_WORD:
+            yield _SPECIAL.get(word) or word
+
+
+def stems(text: str) -> list[str]:
+    """The stems of a text's words in order."""
+    return [stem(word) for word in words(text)]
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """The stem of one folded word: Russian for Cyrillic letters, English for all others."""
+    word = word.replace("’", "'").split("'")[0] or word
+    if len(word) < 3 or not word.isalpha():
+        return word
+    if word.isascii():
+        return _stem_with("english", word)
+    return _stem_with("russian", word) if _CYRILLIC.search(word) else word
+
+
+# A stemmer keeps its word in itself: one at a time.
+_stemmers = {name: snowballstemmer.stemmer(name) for name in ("english", "russian")}
+_lock = threading.Lock()
+
+
+def _stem_with(language: str, word: str) -> str:
+    with _lock:
+        return str(_stemmers[language].stemWord(word))
+
+
+@lru_cache(maxsize=4096)
+def _plain(character: str) -> str:
+    """A Latin letter without its accents; any other character as it is."""
+    if character.isascii():
+        return character
+    parts = unicodedata.normalize("NFD", character)
+    return parts[0] if parts[0].isascii() else character

@@ -1,0 +1,118 @@
+"""Triggers: phrases of a skill's author that suggest it when they stand in a message.
+
+`*` stands for any text. Nothing here uses a pattern language: the time is linear in the message,
+whatever the author wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from skills_app.library.search.tokens import fold, stem, stems
+from skills_app.library.search.vocabulary import STOP
+
+MAX_MESSAGE = 10_000
+"""Characters of a message that are looked at."""
+MAX_TRIGGER = 200
+"""Characters: a longer one is no phrase, and matches nothing."""
+LEAST_PART = 3
+"""Bytes of UTF-8 between stars: a trigger of shorter parts only matches nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message, prepared once for many triggers."""
+
+    text: str
+    stems: str
+
+    @classmethod
+    def of(cls, text: str) -> Message:
+        beginning = text[:MAX_MESSAGE]
+        return cls(fold(beginning), _joined(stems(beginning)))
+
+
+def matching(triggers: Iterable[str], message: Message) -> str | None:
+    """The first of `triggers` that stands in `message`."""
+    return next((trigger for trigger in triggers if matches(trigger, message)), None)
+
+
+def matches(trigger: str, message: Message) -> bool:
+    """Whether the trigger stands in the message, in any case and accent.
+
+    A single word that says nothing ("the") matches nothing. Without `*`: its words in a row, in
+    any inflection ("query" in "queries"), or the phrase itself at the borders of words. With `*`:
+    its parts in order, from the border of a word to one.
+    """
+    if len(trigger) > MAX_TRIGGER:
+        return False
+    if "*" in trigger:
+        parts = _parts(trigger)
+        return _says_something(parts) and _parts_in_order(parts, message.text)
+    phrase, words = _phrase(trigger)
+    if words.strip() in STOP:
+        return False
+    return bool(words and words in message.stems) or _at_borders(phrase, message.text)
+
+
+def _says_something(parts: tuple[str, ...]) -> bool:
+    """Not so `*e*` and `*the*`, which stand in every message."""
+    return any(
+        len(part.strip().encode()) >= LEAST_PART and stem(part.strip()) not in STOP
+        for part in parts
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _phrase(trigger: str) -> tuple[str, str]:
+    found = stems(trigger)
+    # ".py" is more than the word in it: it must stand there as it is.
+    words = _joined(found) if found and all(c.isalnum() or c in " -_'’" for c in trigger) else ""
+    return fold(trigger).strip(), words
+
+
+@lru_cache(maxsize=10_000)
+def _parts(trigger: str) -> tuple[str, ...]:
+    return tuple(fold(trigger).strip().split("*"))
+
+
+def _joined(found: list[str]) -> str:
+    return f" {' '.join(found)} " if found else ""
+
+
+def _parts_in_order(parts: tuple[str, ...], text: str) -> bool:
+    """`parts` are what stands between the stars; the first and last are empty at a star."""
+    if not any(part.strip() for part in parts):
+        return False
+    first, *middle, last = parts
+    at = _find(first, text, 0, end_too=False)
+    for part in middle:
+        if at < 0:
+            return False
+        found = text.find(part, at)
+        at = found + len(part) if found >= 0 else -1
+    return at >= 0 and _find(last, text, at, start_too=False) >= 0
+
+
+def _at_borders(phrase: str, text: str) -> bool:
+    return bool(phrase) and _find(phrase, text, 0) >= 0
+
+
+def _find(part: str, text: str, start: int, *, start_too: bool = True, end_too: bool = True) -> int:
+    """Where the first `part` at the borders of words ends, from `start` on; -1: nowhere."""
+    if not part:
+        return start
+    at = text.find(part, start)
+    while at >= 0:
+        end = at + len(part)
+        if not (start_too and _inside_word(text, at)) and not (end_too and _inside_word(text, end)):
+            return end
+        at = text.find(part, at + 1)
+    return -1
+
+
+def _inside_word(text: str, at: int) -> bool:
+    """Whether a word goes on from text[at - 1] to text[at]."""
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()

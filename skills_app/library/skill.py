@@ -1,0 +1,157 @@
+"""One skill outside the database: what it says, where it lies, what a model gets of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from skills_app.library.package import SKILL_FILE, Head, Package
+from skills_app.library.paths import shown_path
+from skills_app.library.problems import Problem
+from skills_app.library.search.document import SkillDocument, analyse, package_document
+from skills_app.library.search.query import read_query
+from skills_app.library.search.ranking import score
+from skills_app.library.sources.discover import read_each
+from skills_app.library.sources.folder import package_in, read_folder
+from skills_app.settings import SkillSettings
+
+
+@dataclass(frozen=True)
+class Skill:
+    """`content` is the body of its SKILL.md at `path`. `documents` are its other Markdown files:
+    (path in the package, text); `files` the paths of all others."""
+
+    name: str
+    description: str
+    content: str = ""
+    path: Path | None = None
+    version: str = ""
+    author: str = ""
+    title: str = ""
+    tools_required: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    priority: int = 0
+    enabled: bool = True
+    documents: tuple[tuple[str, str], ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def source_path(self) -> Path | None:
+        return self.path
+
+    def matches_query(self, query: str) -> float:
+        """How well it answers `query`, 0 to 1; the same in any company."""
+        return score(read_query(query), analyse(self.document))
+
+    def get_full_context(self) -> str:
+        """Heading, body, then the other Markdown files below their paths.
+
+        At most about `CONTEXT_BYTES`: whole files are left out, the body is cut at the end of a
+        line, and what is missing is said at the end.
+        """
+        left = SkillSettings.now().CONTEXT_BYTES
+        body, cut = _cut(self.content.strip(), left)
+        parts = [f"# Skill: {self.name}\n\n{body}"]
+        left -= len(parts[0].encode())
+        missing = [f"{cut:,} bytes of {SKILL_FILE}"] if cut else []
+        for path, text in self.documents:
+            part = f"## {shown_path(path)}\n\n{text.strip()}"
+            size = len(part.encode())
+            if size <= left:
+                parts.append(part)
+                left -= size
+            else:
+                missing.append(f"{shown_path(path)} ({size:,} bytes)")
+        if missing:
+            parts.append(f"[Left out, as there is no room: {', '.join(missing)}. Read the files.]")
+        return "\n\n".join(parts)
+
+    @cached_property
+    def document(self) -> SkillDocument:
+        """What is searched of it."""
+        return SkillDocument(
+            name=self.name,
+            description=self.description,
+            title=self.title,
+            tags=self.tags,
+            triggers=self.triggers,
+            body=self.content,
+            files=self.files,
+            priority=self.priority,
+        )
+
+    @classmethod
+    def of(cls, package: Package, path: Path | None = None) -> Skill:
+        """A package as a skill. `path` is its SKILL.md."""
+        head, searched = package.head, package_document(package)
+        return cls(
+            name=head.name,
+            description=head.description,
+            content=package.body,
+            path=path,
+            version=head.version,
+            author=head.author,
+            title=head.title,
+            tools_required=head.tools_required,
+            tags=head.tags,
+            triggers=head.triggers,
+            requires=head.requires,
+            priority=head.priority,
+            enabled=head.enabled,
+            documents=tuple(_documents(package)),
+            files=searched.files,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """A package, and its path in the directory of skills."""
+
+    package: Package
+    place: str
+
+    @property
+    def head(self) -> Head:
+        return self.package.head
+
+
+def load_skill(path: str | Path) -> Skill:
+    """The skill in a directory, or of its SKILL.md. Raises `InvalidSkill` with all problems."""
+    given = Path(path)
+    folder = given.parent if given.name.lower() == SKILL_FILE.lower() else given
+    return Skill.of(read_folder(folder), folder / SKILL_FILE)
+
+
+def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
+    """(the skills below `directory`, what is wrong with the others). Paths name the package."""
+
+    def read(found: int, name: str, path: str) -> tuple[_Located | None, list[Problem]]:
+        package, problems = package_in(found, name)
+        return (None if package is None else _Located(package, path)), problems
+
+    located, problems = read_each(directory, read)
+    told = [
+        replace(problem, path=str(directory / place / problem.path))
+        for place, found in problems.items()
+        for problem in found
+    ]
+    return [Skill.of(one.package, directory / one.place / SKILL_FILE) for one in located], told
+
+
+def _documents(package: Package) -> Iterator[tuple[str, str]]:
+    for file in package.files:
+        if file.path != SKILL_FILE and file.path.lower().endswith(".md"):
+            yield file.path, file.data.decode("utf-8", "replace")
+
+
+def _cut(text: str, limit: int) -> tuple[str, int]:
+    """(as many whole lines of `text` as fit in `limit` bytes, the bytes that are left out)."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return text, 0
+    kept = data[:limit].rpartition(b"\n")[0] or data[:limit]
+    return kept.decode(errors="ignore"), len(data) - len(kept)

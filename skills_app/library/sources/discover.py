@@ -1,0 +1,157 @@
+"""The packages in a directory of skills: the good ones taken, the others told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from skills_app.library.errors import InvalidSkill
+from skills_app.library.junk import is_junk
+from skills_app.library.limits import is_skill_file
+from skills_app.library.package import Head, Package
+from skills_app.library.paths import shown_path
+from skills_app.library.problems import Problem, error, warning
+from skills_app.library.sources.folder import (
+    DIRECTORY,
+    directory_name,
+    opened_directory,
+    package_in,
+)
+from skills_app.settings import SkillSettings
+
+MAX_ENTRIES = 100_000
+"""Files and directories that are looked at in all."""
+
+
+def find_packages(directory: Path) -> list[Path]:
+    """The directories below `directory`, itself among them, that hold a SKILL.md, by path.
+
+    What lies inside a package is part of that package. No link below `directory` is followed.
+    Raises `InvalidSkill` when there is too much to look through, or nothing can be.
+    """
+    with opened_directory(directory.resolve()) as root:
+        if isinstance(root, Problem):
+            raise InvalidSkill(str(root), [root])
+        return [directory.joinpath(*parts) for parts, _ in _Search().packages(root)]
+
+
+def read_directory(directory: Path) -> tuple[list[Package], dict[str, list[Problem]]]:
+    """As `read_each`, with each package read as it is."""
+    return read_each(directory, lambda found, name, path: package_in(found, name))
+
+
+class _Named(Protocol):
+    @property
+    def head(self) -> Head: ...
+
+
+Found = TypeVar("Found", bound=_Named)
+
+
+def read_each(
+    directory: Path, read: Callable[[int, str, str], tuple[Found | None, Sequence[Problem]]]
+) -> tuple[list[Found], dict[str, list[Problem]]]:
+    """(the packages, the problems of what is left out by its path in `directory`).
+
+    `read` gives a package, or what is wrong with it, by its open directory, the name of that and
+    its path in `directory`. Of two with one name the first by path keeps it. What is wrong with
+    `directory` itself has the path "", and then there are no packages.
+    """
+    packages: dict[str, Found] = {}
+    places: dict[str, str] = {}
+    problems: dict[str, list[Problem]] = {}
+    search = _Search()
+    with opened_directory(directory.resolve()) as root:
+        if isinstance(root, Problem):
+            return [], {"": [root]}
+        try:
+            for parts, found in search.packages(root):
+                place = shown_path("/".join(parts)) or "."
+                name = parts[-1] if parts else directory_name(directory)
+                package, wrong = read(found, name, "/".join(parts))
+                if package is None:
+                    problems[place] = list(wrong)
+                elif package.head.name in packages:
+                    first = places[package.head.name]
+                    message = f"{first} is called {package.head.name} already: rename one of them."
+                    problems[place] = [error("name_taken", message)]
+                else:
+                    packages[package.head.name], places[package.head.name] = package, place
+        except InvalidSkill as refusal:
+            return [], {"": list(refusal.problems)}
+    for place in search.links:
+        problems[place] = [
+            warning("link", "It is a link, which is not followed: put the package itself here.")
+        ]
+    for place, wrong_here in search.unreadable.items():
+        problems[place] = [wrong_here]
+    return list(packages.values()), problems
+
+
+class _Search:
+    """One walk, from open directories, so that nobody can put a link in its way."""
+
+    def __init__(self) -> None:
+        self.limits = SkillSettings.now()
+        self.entries_left = MAX_ENTRIES
+        self.found = 0
+        self.links: list[str] = []
+        self.unreadable: dict[str, Problem] = {}
+
+    def packages(
+        self, directory: int, parts: tuple[str, ...] = ()
+    ) -> Iterator[tuple[tuple[str, ...], int]]:
+        """(path in parts, descriptor that is open until the next) of each package, by path."""
+        try:
+            with os.scandir(directory) as scan:
+                entries = list(islice(scan, self.entries_left + 1))
+        except OSError as problem:
+            self._tell_unreadable(parts, problem)
+            return
+        self.entries_left -= len(entries)
+        if self.entries_left < 0:
+            self._refuse(
+                f"There are more than {MAX_ENTRIES:,} files here: name a smaller directory."
+            )
+        if any(is_skill_file(entry.name) for entry in entries):
+            self.found += 1
+            if self.found > self.limits.DIRECTORY_SKILLS:
+                limit = self.limits.DIRECTORY_SKILLS
+                self._refuse(f"There are more than {limit} skills here: name a smaller directory.")
+            yield parts, directory
+            return
+        if len(parts) >= self.limits.DEPTH:
+            return
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            here = (*parts, entry.name)
+            if is_junk(entry.name):
+                continue
+            if entry.is_symlink():
+                # A link to a file is no package; which it is cannot be told without following.
+                if "." not in entry.name and len(self.links) < self.limits.DIRECTORY_SKILLS:
+                    self.links.append(shown_path("/".join(here)))
+            elif entry.is_dir(follow_symlinks=False):
+                yield from self._below(directory, entry.name, here)
+
+    def _below(
+        self, directory: int, name: str, here: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, ...], int]]:
+        try:
+            below = os.open(name, DIRECTORY, dir_fd=directory)
+        except OSError as problem:
+            self._tell_unreadable(here, problem)
+            return
+        try:
+            yield from self.packages(below, here)
+        finally:
+            os.close(below)
+
+    def _tell_unreadable(self, here: tuple[str, ...], problem: OSError) -> None:
+        message = f"It cannot be read: {problem.strerror}."
+        self.unreadable[shown_path("/".join(here))] = error("unreadable", message)
+
+    def _refuse(self, message: str) -> None:
+        raise InvalidSkill(message, [error("too_many", message)])

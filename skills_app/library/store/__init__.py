@@ -1,0 +1,1 @@
+"""Sets of skills, unpacked on this host."""

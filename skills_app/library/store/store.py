@@ -1,0 +1,209 @@
+"""Skills unpacked on this host, for sandboxes to mount: `<store>/sets/<key>/<name>/…`.
+
+A set's directory is made under another name and renamed when it is whole, is never changed
+after that, and belongs to the account of this process. Its bytes come from the database. Sets
+share packages by hard links to `<store>/packages/<hash>/`. The key tells names and hashes, not
+rows: databases may share a store.
+
+Nobody but this account should be able to change what lies there, and a store where others can is
+refused. What is found is hashed when this process uses it for the first time; what is not what its
+name says is set aside and made anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from skills_app.library.package import PackageFile, hash_files
+from skills_app.library.pinned import PinnedSkill
+from skills_app.library.store.check import check_place, mode_of, tree_hash
+from skills_app.settings import SkillSettings
+
+logger = logging.getLogger(__name__)
+
+DIRECTORY_MODE = 0o755
+ASIDE = ".aside-"
+"""What was not what it should be. Directories whose name begins with a dot are nobody's."""
+_checked: dict[str, tuple[int, int, int]] = {}
+"""Sets and packages that this process has hashed, as (device, inode, change time in ns)."""
+
+
+def set_key(skills: Sequence[PinnedSkill]) -> str:
+    """The name of the directory in which just these skills lie."""
+    lines = sorted(f"{skill.name} {skill.content_hash}\n" for skill in skills)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def unpacked(
+    skills: Sequence[PinnedSkill], files_of: Callable[[int], Sequence[PackageFile]]
+) -> Path:
+    """The directory with a subdirectory for each of `skills`, made if it is missing.
+
+    `files_of` gives the files of a version by its id; it is called for what is not there yet.
+    Raises OSError when the store cannot be written or others can write to it, ValueError when
+    bytes are not what their hash says.
+    """
+    store = SkillSettings.now().store_directory
+    with held_store(store, exclusive=False):
+        sets = _made(store / "sets")
+        packages = _made(store / "packages")
+        target = sets / set_key(skills)
+        if not _is_good(target, lambda: _set_is_good(target, skills)):
+            _make(target, lambda place: _link_set(place, packages, skills, files_of))
+            _note_checked(target)
+        _note_used(store, target.name)
+    return target
+
+
+def used_mark(store: Path, key: str) -> Path:
+    """The file whose modification time tells when a set was last asked for."""
+    return store / "used" / key
+
+
+def _note_used(store: Path, key: str) -> None:
+    _made(store / "used")
+    mark = os.open(used_mark(store, key), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.utime(mark)
+    finally:
+        os.close(mark)
+
+
+@contextmanager
+def held_store(store: Path, *, exclusive: bool) -> Iterator[None]:
+    """Makers share the store, so that nothing goes while they link to it; pruning has it alone."""
+    _made(store)
+    check_place(store)
+    lock = os.open(store / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _link_set(
+    place: Path,
+    packages: Path,
+    skills: Sequence[PinnedSkill],
+    files_of: Callable[[int], Sequence[PackageFile]],
+) -> None:
+    for skill in skills:
+        package = packages / skill.content_hash
+        if not _is_good(package, lambda: tree_hash(package) == skill.content_hash):  # noqa: B023
+            _make(package, lambda made: _write_package(made, skill, files_of))  # noqa: B023
+            _note_checked(package)
+        _link_tree(package, place / skill.name)
+
+
+def _make(target: Path, fill: Callable[[Path], None]) -> None:
+    """`target`, filled under another name. Another process may be faster; its work is as good."""
+    temporary = target.parent / f".{secrets.token_hex(8)}"
+    _mkdir(temporary)
+    try:
+        fill(temporary)
+        os.rename(temporary, target)
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if not target.is_dir():
+            raise
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _is_good(target: Path, check: Callable[[], bool]) -> bool:
+    """Whether `target` is there and what it should be; what is not is moved out of the way."""
+    try:
+        now = _identity(target)
+    except FileNotFoundError:
+        return False
+    if _checked.get(str(target)) == now:
+        return True
+    if check():
+        _checked[str(target)] = now
+        return True
+    logger.error("skills in the store are not what they were and are made anew: %s", target)
+    aside = target.parent / f"{ASIDE}{secrets.token_hex(8)}"
+    try:
+        os.rename(target, aside)
+    except FileNotFoundError:
+        pass  # another process did it
+    return False
+
+
+def _set_is_good(target: Path, skills: Sequence[PinnedSkill]) -> bool:
+    if sorted(os.listdir(target)) != sorted(skill.name for skill in skills):
+        return False
+    return all(tree_hash(target / skill.name) == skill.content_hash for skill in skills)
+
+
+def _identity(target: Path) -> tuple[int, int, int]:
+    status = os.lstat(target)
+    if not stat.S_ISDIR(status.st_mode):
+        return (-1, -1, -1)  # never what was checked
+    return (status.st_dev, status.st_ino, status.st_ctime_ns)
+
+
+def _note_checked(target: Path) -> None:
+    _checked[str(target)] = _identity(target)
+
+
+def _write_package(
+    place: Path, skill: PinnedSkill, files_of: Callable[[int], Sequence[PackageFile]]
+) -> None:
+    files = files_of(skill.version_id)
+    digest = hash_files((file.path, file.executable, file.sha256) for file in files)
+    if digest != skill.content_hash:
+        raise ValueError(f"The stored files of the skill {skill.name} are not what they were.")
+    for file in files:
+        _write(place, file)
+
+
+def _write(root: Path, file: PackageFile) -> None:
+    place = root
+    *parents, name = file.path.split("/")
+    for parent in parents:
+        place = place / parent
+        if not place.is_dir():
+            _mkdir(place)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(place / name, flags, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(file.data)
+        os.fchmod(stream.fileno(), mode_of(file))
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    _mkdir(target)
+    with os.scandir(source) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _link_tree(Path(entry.path), target / entry.name)
+            else:
+                os.link(entry.path, target / entry.name, follow_symlinks=False)
+
+
+def _made(directory: Path) -> Path:
+    if not directory.is_dir():
+        if not directory.parent.is_dir():
+            _made(directory.parent)
+        try:
+            _mkdir(directory)
+        except FileExistsError:
+            pass  # another process made it
+    return directory
+
+
+def _mkdir(directory: Path) -> None:
+    directory.mkdir()
+    os.chmod(directory, DIRECTORY_MODE)  # whatever the umask says: sandboxes read it

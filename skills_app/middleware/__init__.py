@@ -1,0 +1,5 @@
+"""The tools of skills, and their segment of the prompt."""
+
+from skills_app.middleware.tools import SkillsMiddleware
+
+MIDDLEWARE = (SkillsMiddleware(),)

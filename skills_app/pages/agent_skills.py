@@ -1,0 +1,206 @@
+"""The skills of one agent: its own are written here, all are turned on and off.
+
+The page changes nothing but through services, and works without scripts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods
+
+from agents.hidden_text import escaped_text, unescaped_text, visible
+from agents.models import Agent
+from agents.selectors.visible import agents_for
+from agents.services.errors import (
+    InvalidRequest,
+    ServiceError,
+)
+from agents.web.pages import PersonRequest, page
+from skills_app.actions.library import import_skill, set_enabled, sync_shared_skills
+from skills_app.actions.own_skills import create_own_skill, remove_skill, update_own_skill
+from skills_app.actions.rights import may_change_skills
+from skills_app.actions.uploads import InvalidPackage, origin_of, read_upload
+from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_of
+from skills_app.pages.package_limit import limited_package
+from skills_app.queries.packages import instructions_of, waiting_trusts
+from skills_app.queries.skills import AgentSkillRow, agent_skills
+
+SOURCE = "web"
+NEW = "new"
+REASON_CHARACTERS = 2_000
+
+
+@limited_package
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def skills(request: PersonRequest, slug: str) -> HttpResponse:
+    """The agent's skills by where they come from; `?edit=new` or `?edit=ID` with a form.
+
+    A POST with `action` add, save, upload, on, off or delete changes the skill `skill`.
+    """
+    agent = get_object_or_404(agents_for(request.user), slug=slug)
+    if request.method == "POST":
+        return _change(request, agent)
+    context = _overview(request, agent)
+    if (requested := request.GET.get("edit")) and context["may_change"]:
+        context["form"] = _form_of(context["rows"], agent, requested)
+    return render(request, "skills_app/skills.html", context)
+
+
+def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
+    left_out = sync_shared_skills()
+    rows = agent_skills(agent)
+    return {
+        "agent": agent,
+        "left_out": sorted(left_out.items()),
+        "rows": rows,
+        "trusts": waiting_trusts(row.skill for row in rows),
+        "may_change": may_change_skills(request.user, agent),
+        "groups": _groups(rows),
+        "enabled": sum(row.enabled for row in rows),
+    }
+
+
+def _groups(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
+    """By scope, in the words of the page."""
+
+    def of(*, own: bool = False, scope: str = "") -> list[AgentSkillRow]:
+        return [
+            row
+            for row in rows
+            if (row.skill.agent_id is not None if own else row.skill.scope == scope)
+        ]
+
+    directories = [row for row in rows if directory_of(row.skill.scope) is not None]
+    return [
+        {"title": "Own", "rows": of(own=True), "is_own": True, "empty": "None yet."},
+        {
+            "title": "Library",
+            "rows": sorted(of(scope=LIBRARY), key=lambda row: not row.enabled),
+            "empty": "The library is empty.",
+            "about": "Shared by all agents; off until somebody turns one on here.",
+        },
+        {"title": "Built-in", "rows": of(scope=BUILT_IN), "empty": "This agent has none of them."},
+        {
+            "title": "Directories",
+            "rows": directories,
+            "empty": "",
+            "about": "Read anew from this host's directories at the start of each run.",
+        },
+    ]
+
+
+def _form_of(rows: list[AgentSkillRow], agent: Agent, requested: str) -> dict[str, Any]:
+    if requested == NEW:
+        return {"is_new": True}
+    row = next((row for row in rows if str(row.skill.pk) == requested), None)
+    if row is None or row.skill.agent_id != agent.pk or row.version is None:
+        raise Http404("The agent owns no such skill.")
+    text = instructions_of([row.version.pk]).get(row.version.pk, "")
+    fields = {"name": row.skill.name, "description": row.version.fields.description}
+    displayed = {name: escaped_text(value) for name, value in fields.items()}
+    return {
+        "skill": row.skill.pk,
+        "base": row.skill.version,
+        **displayed,
+        "instructions": escaped_text(text),
+        "has_hidden": escaped_text(text + fields["description"]) != text + fields["description"],
+    }
+
+
+def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
+    form = request.POST
+    try:
+        message = _carry_out(request, agent)
+    except ServiceError as error:
+        if form.get("action") in ("add", "save", "upload"):
+            return _show_again(request, agent, error)
+        messages.error(request, visible(error.message))
+    else:
+        messages.success(request, visible(message))
+    return redirect("web:skills", slug=agent.slug)
+
+
+def _carry_out(request: PersonRequest, agent: Agent) -> str:
+    """Do what was posted and say so."""
+    form, user = request.POST, request.user
+    match form.get("action"):
+        case "add":
+            typed = _typed(request)
+            return f"{create_own_skill(agent, **typed, by=user, source=SOURCE).name} was added."
+        case "save":
+            typed = _typed(request)
+            base = number_of(request, "base")
+            skill = update_own_skill(
+                agent, _skill_id(request), **typed, by=user, base_version=base, source=SOURCE
+            )
+            return f"{skill.name} was saved as version {skill.version}."
+        case "upload":
+            return _upload(request, agent)
+        case "on" | "off" as word:
+            set_enabled(agent, _skill_id(request), word == "on", by=user)
+            return f"Turned {word}, from the next run on."
+        case "delete":
+            remove_skill(agent, _skill_id(request), by=user, source=SOURCE)
+            return "Deleted. Runs that began with it keep it."
+    raise InvalidRequest("Choose add, save, upload, on, off or delete.")
+
+
+def _upload(request: PersonRequest, agent: Agent) -> str:
+    file = request.FILES.get("file")
+    if file is None:
+        raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")
+    package = read_upload(file)
+    result = import_skill(
+        package, by=request.user, source=SOURCE, origin=origin_of(file), agent=agent
+    )
+    name = result.version.fields.name
+    if not result.created:
+        return f"{name} is like this already: nothing changed."
+    return f"{name} was imported as version {result.version.number} ({result.version.trust})."
+
+
+def _typed(request: PersonRequest) -> dict[str, str]:
+    """The three texts of the form. Browsers send line breaks as CR LF."""
+    return {
+        name: unescaped_text(request.POST.get(name, "").replace("\r\n", "\n"))
+        for name in ("name", "description", "instructions")
+    }
+
+
+def _skill_id(request: PersonRequest) -> int:
+    return number_of(request, "skill")
+
+
+def number_of(request: PersonRequest, field: str) -> int:
+    """What a hidden field of a form holds. What is no number is refused: it counts as given."""
+    text = request.POST.get(field, "")
+    if text.isascii() and text.isdecimal() and len(text) < 19:
+        return int(text)
+    raise InvalidRequest("The form is not complete: open the page again.")
+
+
+def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> HttpResponse:
+    """The form with what was typed, and why it was not taken."""
+    form = request.POST
+    context = _overview(request, agent)
+    problems = [str(held) for held in error.problems] if isinstance(error, InvalidPackage) else []
+    context["form"] = {
+        "is_new": form.get("action") != "save",
+        "skill": form.get("skill", ""),
+        "base": form.get("base", ""),
+        **{name: form.get(name, "") for name in ("name", "description")},
+        "instructions": form.get("instructions", "").replace("\r\n", "\n"),
+        "problems": problems or [error.message],
+        "is_stale": error.code == "stale",
+    }
+    return render(request, "skills_app/skills.html", context, status=error.http_status)
+
+
+def reason_of(request: PersonRequest) -> str:
+    """Why, as it was typed. No database takes NUL."""
+    return request.POST.get("reason", "").replace("\0", "")[:REASON_CHARACTERS]

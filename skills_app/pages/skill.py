@@ -1,0 +1,162 @@
+"""One skill: its files, its versions and their differences, findings, use, and judging it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from agents.downloads import attached_bytes
+from agents.hidden_text import visible
+from agents.services.errors import InvalidRequest, ServiceError
+from agents.web.pages import PersonRequest, page
+from skills_app.actions.export import export_version
+from skills_app.actions.library import (
+    delete_skill_of_library,
+    quarantine_version,
+    review_version,
+)
+from skills_app.actions.rights import may_manage_library, may_review
+from skills_app.library.package import SKILL_FILE
+from skills_app.library.scopes import LIBRARY, describe_scope
+from skills_app.models import Skill, SkillVersion
+from skills_app.pages.agent_skills import number_of, reason_of
+from skills_app.pages.parts import comparison, facts_of, shown_file
+from skills_app.queries.packages import (
+    package_entries,
+    package_file,
+    skills_for,
+    version_of,
+    versions_of,
+)
+from skills_app.queries.skills import skill_usage
+
+SOURCE = "web"
+SHOWN_VERSIONS = 100
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def skill(request: PersonRequest, skill_id: int) -> HttpResponse:
+    """`?version=` shows that one, `file=` a file of it, `compare=` what it changed since another.
+
+    A POST with `action` review, quarantine or delete judges the version `version`.
+    """
+    row = _skill_of(request, skill_id)
+    if request.method == "POST":
+        return _judge(request, row)
+    version = _version_of(row, request.GET.get("version"))
+    context = _context(request, row, version)
+    if version is not None and "compare" in request.GET:
+        other = _version_of(row, request.GET["compare"])
+        assert other is not None
+        context |= {"other": other, "review": comparison(other, version)}
+    elif version is not None:
+        context["file"] = _file_of(version, request.GET.get("file", SKILL_FILE))
+    return render(request, "skills_app/skill.html", context)
+
+
+@page
+@require_safe
+def skill_file(request: PersonRequest, skill_id: int, path: str) -> HttpResponse:
+    """One file of `?version=`, as a download that no browser opens as a page."""
+    version = _version_of(_skill_of(request, skill_id), request.GET.get("version"))
+    data = package_file(version.pk, path) if version else None
+    if data is None:
+        raise Http404("The skill has no such file.")
+    return attached_bytes(data, path)
+
+
+@page
+@require_safe
+def skill_export(request: PersonRequest, skill_id: int) -> HttpResponse:
+    """`?version=` as a zip."""
+    row = _skill_of(request, skill_id)
+    version = _version_of(row, request.GET.get("version"))
+    if version is None:
+        raise Http404("The skill has no version.")
+    try:
+        archive = export_version(version)
+    except ServiceError as error:
+        messages.error(request, visible(error.message))
+        return redirect("web:skill", skill_id=row.pk)
+    return attached_bytes(archive.data, archive.name, "application/zip")
+
+
+def _skill_of(request: PersonRequest, skill_id: int) -> Skill:
+    skills = skills_for(request.user).select_related("current", "agent")
+    return get_object_or_404(skills, pk=skill_id)
+
+
+def _version_of(row: Skill, requested: str | None) -> SkillVersion | None:
+    """The version `requested` for, or else that of agents. 404 for one that is not there."""
+    if requested is None:
+        return version_of(row)
+    if not (requested.isascii() and requested.isdecimal() and len(requested) < 10):
+        raise Http404("The skill has no such version.")
+    version = version_of(row, int(requested))
+    if version is None:
+        raise Http404("The skill has no such version.")
+    return version
+
+
+def _context(request: PersonRequest, row: Skill, version: SkillVersion | None) -> dict[str, Any]:
+    versions = list(versions_of(row)[: SHOWN_VERSIONS + 1])
+    latest = versions[0] if versions else None
+    user = request.user
+    return {
+        "skill": row,
+        "scope": describe_scope(row.scope),
+        "version": version,
+        "facts": facts_of(version) if version else [],
+        "findings": version.findings if version else [],
+        "entries": package_entries(version.pk) if version else [],
+        "versions": versions[:SHOWN_VERSIONS],
+        "more_versions": len(versions) > SHOWN_VERSIONS,
+        "waiting": latest if latest and latest.pk != row.current_id else None,
+        "usage": skill_usage(row),
+        "may_review": may_review(user),
+        "may_delete": row.scope == LIBRARY and may_manage_library(user),
+    }
+
+
+def _file_of(version: SkillVersion, path: str) -> Any:
+    entry = next((each for each in package_entries(version.pk) if each.path == path), None)
+    if entry is None:
+        raise Http404("The version has no such file.")
+    return shown_file(entry, package_file(version.pk, path) or b"", version.findings)
+
+
+def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
+    form, user = request.POST, request.user
+    version = _version_of(row, form.get("version", ""))
+    assert version is not None
+    try:
+        match form.get("action"):
+            case "review":
+                review_version(
+                    version.pk,
+                    by=user,
+                    content_hash=form.get("content_hash", ""),
+                    seen_trust=form.get("trust", ""),
+                )
+                message = f"You vouch for version {version.number}; agents get it from now on."
+            case "quarantine":
+                quarantine_version(version.pk, by=user, reason=reason_of(request))
+                message = f"Version {version.number} is in quarantine: no agent gets it."
+            case "delete":
+                base = number_of(request, "base")
+                delete_skill_of_library(row.pk, by=user, base_version=base, source=SOURCE)
+                messages.success(request, visible(f"{row.name} was deleted from the library."))
+                return redirect("web:skill-library")
+            case _:
+                raise InvalidRequest("Choose review, quarantine or delete.")
+    except ServiceError as error:
+        messages.error(request, visible(error.message))
+    else:
+        messages.success(request, message)
+    return redirect(f"{reverse('web:skill', args=[row.pk])}?version={version.number}")

@@ -1,0 +1,5 @@
+"""Modules that every run with skills needs."""
+
+from agents.kernel.preload import Preload
+
+PRELOAD = (Preload(("skills_app.library.scan.scanning",)),)

@@ -1,0 +1,1 @@
+"""What a person, or a run, sees of the rows of skills."""

@@ -1,0 +1,161 @@
+"""What one version of a skill changes to another: its files and their texts, as a person reads it.
+
+A comparison is what a reviewer vouches on, so nothing is left out in silence: a file that is not
+shown says why, and is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agents.hidden_text import visible
+from agents.review.diff import diff_section
+from agents.review.parts import Review
+from agents.review.room import Room
+from skills_app.library.package import SKILL_FILE
+from skills_app.models import SkillVersion
+from skills_app.queries.packages import PackageEntry, as_text, package_entries, package_file
+
+FILE_CHARACTERS = 200_000
+"""A file of more, before and after together, is not shown as a diff."""
+ALL_CHARACTERS = 600_000
+FILE_LINES = 5_000
+ALL_LINES = 15_000
+
+_ASKING = ("description", "triggers", "allowed_tools", "requires", "tools_required")
+
+Status = Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file. `review` is its diff; without one `why` says what cannot be shown."""
+
+    path: str
+    name: str
+    status: Status
+    before: PackageEntry | None
+    after: PackageEntry | None
+    mode: str = ""
+    review: Review | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`path` of a file is as stored, `name` as shown. `unshown` files have no diff here.
+
+    `findings` are those of the scan that the earlier version did not have, as JSON; `gone` is how
+    many only that one had. `asks_more`: fields of the head that say when it is used and what for.
+    """
+
+    files: tuple[FileChange, ...]
+    same: int
+    findings: tuple[dict[str, Any], ...] = ()
+    gone: int = 0
+    asks_more: tuple[str, ...] = ()
+
+    @property
+    def unshown(self) -> int:
+        return sum(1 for file in self.files if file.why)
+
+    def count(self, status: Status) -> int:
+        return sum(1 for file in self.files if file.status == status)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {
+            "added": self.count("added"),
+            "changed": self.count("changed"),
+            "removed": self.count("removed"),
+            "same": self.same,
+        }
+
+
+def compare(before: SkillVersion | None, after: SkillVersion) -> Comparison:
+    """What `after` changes to `before`; everything is new where that is None."""
+    old = {entry.path: entry for entry in package_entries(before.pk)} if before else {}
+    new = {entry.path: entry for entry in package_entries(after.pk)}
+    paths = sorted({*old, *new}, key=lambda path: (path != SKILL_FILE, path))
+    differ = [path for path in paths if not _same(old.get(path), new.get(path))]
+    room = Room(ALL_LINES, ALL_CHARACTERS)
+    return Comparison(
+        tuple(
+            _change(path, old.get(path), new.get(path), before.pk if before else 0, after.pk, room)
+            for path in differ
+        ),
+        len(paths) - len(differ),
+        *(_scans(before, after) if before else ()),
+    )
+
+
+def _scans(
+    before: SkillVersion, after: SkillVersion
+) -> tuple[tuple[dict[str, Any], ...], int, tuple[str, ...]]:
+    """New findings, how many are gone, and what of the head asks for more or something else."""
+    old, new = _by_meaning(before.findings), _by_meaning(after.findings)
+    return (
+        tuple(finding for key, finding in new.items() if key not in old),
+        sum(1 for key in old if key not in new),
+        tuple(name for name in _ASKING if before.head.get(name) != after.head.get(name)),
+    )
+
+
+def _by_meaning(findings: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """By what they say: one whose line has moved is the same."""
+    names = ("severity", "code", "path", "message", "excerpt")
+    return {tuple(str(found.get(name)) for name in names): found for found in findings}
+
+
+def _same(before: PackageEntry | None, after: PackageEntry | None) -> bool:
+    return (
+        before is not None
+        and after is not None
+        and (before.sha256, before.executable) == (after.sha256, after.executable)
+    )
+
+
+def _change(
+    path: str,
+    before: PackageEntry | None,
+    after: PackageEntry | None,
+    old_id: int,
+    new_id: int,
+    room: Room,
+) -> FileChange:
+    status: Status = "added" if before is None else "removed" if after is None else "changed"
+    name = visible(path)
+    mode = ""
+    if after is not None and after.executable and not (before and before.executable):
+        mode = "becomes executable" if before else "executable"
+    elif before is not None and after is not None and before.executable and not after.executable:
+        mode = "is executable no more"
+    if before is not None and after is not None and before.sha256 == after.sha256:
+        return FileChange(path, name, status, before, after, mode)
+    size = sum(entry.size_bytes for entry in (before, after) if entry)
+    # A character has at most four bytes: what is that long need not be read.
+    if size > 4 * FILE_CHARACTERS:
+        why = f"{size:,} bytes are too long to be shown here"
+        return FileChange(path, name, status, before, after, mode, why=why)
+    old = _text(old_id, path) if before else None
+    new = _text(new_id, path) if after else None
+    if (before and old is None) or (after and new is None):
+        why = "it is no text (UTF-8)"
+        return FileChange(path, name, status, before, after, mode, why=why)
+    both = (old or "") + "\n" + (new or "")
+    why = _no_room(len(both), both.count("\n"), room)
+    review = None if why else Review("", (diff_section(path, old, new),))
+    return FileChange(path, name, status, before, after, mode, review, why)
+
+
+def _no_room(characters: int, lines: int, room: Room) -> str:
+    """Why this is too much, or empty when the room is taken."""
+    if characters > FILE_CHARACTERS or lines > FILE_LINES:
+        return f"{characters:,} characters in {lines:,} lines are too long to be shown here"
+    return "" if room.take(characters, lines) else "what is shown has its limit"
+
+
+def _text(version_id: int, path: str) -> str | None:
+    data = package_file(version_id, path)
+    return None if data is None else as_text(data)

@@ -1,0 +1,121 @@
+"""The full-text index of skills: it shortlists, `ranking` decides.
+
+Both databases get the same tokens and are only asked which rows have one of some tokens, so that
+the shortlist, and with it the order, is the same. What the index does not know yet is a candidate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from skills_app.library.search.document import SkillDocument, analyse
+from skills_app.library.search.query import Query, read_query
+from skills_app.library.search.tokens import fold
+from skills_app.library.search.vocabulary import FAMILIES, STOP_WORDS
+from skills_app.models import Skill, SkillIndexEntry, SkillVersion
+from skills_app.queries.stored import RankedVersion, rank_versions, stored_document
+
+SHORTLIST = 200
+MAX_SUBSTRING = 200
+"""Characters of a query that are looked for as they are."""
+_SQLITE = "SELECT rowid FROM skills_app_skillindex_fts WHERE skills_app_skillindex_fts MATCH %s"
+_POSTGRESQL = "SELECT skill_id FROM skills_app_skillindexentry WHERE lexemes @@ CAST(%s AS tsquery)"
+ANALYSIS = hashlib.sha256(b"1" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes()).hexdigest()[:16]
+"""Changes with what makes tokens of a text: 1 is the number of the code that does."""
+
+
+def index_version(version: SkillVersion) -> None:
+    """Let its skill be found by this version, which has content; in the caller's transaction."""
+    document = stored_document(version)
+    SkillIndexEntry.objects.update_or_create(
+        skill_id=version.skill_id,
+        defaults={
+            "version_id": version.pk,
+            "analysis": ANALYSIS,
+            "tokens": " ".join(sorted(map(_encoded, analyse(document).evidence))),
+            "names": _names(document),
+        },
+    )
+
+
+def remove_from_index(skill_id: int) -> None:
+    """The skill is found no more. Nothing happens where it was not indexed."""
+    SkillIndexEntry.objects.filter(skill_id=skill_id).delete()
+
+
+def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
+    """The current versions of `skills` that answer `query`, best first.
+
+    Those that have the query as it is in their name, description or tags are always among them,
+    last where nothing else speaks for them. Any text is a query; none of it is taken for syntax.
+    """
+    current = dict(skills.exclude(current=None).values_list("pk", "current_id"))
+    indexed = dict(
+        SkillIndexEntry.objects.filter(analysis=ANALYSIS).values_list("skill_id", "version_id")
+    )
+    asked = read_query(query)
+    as_it_is = set(_with_substring(query)) & current.keys()
+    unknown = {pk for pk, version_id in current.items() if indexed.get(pk) != version_id}
+    shortlist = {*_shortlist(asked, current), *as_it_is, *unknown}
+    if len(shortlist) < SHORTLIST:
+        # Skills may be near a query without any of its words.
+        shortlist.update(sorted(current.keys() - shortlist)[: SHORTLIST - len(shortlist)])
+    ranked = rank_versions(query, [current[pk] for pk in shortlist])
+    text = _plain(query)
+    late = as_it_is | {
+        version.skill_id for version in ranked if text and text in _plain(version.name)
+    }
+    return [version for version in ranked if version.score > 0 or version.skill_id in late]
+
+
+def _shortlist(query: Query, among: dict[int, int]) -> list[int]:
+    """The skills with most of what is wanted, by its weight; ties by id."""
+    weights: dict[int, float] = {}
+    for want in query.wants:
+        for skill_id in _having(token for token, _ in want.answers):
+            weights[skill_id] = weights.get(skill_id, 0.0) + want.weight
+    found = [(-weight, skill_id) for skill_id, weight in weights.items() if skill_id in among]
+    return [skill_id for _, skill_id in sorted(found)[:SHORTLIST]]
+
+
+def _having(tokens: Iterable[str]) -> list[int]:
+    """The skills that have one of `tokens`. Encoded tokens hold nothing that is syntax."""
+    encoded = sorted({_encoded(token) for token in tokens})
+    if connection.vendor == "sqlite":
+        sql, match = _SQLITE, " OR ".join(f'"{token}"' for token in encoded)
+    elif connection.vendor == "postgresql":
+        sql, match = _POSTGRESQL, " | ".join(f"'{token}'" for token in encoded)
+    else:
+        raise RuntimeError(
+            f"Vel cannot search in a {connection.vendor} database: use SQLite or PostgreSQL."
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [match])
+        return [skill_id for (skill_id,) in cursor.fetchall()]
+
+
+def _with_substring(query: str) -> list[int]:
+    text = _plain(query)
+    if not text or len(text) > MAX_SUBSTRING:
+        return []
+    found = SkillIndexEntry.objects.filter(names__contains=text)
+    return list(found.values_list("skill_id", flat=True))
+
+
+def _names(document: SkillDocument) -> str:
+    return _plain("\n".join((document.name, document.description, *document.tags)))
+
+
+def _plain(text: str) -> str:
+    """Folded, and fit for both databases."""
+    return fold(text).replace("\0", "").encode("utf-8", "ignore").decode().strip()
+
+
+def _encoded(token: str) -> str:
+    """A token in a-z, 0-9 and _, which every tokenizer leaves as it is."""
+    plain = token.isascii() and token.replace("_", "").isalnum()
+    return token if plain else f"u_{token.encode('utf-8', 'ignore').hex()}"

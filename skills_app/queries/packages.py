@@ -1,0 +1,102 @@
+"""Skills and the files of their versions, for the people who look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import F, Q, QuerySet
+
+from agents.selectors.visible import Person, agents_for
+from skills_app.library.read import body_of
+from skills_app.library.scopes import BUILT_IN, LIBRARY, directory_scope
+from skills_app.models import Skill, SkillFile, SkillVersion
+from skills_app.settings import SkillSettings
+
+
+@dataclass(frozen=True, slots=True)
+class PackageEntry:
+    """A file of a version, without its bytes. `sha256` is hex."""
+
+    path: str
+    size_bytes: int
+    executable: bool
+    sha256: str
+
+
+def skills_for(user: Person) -> QuerySet[Skill]:
+    """Skills that `user` may read: what all agents may have, and what agents for `user` own.
+
+    Not those of directories that somebody named for threads of their own.
+    """
+    if not user.is_authenticated:
+        return Skill.objects.none()
+    everybodys = [BUILT_IN, LIBRARY, *map(directory_scope, SkillSettings.now().DIRECTORIES)]
+    return Skill.objects.filter(
+        Q(scope__in=everybodys) | Q(agent__in=agents_for(user).values("pk")), is_deleted=False
+    )
+
+
+def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
+    """The versions that hold a package, the latest first."""
+    return (
+        skill.versions.exclude(content=None)
+        .select_related("created_by", "reviewed_by")
+        .defer("content")
+        .order_by("-number")
+    )
+
+
+def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
+    """The version `number`; without one that which agents get, or else the latest."""
+    versions = versions_of(skill)
+    if number is not None:
+        return versions.filter(number=number).first()
+    if skill.current_id is not None:
+        return versions.filter(pk=skill.current_id).first()
+    return versions.first()
+
+
+def waiting_trusts(skills: Iterable[Skill]) -> dict[int, str]:
+    """By skill: the trust of the latest version, for those of which no version is accepted."""
+    waiting = [skill.pk for skill in skills if skill.current_id is None]
+    latest = SkillVersion.objects.filter(skill__in=waiting, number=F("skill__version"))
+    return dict(latest.order_by().values_list("skill_id", "trust"))
+
+
+def package_entries(version_id: int) -> list[PackageEntry]:
+    """The files of a version in the order of their paths."""
+    rows = SkillFile.objects.filter(version_id=version_id).order_by("path")
+    return [
+        PackageEntry(*row)
+        for row in rows.values_list("path", "blob__size_bytes", "executable", "blob_id")
+    ]
+
+
+def package_file(version_id: int, path: str) -> bytes | None:
+    """The bytes of one file; None where the version has none of just this path."""
+    if "\0" in path:  # which no path has, and PostgreSQL does not take
+        return None
+    data = (
+        SkillFile.objects.filter(version_id=version_id, path=path)
+        .values_list("blob__data", flat=True)
+        .first()
+    )
+    return None if data is None else bytes(data)
+
+
+def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
+    """By version: its SKILL.md without the head and the blank lines around the rest."""
+    rows = SkillVersion.objects.filter(pk__in=list(version_ids)).exclude(content=None)
+    contents = rows.values_list("pk", "content")
+    return {pk: body_of(content or "").strip("\n") for pk, content in contents}
+
+
+def as_text(data: bytes) -> str | None:
+    """A file as text, or None: it is not UTF-8, or holds NUL as texts do not."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,71 @@
+"""Finding skills among those that a person may see: by a tag, a trust, or in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import F, Q, QuerySet
+
+from skills_app.library.normalise import normalise_name
+from skills_app.library.scopes import BUILT_IN, LIBRARY
+from skills_app.models import Skill
+from skills_app.queries.index import search_skills as ranked_versions
+
+LEAST_SCORE = 0.05
+"""What is less alike is no answer."""
+NAMED_SCORE = 0.6
+"""Of a skill whose name holds what was asked for."""
+_SCOPES = {"built-in": BUILT_IN, "library": LIBRARY}
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFilter:
+    """Empty: all. `scope` is `built-in` or `library`."""
+
+    scope: str = ""
+    trust: str = ""
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSkill:
+    """`score` is 0 to 1."""
+
+    skill: Skill
+    score: float
+
+
+def filter_skills(skills: QuerySet[Skill], terms: SkillFilter) -> QuerySet[Skill]:
+    if terms.scope:
+        skills = skills.filter(scope=_SCOPES[terms.scope])
+    if terms.trust:
+        latest = Q(current=None, versions__number=F("version"), versions__trust=terms.trust)
+        ids = skills.filter(Q(current__trust=terms.trust) | latest).order_by().values("pk")
+        skills = skills.filter(pk__in=ids)
+    if terms.tag:
+        # Not every database looks into JSON lists; tags are few.
+        rows = skills.exclude(current=None).values_list("pk", "current__head")
+        wanted = terms.tag.casefold()
+        skills = skills.filter(
+            pk__in=[
+                pk
+                for pk, head in rows.order_by()
+                if wanted in [tag.casefold() for tag in head.get("tags", ())]
+            ]
+        )
+    return skills
+
+
+def search_skills(skills: QuerySet[Skill], query: str, *, limit: int) -> list[FoundSkill]:
+    """The skills that fit `query`, the best first; those that are called so before all others.
+
+    One that nobody has accepted yet is found by its name alone.
+    """
+    scores = {match.skill_id: match.score for match in ranked_versions(query, skills)}
+    called = normalise_name(query)
+    named = skills.filter(name__contains=called) if called else skills.none()
+    for pk, name in named.values_list("pk", "name"):
+        scores[pk] = 1.0 if name == called else max(scores.get(pk, 0.0), NAMED_SCORE)
+    best = sorted(scores, key=lambda pk: (-scores[pk], pk))[:limit]
+    rows = skills.select_related("current").in_bulk(best)
+    return [FoundSkill(rows[pk], scores[pk]) for pk in best if scores[pk] >= LEAST_SCORE]

@@ -1,0 +1,116 @@
+"""Skills as people see them: an agent's, the library's, and what runs did with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from agents.models import Agent, Run
+from agents.selectors.visible import Person
+from skills_app.library.scopes import BUILT_IN, LIBRARY
+from skills_app.models import AgentSkill, Skill, SkillUse, SkillVersion, Trust, UseKind
+from skills_app.queries.available import scopes_of
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSkillRow:
+    """A skill that an agent has or could have.
+
+    `version` is the one that agents get, None while none was accepted. `enabled`: the agent has
+    it, unless it `collides`: another skill that comes before it has its name. `waits`: nobody
+    has decided about a later version yet, or about the first one.
+    """
+
+    skill: Skill
+    version: SkillVersion | None
+    enabled: bool
+    waits: bool
+    collides: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VersionUsage:
+    """What runs did with a version: numbers of runs, `files` of reads.
+
+    `endings` counts the runs that loaded it or read its files by how they stand.
+    """
+
+    version: SkillVersion
+    shown: int
+    loaded: int
+    files: int
+    endings: dict[str, int]
+
+
+def agent_skills(agent: Agent) -> list[AgentSkillRow]:
+    """All skills of the scopes of `agent`, in the order of their names and of who keeps a name.
+
+    Those of directories that the caller of a thread names are not among them.
+    """
+    scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
+    rank = {scope: position for position, scope in enumerate(scopes)}
+    choices = dict(AgentSkill.objects.filter(agent=agent).values_list("skill_id", "enabled"))
+    skills = with_waiting(Skill.objects.filter(scope__in=scopes, is_deleted=False))
+    rows: list[AgentSkillRow] = []
+    taken: set[str] = set()
+    for skill in sorted(
+        skills.select_related("current"), key=lambda skill: (skill.name, rank[skill.scope])
+    ):
+        version = skill.current
+        enabled = False
+        if version is not None and version.trust != Trust.QUARANTINED:
+            by_itself = skill.scope != LIBRARY and version.fields.enabled
+            enabled = choices.get(skill.pk, by_itself)
+        collides = enabled and skill.name in taken
+        if enabled:
+            taken.add(skill.name)
+        rows.append(AgentSkillRow(skill, version, enabled, skill.waits, collides))  # type: ignore[attr-defined]  # annotated
+    return rows
+
+
+def with_waiting(skills: QuerySet[Skill]) -> QuerySet[Skill]:
+    """`skills` with `waits`: whether a version later than the current one is undecided."""
+    undecided = SkillVersion.objects.filter(
+        Q(number__gt=OuterRef("current__number")) | Q(skill__current=None),
+        skill=OuterRef("pk"),
+        content__isnull=False,
+        accepted_at=None,
+        reviewed_at=None,
+    )
+    return skills.annotate(waits=Exists(undecided))
+
+
+def library_for(user: Person) -> QuerySet[Skill]:
+    """Skills that are shared, with their current versions: everybody signed in may read them.
+
+    Each has `waits`, as `AgentSkillRow` has it.
+    """
+    if not user.is_authenticated:
+        return Skill.objects.none()
+    shared = Skill.objects.filter(scope__in=(LIBRARY, BUILT_IN), is_deleted=False)
+    return with_waiting(shared).select_related("current").order_by("name", "scope")
+
+
+def skill_usage(skill: Skill) -> list[VersionUsage]:
+    """What runs did with each version of `skill`, the latest first."""
+    versions = skill.versions.exclude(content=None).order_by("-number")
+    usage = []
+    for version in versions.defer("content"):
+        uses = SkillUse.objects.filter(version=version)
+        loaded = uses.filter(kind__in=(UseKind.LOADED, UseKind.MOUNTED))
+        users = Run.objects.filter(
+            pk__in=uses.exclude(kind=UseKind.DEACTIVATED).values("run_id")
+        ).order_by()
+        usage.append(
+            VersionUsage(
+                version=version,
+                shown=Run.objects.filter(pinned__skill_set__entries__version=version).count(),
+                loaded=loaded.values("run_id").distinct().count(),
+                files=uses.filter(kind=UseKind.FILE).count(),
+                endings=dict(
+                    users.values("status").annotate(runs=Count("pk")).values_list("status", "runs")
+                ),
+            )
+        )
+    return usage

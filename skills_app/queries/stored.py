@@ -1,0 +1,91 @@
+"""Stored versions as the search reads them; each is analysed once by a process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from skills_app.library.package import Head
+from skills_app.library.pinned import PinnedSkill
+from skills_app.library.read import body_of
+from skills_app.library.search.document import Analysed, SkillDocument, analyse, cache, document_of
+from skills_app.library.search.query import read_query
+from skills_app.library.search.ranking import score
+from skills_app.models import SkillFile, SkillVersion
+
+
+@dataclass(frozen=True, slots=True)
+class RankedVersion:
+    """`score` is as in `skills_app.library.search.ranking.Match`."""
+
+    version_id: int
+    skill_id: int
+    name: str
+    score: float
+
+
+def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersion]:
+    """All of these versions, best first; ties by priority, then by name."""
+    asked = read_query(query)
+    rows = SkillVersion.objects.filter(pk__in=version_ids).values_list(
+        "pk", "skill_id", "skill__name", "content_hash", "head__priority"
+    )
+    known = _analysed({pk: _key(name, digest) for pk, _, name, digest, _ in rows})
+    ranked = [
+        (-(priority or 0), RankedVersion(pk, skill_id, name, score(asked, known[pk])))
+        for pk, skill_id, name, _, priority in rows
+        if pk in known
+    ]
+    ranked.sort(key=lambda row: (-row[1].score, row[0], row[1].name, row[1].version_id))
+    return [version for _, version in ranked]
+
+
+def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
+    """As `rank_versions`, of what a run has: no query for what this process has analysed."""
+    asked = read_query(query)
+    known = _analysed({skill.version_id: _key(skill.name, skill.content_hash) for skill in skills})
+    ranked = [
+        (skill, score(asked, known[skill.version_id]))
+        for skill in skills
+        if skill.version_id in known
+    ]
+    ranked.sort(key=lambda row: (-row[1], -row[0].head.priority, row[0].name, row[0].version_id))
+    return ranked
+
+
+def stored_document(version: SkillVersion) -> SkillDocument:
+    """Raises `ValueError` for a version that deleted its skill."""
+    if version.content is None:
+        raise ValueError(f"{version} has no content.")
+    paths = version.files.values_list("path", flat=True)
+    # In the order of a package's files, which databases need not share.
+    return document_of(Head.from_json(version.head), body_of(version.content), sorted(paths))
+
+
+def analysed_version(version: SkillVersion) -> Analysed:
+    """Of a version with content."""
+    return analyse(stored_document(version))
+
+
+def _key(name: str, digest: str) -> str:
+    """A package's bytes and its name settle what is searched of it."""
+    return f"package {digest} {name}"
+
+
+def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
+    """By version. Bodies are read only of those that this process has not analysed yet."""
+    known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
+    missing = [pk for pk in keys if pk not in known]
+    if not missing:
+        return known
+    paths: dict[int, list[str]] = {}
+    files = SkillFile.objects.filter(version_id__in=missing).order_by("version_id", "path")
+    for version_id, path in files.values_list("version_id", "path"):
+        paths.setdefault(version_id, []).append(path)
+    versions = SkillVersion.objects.filter(pk__in=missing).exclude(content=None)
+    for version in versions.only("head", "content").iterator(chunk_size=100):
+        head = Head.from_json(version.head)
+        document = document_of(head, body_of(version.content or ""), paths.get(version.pk, ()))
+        known[version.pk] = analyse(document)
+        cache.put(keys[version.pk], known[version.pk])
+    return known

@@ -1,0 +1,1 @@
+"""The skills of one run, from its beginning to its end."""

@@ -1,0 +1,193 @@
+"""The skills of one run while it is driven: which it has, and which are active."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agents.middleware.context import SubagentError
+from agents.middleware.run_parts import (
+    Beginning,
+    FinishedCall,
+    Inherited,
+    Known,
+    Read,
+    RunPart,
+)
+from agents.models import Run
+from agents.policy import Verdict
+from agents.spec import AgentSpec, SubagentSpec
+from sandbox.errors import SandboxSetupError
+from skills_app.actions.pins import pin_for_child, pin_skills
+from skills_app.actions.sets import set_of, skills_in
+from skills_app.actions.versions import version_files
+from skills_app.library.allowed_tools import narrows_to
+from skills_app.library.pinned import PinnedSkill, by_name, with_requirements
+from skills_app.library.requirements import UnmetRequirement
+from skills_app.library.store.store import unpacked
+from skills_app.models import ActiveSkill, Trust
+from skills_app.queries.text import in_quarantine, skill_text, skill_texts
+from skills_app.runs.ledger import files_of, note_of
+from skills_app.runs.sync import synced_sources
+from skills_app.settings import SkillSettings
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSkill:
+    """A loaded skill with its instructions."""
+
+    skill: PinnedSkill
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSkills:
+    """What the prompt says of skills."""
+
+    pinned: Sequence[PinnedSkill] = ()
+    active: Sequence[PromptSkill] = ()
+    """With `spec.skill_mode` system_prompt: those whose instructions belong in the prompt."""
+
+
+class RunSkills(RunPart):
+    """`active` are loaded and not put away, in the order in which that was."""
+
+    label: ClassVar[str] = "skills"
+    area: ClassVar[str] = "skills"
+
+    def __init__(
+        self,
+        set_id: str | None,
+        pinned: dict[str, PinnedSkill],
+        active: dict[str, PinnedSkill] | None = None,
+        *,
+        in_prompt: bool = False,
+    ) -> None:
+        self.set_id = set_id
+        self.pinned = pinned
+        self.active = active or {}
+        self._in_prompt = in_prompt
+
+    @classmethod
+    async def prepare(cls, worker: Any, run: Run, spec: AgentSpec) -> Any:
+        return await synced_sources(worker, run, spec)
+
+    @classmethod
+    def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
+        return pin_skills(run, spec, prepared or [])
+
+    @classmethod
+    def load(cls, run: Run, spec: AgentSpec) -> RunSkills:
+        """What has been put in quarantine since then is neither loaded nor mounted again."""
+        set_id = set_of(run)
+        pinned = by_name(skill for skill in skills_in(set_id) if skill.trust != Trust.QUARANTINED)
+        names = ActiveSkill.objects.filter(thread_id=run.thread_id).order_by("pk")
+        active = {
+            name: pinned[name] for name in names.values_list("name", flat=True) if name in pinned
+        }
+        return cls(set_id, pinned, active, in_prompt=spec.skill_mode == "system_prompt")
+
+    def activate(self, skills: Sequence[PinnedSkill]) -> None:
+        for skill in skills:
+            if skill.name not in self.active:
+                self.active[skill.name] = skill
+                self.prompt_is_old = self._in_prompt
+
+    def deactivate(self, name: str) -> None:
+        if self.active.pop(name, None) is not None:
+            self.prompt_is_old = self._in_prompt
+
+    def prompt_key(self) -> Any:
+        if not self._in_prompt:
+            return None
+        return [skill.version_id for skill in self.active.values()]
+
+    def prompt_content(self) -> PromptSkills:
+        """Active skills within the limit of one: the prompt is sent with every request."""
+        skills = list(self.active.values()) if self._in_prompt else []
+        texts = skill_texts(skills, limit=SkillSettings.now().CONTEXT_BYTES) if skills else []
+        active = [PromptSkill(skill, text) for skill, text in zip(skills, texts, strict=True)]
+        return PromptSkills(list(self.pinned.values()), active)
+
+    def must_be_told(self) -> bool:
+        return bool(self.pinned)
+
+    def refusal(self, tool: str, tools: Sequence[str], known: Known) -> Verdict | None:
+        """The refusal of a tool that an active skill leaves no room for."""
+        for skill in self.active.values():
+            left = narrows_to(skill.head.allowed_tools, known())
+            if left is not None and tool not in left:
+                names = ", ".join(name for name in tools if name in left)
+                reason = f"While the skill {skill.name} is active only these may be used: {names}."
+                if "deactivate_skill" in tools:
+                    reason += " Put it away with deactivate_skill when its task is done."
+                return Verdict("deny", f"skill {skill.name}", reason)
+        return None
+
+    def tools_left(self, known: Known) -> frozenset[str] | None:
+        """The tools that all active skills leave; None where none narrows."""
+        left: frozenset[str] | None = None
+        for skill in self.active.values():
+            narrowed = narrows_to(skill.head.allowed_tools, known())
+            if narrowed is not None:
+                left = frozenset(narrowed) if left is None else left & narrowed
+        return left
+
+    def finished(self, call: FinishedCall) -> Callable[[], None] | None:
+        """Record which files of skills the call has used.
+
+        Where there is no tool to load a skill, reading its SKILL.md makes it active.
+        """
+        found = files_of(self.pinned, call)
+        if not found:
+            return None
+        note, activates = note_of(found, call)
+
+        def commit() -> None:
+            note()
+            self.activate(activates)
+
+        return commit
+
+    def directory(self, read: Read) -> Path | None:
+        """The packages of this run's skills on this host; None without any."""
+        if not self.pinned:
+            return None
+        try:
+            return unpacked(list(self.pinned.values()), partial(read, version_files))
+        except (OSError, ValueError) as error:
+            store = SkillSettings.now().store_directory
+            raise SandboxSetupError(
+                f"The skills could not be unpacked in {store}: {error}"
+            ) from error
+
+    def for_child(self, subagent: SubagentSpec) -> Inherited:
+        """The set that a child pins, of what its parent has pinned, and what of it is loaded."""
+        if not subagent.skills:
+            return Inherited(partial(pin_for_child, self.set_id, []))
+        loaded: dict[str, PinnedSkill] = {}
+        for name in subagent.skills:
+            if name not in self.pinned:
+                raise SubagentError(
+                    f"The subagent {subagent.name} works with the skill {name}, which this agent "
+                    "does not have: its operator must give it."
+                )
+            try:
+                required = with_requirements(name, self.pinned)
+            except UnmetRequirement as problem:
+                raise SubagentError(str(problem)) from None
+            loaded |= {skill.name: skill for skill in required}
+        skills = list(loaded.values())
+        if bad := in_quarantine(skills):
+            raise SubagentError(f"In quarantine: {', '.join(bad)}.")
+        note = skill_text(skills, limit=SkillSettings.now().CONTEXT_BYTES)
+        return Inherited(partial(pin_for_child, None, skills), note)
+
+    def reminder(self) -> str:
+        if not self.active or self._in_prompt:
+            return ""
+        names = ", ".join(self.active)
+        return f"## Loaded skills\n{names}: load one again when you need its instructions."

@@ -1,0 +1,18 @@
+"""`{% trust_badge skill trusts %}`: who vouches for a skill, in a word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import template
+
+from skills_app.models import Skill, Trust
+
+register = template.Library()
+
+
+@register.inclusion_tag("skills_app/trust_badge.html")
+def trust_badge(skill: Skill, waiting: Mapping[int, str]) -> dict[str, str]:
+    """Of the version that agents get, or else of the one that waits, by its skill."""
+    trust = skill.current.trust if skill.current else waiting.get(skill.pk, "")
+    return {"trust": trust, "label": str(Trust(trust).label) if trust else "no version"}

@@ -1,0 +1,10 @@
+"""Unpacked skills that no run needs."""
+
+from agents.kernel.unused_files import UnusedFiles
+from skills_app.actions.care import prune_unpacked_skills
+
+UNUSED_FILES = [
+    UnusedFiles(
+        "unpacked sets of skills", lambda days, apply: prune_unpacked_skills(days, apply=apply)
+    )
+]

@@ -1,0 +1,91 @@
+"""Statements that write, from a program: nobody approves them, and they wait for each other."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents.features.databases.drivers.changes import Changes
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.pools import close_idle
+from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.drivers.write import write_now
+from agents.harness.databases import QueryResult
+from sandbox.cancellation import Cancellation
+from tests.agents.features.databases.drivers.shop import NOBODYS, ask, make_sqlite
+from vel import DatabaseBackend
+
+SHOPS = pytest.mark.parametrize(
+    "shop",
+    ["sqlite_shop", pytest.param("writer_shop", marks=pytest.mark.postgresql)],
+    indirect=True,
+)
+ONE_ROW = "UPDATE orders SET total = total + 1 WHERE id = 10"
+
+
+@pytest.fixture
+def shop(request: pytest.FixtureRequest) -> DatabaseTarget:
+    target: DatabaseTarget = request.getfixturevalue(request.param)
+    return replace(target, allow_writes=True)
+
+
+def write(target: DatabaseTarget, query: str) -> Changes:
+    return write_now(target, query, None, NOBODYS, Cancellation())
+
+
+def in_program(backend: DatabaseBackend, *queries: str) -> list[QueryResult]:
+    """Run all at the same time."""
+
+    async def run() -> list[QueryResult]:
+        try:
+            return await asyncio.gather(*(backend.execute(query) for query in queries))
+        finally:
+            await backend.close()
+            close_idle(older_than=0)
+
+    return asyncio.run(run())
+
+
+@SHOPS
+def test_statements_at_the_same_time_wait_for_each_other(shop: DatabaseTarget) -> None:
+    inserts = [f"INSERT INTO customers VALUES ({n}, 'c', NULL)" for n in range(20, 24)]
+    with ThreadPoolExecutor(8) as threads:
+        done = list(threads.map(lambda query: write(shop, query), [ONE_ROW] * 4 + inserts))
+    assert [changes.row_count for changes in done] == [1] * 8
+    found = ask(shop, "SELECT total FROM orders WHERE id = 10")
+    assert float(found.rows[0]["total"]) == pytest.approx(23.99)
+
+
+@SHOPS
+def test_a_statement_that_fits_no_row_is_no_error(shop: DatabaseTarget) -> None:
+    assert write(shop, "DELETE FROM orders WHERE id = 99").row_count == 0
+
+
+@SHOPS
+def test_a_refusal_says_what_is_possible(shop: DatabaseTarget) -> None:
+    with pytest.raises(QueryFailed, match="INSERT, UPDATE") as refused:
+        write(shop, "CREATE TABLE q (i INT)")
+    assert "One SELECT, VALUES" not in str(refused.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_writes_at_the_same_time(tmp_path: Path) -> None:
+    backend = DatabaseBackend({"shop": make_sqlite(tmp_path / "shop.sqlite3").url}, read_only=False)
+    results = in_program(backend, *[ONE_ROW] * 5)
+    assert [(result.error, result.row_count) for result in results] == [(None, 1)] * 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_learns_which_databases_can_only_be_read(tmp_path: Path) -> None:
+    import duckdb  # an extra
+
+    with closing(duckdb.connect(str(tmp_path / "shop.duckdb"))) as connection:
+        connection.execute("CREATE TABLE t (a INT)")
+    backend = DatabaseBackend({"shop": f"duckdb:///{tmp_path}/shop.duckdb"}, read_only=False)
+    (result,) = in_program(backend, "INSERT INTO t VALUES (1)")
+    assert "DuckDB databases can only be read." in str(result.error)

@@ -1,0 +1,255 @@
+"""Nothing that an agent sends to MariaDB changes anything, nor what the next one finds."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.features.databases.drivers.errors import QueryFailed
+from agents.features.databases.drivers.mysql.account import powers
+from agents.features.databases.drivers.mysql.read import read_only_mysql
+from agents.features.databases.drivers.pools import close_idle
+from sandbox.cancellation import Cancellation
+from tests.agents.features.databases.drivers.mariadb_shop import root_of, target_of
+from tests.agents.features.databases.drivers.shop import ask
+from tests.support.mariadb import MariaDB
+
+pytestmark = pytest.mark.mariadb
+
+REFUSED = {
+    "insert": "INSERT INTO customers VALUES (9, 'x', 'y')",
+    "replace": "REPLACE INTO old VALUES (1)",
+    "update": "UPDATE customers SET name = 'x'",
+    "delete": "DELETE FROM orders",
+    "returning": "DELETE FROM orders RETURNING id",
+    "cte-delete": "WITH x AS (DELETE FROM orders RETURNING 1) SELECT * FROM x",
+    "cte-main": "WITH x AS (SELECT 1) DELETE FROM orders",
+    "truncate": "TRUNCATE orders",
+    "drop": "DROP TABLE old",
+    "create": "CREATE TABLE x (y INT)",
+    "create-as": "CREATE TABLE x AS SELECT * FROM orders",
+    "temporary": "CREATE TEMPORARY TABLE x (y INT)",
+    "create-user": "CREATE USER x",
+    "grant": "GRANT ALL ON *.* TO viewer",
+    "alter": "ALTER TABLE orders ADD x INT",
+    "rename": "RENAME TABLE old TO older",
+    "event": "CREATE EVENT x ON SCHEDULE EVERY 1 SECOND DO DELETE FROM orders",
+    "several": "SELECT 1; DELETE FROM orders",
+    "several-commit": "SELECT 1; COMMIT; DELETE FROM orders",
+    "several-commented": "SELECT 1 /* ' */ ; DELETE FROM orders -- '",
+    "parenthesis": "SELECT 1); DELETE FROM orders; SELECT (1",
+    "parenthesis-exists": "SELECT 1) OR EXISTS (SELECT 1",
+    "parenthesis-into": "SELECT 1) INTO OUTFILE '{beside}' -- ",
+    "parenthesis-hash": "SELECT 1) INTO OUTFILE '{beside}' #",
+    "parenthesis-comment": "SELECT 1) INTO OUTFILE '{beside}' /*",
+    "comment-first": "/* SELECT */ DELETE FROM orders",
+    "comment-run": "/*! DELETE FROM orders */",
+    "comment-version": "/*!50000 DELETE */ FROM orders",
+    "comment-mariadb": "SELECT 1 /*M! INTO OUTFILE '{beside}' */",
+    "comment-into": "SELECT 1 /*!50000 INTO OUTFILE '{beside}' */",
+    "read-write": "SET SESSION TRANSACTION READ WRITE",
+    "read-only-off": "SET tx_read_only = 0",
+    "start": "START TRANSACTION READ WRITE",
+    "commit": "COMMIT",
+    "commit-chain": "COMMIT AND CHAIN",
+    "rollback": "ROLLBACK",
+    "set-global": "SET GLOBAL general_log = 1",
+    "set-statement": "SET STATEMENT max_statement_time = 0 FOR SELECT 1",
+    "set-role": "SET ROLE clerk",
+    "set-password": "SET PASSWORD = PASSWORD('x')",
+    "load-data": "LOAD DATA INFILE '/etc/passwd' INTO TABLE customers",
+    "load-local": "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE customers",
+    "load-xml": "LOAD XML INFILE '/etc/passwd' INTO TABLE customers",
+    "outfile": "SELECT * FROM orders INTO OUTFILE '{beside}'",
+    "outfile-middle": "SELECT * INTO OUTFILE '{beside}' FROM orders",
+    "outfile-union": "SELECT 1 UNION SELECT 2 INTO OUTFILE '{beside}'",
+    "outfile-nested": "SELECT * FROM (SELECT 1 INTO OUTFILE '{beside}') x",
+    "dumpfile": "SELECT 'x' INTO DUMPFILE '{beside}'",
+    "into-variable": "SELECT 1 INTO @x",
+    "handler": "HANDLER orders OPEN",
+    "lock-tables": "LOCK TABLES orders WRITE",
+    "flush": "FLUSH TABLES WITH READ LOCK",
+    "flush-logs": "FLUSH LOGS",
+    "kill": "KILL 1",
+    "shutdown": "SHUTDOWN",
+    "call": "CALL emptied()",
+    "prepare": "PREPARE x FROM 'DELETE FROM orders'",
+    "execute": "EXECUTE vel_rows",
+    "execute-immediate": "EXECUTE IMMEDIATE 'DELETE FROM orders'",
+    "deallocate": "DEALLOCATE PREPARE vel_rows",
+    "compound": "BEGIN NOT ATOMIC DELETE FROM orders; END",
+    "if": "IF 1 THEN DELETE FROM orders; END IF",
+    "do": "DO sneaky()",
+    "analyze": "ANALYZE FORMAT=JSON DELETE FROM orders",
+    "analyze-table": "ANALYZE TABLE orders",
+    "optimize": "OPTIMIZE TABLE old",
+    "repair": "REPAIR TABLE old",
+    "install": "INSTALL SONAME 'auth_ed25519'",
+    "function-so": "CREATE FUNCTION x RETURNS INT SONAME 'x.so'",
+    "use": "USE other",
+    "show": "SHOW GRANTS",
+    "procedure-analyse": "SELECT id FROM orders PROCEDURE ANALYSE()",
+    "function": "SELECT sneaky()",
+    "function-myisam": "SELECT sneaky_old()",
+    "function-read-write": "SELECT mighty()",
+    "function-deterministic": "SELECT honest()",
+    "function-in-view": "SELECT * FROM trap",
+    "nextval": "SELECT NEXTVAL(numbers)",
+    "setval": "SELECT SETVAL(numbers, 99)",
+    "row-locks": "SELECT * FROM orders FOR UPDATE",
+    "empty": "",
+    "nothing": "-- nothing",
+}  # fmt: skip
+
+UNDONE = {
+    "lock": "SELECT GET_LOCK('x', 0)",
+    "variable": "SELECT @left := 'behind'",
+    "settings": "SELECT later()",
+    "row-locks-shared": "SELECT * FROM orders LOCK IN SHARE MODE",
+}
+"""The server lets these run, and takes them back: at the transaction's end, or with the session."""
+
+
+def contents(server: MariaDB) -> tuple[object, ...]:
+    """What the server holds, what it is set to, and the files of its directories."""
+    asked = (
+        "CHECKSUM TABLE customers, orders, old, latin, numbers, mysql.global_priv, mysql.proc",
+        "SELECT TABLE_SCHEMA, TABLE_NAME, CREATE_TIME FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema')",
+        "SELECT * FROM information_schema.GLOBAL_VARIABLES WHERE VARIABLE_NAME NOT IN"
+        " ('GTID_BINLOG_POS')",
+        "SELECT PLUGIN_NAME, PLUGIN_STATUS FROM information_schema.PLUGINS",
+        "SELECT IS_USED_LOCK('x')",
+    )
+    with root_of(server) as root:
+        found: list[object] = []
+        for query in asked:
+            root.execute(query)
+            found.append(sorted(root.fetchall(), key=repr))
+    return (*found, sorted(os.listdir(server.directory / "tmp")),
+            sorted(os.listdir(server.directory / "data" / "shop")))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def before(mariadb: MariaDB) -> tuple[object, ...]:
+    """Looked at once: each attempt is compared with what was there before the first."""
+    return contents(mariadb)
+
+
+def left_behind(target: Any) -> tuple[object, ...]:
+    """What the next agent finds of the session."""
+    query = (
+        "SELECT CURRENT_ROLE(), @left, @@SESSION.tx_read_only, @@SESSION.max_statement_time,"
+        " @@SESSION.sql_mode = @@GLOBAL.sql_mode, IS_USED_LOCK('x'), @@in_transaction, DATABASE()"
+    )
+    return ask(target, query).values[0]
+
+
+CLEAN = (None, None, 1, 30.0, 1, None, 1, "shop")
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *UNDONE])
+def test_no_attempt_changes_anything(
+    name: str, mariadb: MariaDB, before: tuple[object, ...]
+) -> None:
+    """By an account that may do everything, which an operator has allowed."""
+    writer = target_of(mariadb, "writer", allow_privileged=True)
+    query = {**REFUSED, **UNDONE}[name].format(beside=mariadb.directory / "tmp" / "beside")
+    if name in UNDONE:
+        ask(writer, query)
+    else:
+        with pytest.raises(QueryFailed):
+            ask(writer, query)
+    assert contents(mariadb) == before
+    assert left_behind(writer) == CLEAN
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM orders", "INSERT INTO old VALUES (3)", "CREATE TABLE x (y INT)",
+        "DROP TABLE old", "TRUNCATE orders", "ALTER TABLE orders ADD x INT",
+        "RENAME TABLE old TO older",
+        "CREATE VIEW x AS SELECT 1", "CREATE DATABASE x", "DO sneaky()",
+        "LOAD DATA INFILE '/etc/passwd' INTO TABLE customers",
+        "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE customers",
+        "SELECT 1; DELETE FROM orders",
+    ],
+)  # fmt: skip
+def test_the_read_only_transaction_holds_by_itself(
+    statement: str, mariadb: MariaDB, before: tuple[object, ...]
+) -> None:
+    """Without the look at what kind of statement it is; DDL does not commit its way out either.
+
+    (A procedure does: it may COMMIT. So CALL is only kept out by that look.)
+    """
+    writer = target_of(mariadb, "writer", allow_privileged=True)
+    with pytest.raises(QueryFailed), read_only_mysql(writer, Cancellation()) as session:
+        session.execute(statement)
+    assert contents(mariadb) == before
+
+
+def test_files_are_out_of_reach_of_accounts_that_read(mariadb: MariaDB) -> None:
+    reader = target_of(mariadb, "reader")
+    assert ask(reader, "SELECT LOAD_FILE('/etc/passwd')").values == [(None,)]
+    with pytest.raises(QueryFailed, match=r"(?i)denied"):
+        ask(reader, "SELECT * FROM other.secrets")
+    # Its role may write, and is off.
+    assert left_behind(reader) == CLEAN
+
+
+@pytest.mark.parametrize(
+    ("grant", "says"),
+    [
+        ("INSERT ON shop.*", "INSERT"),
+        ("UPDATE (name) ON shop.customers", "UPDATE"),
+        ("EXECUTE ON FUNCTION shop.sneaky", "EXECUTE"),
+        ("CREATE TEMPORARY TABLES ON shop.*", "CREATE TEMPORARY TABLES"),
+        ("FILE ON *.*", "FILE"),
+        ("SUPER ON *.*", "SUPER"),
+        ("PROCESS ON *.*", "PROCESS"),
+        ("ALL ON shop.*", "ALL PRIVILEGES"),
+        ("SELECT ON *.*", r"mysql\.\*"),
+        ("SELECT ON mysql.global_priv", r"mysql\.\*"),
+        ("PROXY ON root@localhost", "PROXY"),
+        ("SELECT ON shop.* TO granting WITH GRANT OPTION", "GRANT OPTION"),
+    ],
+)
+def test_accounts_that_may_do_more_are_refused(grant: str, says: str, mariadb: MariaDB) -> None:
+    with root_of(mariadb) as root:
+        root.execute("CREATE OR REPLACE USER granting IDENTIFIED BY 'sesame/öffne:dich'")
+        root.execute("GRANT SELECT ON shop.* TO granting")
+        target = target_of(mariadb, "granting")
+        assert ask(target, "SELECT 1").row_count == 1
+        root.execute(f"GRANT {grant}" + ("" if " TO " in grant else " TO granting"))
+    if "*.*" in grant:
+        close_idle(older_than=0)  # these come to hold with the next session, as the server has it
+    with pytest.raises(QueryFailed, match=says) as refused:
+        ask(target, "SELECT 1")
+    assert refused.value.code == "privileged"
+    assert "CREATE USER" in str(refused.value)
+    assert ask(replace(target, allow_privileged=True), "SELECT 1").row_count == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("GRANT USAGE ON *.* TO `r`@`%` IDENTIFIED BY PASSWORD '*B6'", set()),
+        ("GRANT SELECT (`a`, `insert`), SHOW VIEW ON `x`.`y` TO `r`@`%`", set()),
+        ("GRANT SELECT ON ` TO ``x`.* TO `r`@`%`", set()),
+        ("GRANT `clerk`@`%` TO `r`@`%`", set()),
+        ("SET DEFAULT ROLE `clerk` FOR `r`@`%`", set()),
+        ("GRANT SELECT, FILE ON *.* TO `r`@`%`", {"FILE"}),
+        ("GRANT BACKUP_ADMIN,CLONE_ADMIN ON *.* TO `r`@`%`", {"BACKUP_ADMIN", "CLONE_ADMIN"}),
+        ("GRANT UPDATE (`a`), SELECT ON `x`.`y` TO `r`@`%`", {"UPDATE"}),
+        ("GRANT PROXY ON ``@`%` TO 'r'@'%' WITH GRANT OPTION", {"PROXY", "GRANT OPTION"}),
+        ("REVOKE SELECT ON `mysql`.* FROM `r`@`%`", set()),
+        ("GRANT FILE ON `x`.`y`", {"what is not known"}),
+        ("ALLOW WRITE TO x", {"what is not known"}),
+    ],
+)
+def test_what_a_grant_allows(line: str, expected: set[str]) -> None:
+    assert powers(line) == expected

@@ -1,0 +1,5 @@
+"""A `vel` for each test of its command."""
+
+from tests.velproject.conftest import vel
+
+__all__ = ["vel"]

@@ -1,0 +1,44 @@
+"""`vel features remove memory` in a database that has used the memory."""
+
+from __future__ import annotations
+
+from tests.agents.features.test_feature_command import Command, python
+from tests.agents.features.test_feature_command import vel as command
+
+__all__ = ["python"]
+
+STORE = """
+import django; django.setup()
+from tests.support import site_writer
+site_writer.make_user("ann")
+site_writer.ask_memory(site_writer.make_run("ann"), "knowledge/a.md", "Beans.")
+"""
+LOOK = """
+import django; django.setup()
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from agents.models import ApprovalRequest, Run, Thread
+from agents.services.approvals import DecisionRequest, decide_approval
+from agents.services.erasing_rows import erase_rows
+request = ApprovalRequest.objects.get()
+ann = User.objects.get(username="ann")
+print(decide_approval(request.pk, DecisionRequest("reject"), by=ann).status)
+Run.objects.update(status="completed")
+erase_rows([Thread.objects.get().pk])
+ann.delete()
+print(Run.objects.count(), Permission.objects.filter(content_type__app_label="memory").count(),
+      [name for name in connection.introspection.table_names() if name.startswith("memory_")])
+"""
+DISABLED = {"VEL_DISABLED_FEATURES": "memory"}
+
+
+def test_threads_and_users_can_be_deleted_afterwards(python: Command) -> None:
+    stored = python("-c", STORE)
+    assert stored.returncode == 0, stored.stderr
+    assert "tables of the feature memory" in command(python, "doctor", **DISABLED).stdout
+    removed = command(python, "features", "remove", "memory", "--yes")
+    assert removed.returncode == 0, removed.stderr
+    assert "add memory to VEL_DISABLED_FEATURES" in removed.stdout
+    looked = python("-c", LOOK, **DISABLED)
+    assert looked.stdout.split("\n")[-3:-1] == ["decided", "0 0 []"], looked.stderr
+    assert "tables of the feature" not in command(python, "doctor", **DISABLED).stdout

@@ -1,0 +1,161 @@
+"""The index: found by words, gone with its skill, the same on both databases, and no syntax."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from skills_app.actions.versions import VersionDetails, delete_skill
+from skills_app.models import Skill, SkillIndexEntry
+from skills_app.queries import index
+from skills_app.queries.index import index_version, remove_from_index, search_skills
+from skills_app.queries.stored import rank_versions
+from tests.support.skills import package, store_skill
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+SKILLS = {
+    "spreadsheets": "Create and edit Excel workbooks with formulas.",
+    "posters": "Design posters and flyers for print.",
+    "letters": "Write letters to customers and authorities.",
+    "umlaute": "Größen und Maße in Übersichten.",
+    "baogao": "生成销售报告和图表。",
+    "adlam": "\U0001e922\U0001e923\U0001e924",  # letters that are newer than FTS5's tables
+    "otchety": "Готовит отчёты о продажах.",
+}
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> dict[str, int]:
+    """The ids of SKILLS by name, indexed."""
+    ids = {}
+    for name, description in SKILLS.items():
+        version = store_skill(package(tmp_path, name, description=description))
+        index_version(version)
+        ids[name] = version.skill_id
+    return ids
+
+
+def names(query: str) -> list[str]:
+    return [found.name for found in search_skills(query, Skill.objects.all())]
+
+
+def full_text(query: str) -> set[int]:
+    """What the full-text index alone gives."""
+    current = {pk: pk for pk in Skill.objects.values_list("pk", flat=True)}
+    return set(index._shortlist(index.read_query(query), current))
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("edit budget.xlsx", "spreadsheets"),
+        ("a flyer", "posters"),
+        ("write to a customer", "letters"),
+        ("GROSSEN ubersichten", "umlaute"),
+        ("销售报告", "baogao"),
+        ("\U0001e922\U0001e923\U0001e924", "adlam"),
+        ("отчет о продаже", "otchety"),
+    ],
+)
+def test_found_by_its_words(skills: dict[str, int], query: str, name: str) -> None:
+    assert names(query)[0] == name
+    assert skills[name] in full_text(query)
+
+
+def test_a_part_of_a_word_finds_it_too(skills: dict[str, int]) -> None:
+    assert names("eadsheet") == ["spreadsheets"]
+    assert names("100%") == names("_") == []
+
+
+def test_the_shortlist_gives_what_ranking_all_gives(skills: dict[str, int]) -> None:
+    every = list(Skill.objects.values_list("current_id", flat=True))
+    for query in ("write an Excel report", "print letters", "报告 flyers", "nothing of it"):
+        ranked = [found for found in rank_versions(query, every) if found.score]
+        assert search_skills(query, Skill.objects.all()) == ranked
+
+
+ODD = [
+    "",
+    "   ",
+    "posters NEAR letters",
+    'posters" OR "1"="1',
+    "posters*",
+    "tokens:posters",
+    "{posters letters}: x",
+    "-posters",
+    "posters AND NOT (",
+    "((((((",
+    "'); DROP TABLE skills_app_skill; --",
+    "posters | letters & !x <-> y",
+    "posters\0letters",
+    "\0",
+    "\ud800 posters",
+    "🙂🙂",
+    "%_\\",
+    "売上 ",
+    "x" * 100_000,
+    "posters " * 12_000,
+    "'\"\\$1 %s {0}",
+]
+
+
+@pytest.mark.parametrize("query", ODD, ids=range(len(ODD)))
+def test_a_query_is_data(skills: dict[str, int], query: str) -> None:
+    found = names(query)
+    assert set(found) <= set(SKILLS)
+    if "posters" in query and "tokens:" not in query:
+        assert found[0] == "posters" or found[0] == "letters"
+    assert Skill.objects.count() == len(SKILLS)
+
+
+def test_a_new_version_replaces_the_words(skills: dict[str, int], tmp_path: Path) -> None:
+    changed = store_skill(package(tmp_path, "posters", description="Waters plants."))
+    assert "posters" in names("water a plant")  # not indexed yet: found all the same
+    index_version(changed)
+    assert skills["posters"] in full_text("plants")
+    assert index._having(["flyer"]) == []
+
+
+def test_what_is_removed_is_not_in_the_index(skills: dict[str, int]) -> None:
+    remove_from_index(skills["posters"])
+    remove_from_index(skills["posters"])
+    assert full_text("posters flyers") == set()
+    skill = Skill.objects.get(pk=skills["letters"])
+    delete_skill(skill, VersionDetails("cli"))
+    assert "letters" not in names("letters")
+    skill.delete()
+    assert full_text("letters customers") == set()
+
+
+def test_words_of_another_analysis_are_not_trusted(skills: dict[str, int]) -> None:
+    SkillIndexEntry.objects.filter(skill_id=skills["posters"]).update(analysis="old", tokens="x")
+    assert names("flyers") == ["posters"]
+
+
+def test_only_what_the_caller_allows(skills: dict[str, int]) -> None:
+    allowed = Skill.objects.filter(name="letters")
+    assert [found.name for found in search_skills("posters flyers letters", allowed)] == ["letters"]
+    assert search_skills("posters", Skill.objects.none()) == []
+
+
+def test_the_best_are_shortlisted(skills: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "SHORTLIST", 1)
+    assert full_text("posters and flyers for a letter") == {skills["posters"]}
+
+
+def test_the_database_searches_the_full_text_index(skills: dict[str, int]) -> None:
+    """Same rows from FTS5 and from a tsvector, by exact tokens."""
+    table = {
+        "sqlite": "SELECT count(*) FROM skills_app_skillindex_fts",
+        "postgresql": "SELECT count(*) FROM pg_indexes WHERE indexname = "
+        "'skills_app_skillindex_lexemes'",
+    }[connection.vendor]
+    with connection.cursor() as cursor:
+        cursor.execute(table)
+        (count,) = cursor.fetchone()
+    assert count == (len(SKILLS) if connection.vendor == "sqlite" else 1)
+    assert index._having(["poster"]) == [skills["posters"]]
+    assert index._having(["post"]) == []

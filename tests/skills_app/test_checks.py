@@ -1,0 +1,93 @@
+"""The places of skills: what anybody could write to is refused, what cannot be used is said."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from django.core.checks import run_checks
+from pytest_django.fixtures import Settings
+
+from skills_app.checks import store_problem
+from skills_app.doctor import check_skills
+from tests.support.skills import write_skill
+from velproject.doctor.findings import Level
+
+IDS = {"vel.E009", "vel.E010", "vel.E016", "vel.W005"}
+
+
+def found() -> list[str]:
+    return [str(message.id) for message in run_checks() if message.id in IDS]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, settings: Settings) -> Path:
+    """A directory of skills as it should be; each test breaks one thing."""
+    directory = tmp_path / "skills"
+    write_skill(directory, "beans")
+    directory.chmod(0o755)
+    settings.VEL_SKILLS = {"DIRECTORIES": (str(directory),), "STORE": str(tmp_path / "store")}
+    return directory
+
+
+def test_a_directory_as_it_should_be_passes(directory: Path) -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize("place", [".", "beans", "beans/SKILL.md", ".."])
+def test_what_everybody_may_write_to_is_refused(directory: Path, place: str) -> None:
+    (directory / place).chmod(0o777)
+    assert found() == ["vel.E010"]
+
+
+def test_a_sticky_directory_above_is_none_that_everybody_may_replace(directory: Path) -> None:
+    directory.parent.chmod(0o1777)
+    assert found() == []
+    directory.chmod(0o1777)
+    assert found() == ["vel.E010"], "everybody may add a skill"
+
+
+def test_a_link_leads_to_what_it_leads_to(directory: Path, settings: Settings) -> None:
+    link = directory.parent / "link"
+    link.symlink_to(directory)
+    settings.VEL_SKILLS = {"DIRECTORIES": (str(link),)}
+    assert found() == []
+    directory.chmod(0o777)
+    assert found() == ["vel.E010"]
+
+
+def test_a_directory_that_is_not_there_is_said(directory: Path, settings: Settings) -> None:
+    settings.VEL_SKILLS = {
+        "DIRECTORIES": (str(directory / "gone"), str(directory / "beans/SKILL.md"))
+    }
+    assert found() == ["vel.E016", "vel.E016"]
+
+
+def test_an_unknown_key_is_refused(settings: Settings) -> None:
+    settings.VEL_SKILLS = {"DIRECTORY": "/srv/skills"}
+    assert found() == ["vel.E009"]
+
+
+def test_a_store_that_cannot_be_made_is_said(directory: Path, settings: Settings) -> None:
+    settings.VEL_SKILLS = {"STORE": str(directory / "beans/SKILL.md/store")}
+    assert found() == ["vel.W005"]
+    (broken,) = [finding for finding in check_skills() if finding.level is Level.BROKEN]
+    assert "cannot be unpacked" in broken.detail
+
+
+@pytest.mark.root
+def test_a_store_of_somebody_else_cannot_be_written(tmp_path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        os.setresuid(65534, 65534, 65534)
+        os._exit(0 if "may not write" in store_problem(Path("/usr/lib/vel-store")) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_doctor_names_what_is_left_out(directory: Path) -> None:
+    write_skill(directory, "broken", text="no head\n")
+    told = [finding for finding in check_skills() if finding.level is Level.NOTE]
+    assert [f"{directory}/broken" in finding.detail for finding in told] == [True]
+    fine = [finding.detail for finding in check_skills() if finding.level is Level.OK]
+    assert f"{directory}: 1" in fine

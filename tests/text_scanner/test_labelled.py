@@ -1,0 +1,49 @@
+"""Precision and recall of warning-or-danger on the labelled texts."""
+
+from __future__ import annotations
+
+from tests.text_scanner.labelled import alarmed, held_out, texts
+
+
+def test_the_sets_are_large_enough_and_hold_no_text_twice() -> None:
+    attacks, benign = texts("attacks"), texts("benign")
+    assert len(attacks) >= 200
+    assert len(benign) >= 200
+    assert len({*attacks, *benign}) == len(attacks) + len(benign)
+
+
+def test_nearly_all_attacks_are_found() -> None:
+    attacks = texts("attacks")
+    missed = [text for text in attacks if not alarmed(text)]
+    assert len(missed) <= 0.05 * len(attacks), missed
+
+
+def test_benign_texts_are_left_alone() -> None:
+    benign = texts("benign")
+    flagged = [text for text in benign if alarmed(text)]
+    assert len(flagged) <= 0.03 * len(benign), flagged
+
+
+def test_an_attack_is_found_within_a_long_benign_document() -> None:
+    document = "\n\n".join(texts("benign"))
+    for attack in filter(alarmed, texts("attacks")[:40]):
+        assert alarmed(f"{document}\n\n{attack}\n\n{document}"), attack
+
+
+def test_case_does_not_turn_benign_texts_into_alarms() -> None:
+    for text in texts("benign"):
+        if alarmed(text):
+            continue
+        # Base64 says something else, or nothing, in another case.
+        assert not alarmed(text.lower()), text
+        assert not alarmed(text.capitalize()), text
+        assert not alarmed(text.upper()), text
+
+
+def test_texts_that_nothing_was_learned_from() -> None:
+    """Written by somebody who had not seen the scanner; only the threshold was chosen by them."""
+    rows = held_out()
+    found = {text for text, _ in rows if alarmed(text)}
+    attacks = {text for text, is_attack in rows if is_attack}
+    assert len(found & attacks) >= 0.75 * len(attacks)
+    assert len(found & attacks) >= 0.85 * len(found)

@@ -1,0 +1,140 @@
+"""Makes `text_scanner/likeness.tsv`: `python -m tests.text_scanner.train`.
+
+Needs scikit-learn, which is no dependency of the project. `--notes FILE` adds ordinary paragraphs
+(JSON Lines with `text`) as harmless examples; the weights in the repository were made with 30,000
+paragraphs of public projects' documents, which are not kept here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+
+from tests.text_scanner.labelled import texts
+from text_scanner.likeness import FLOOR, SCALE, TOGETHER, WEIGHTS, sentences_of
+from text_scanner.views import plain_view
+
+HERE = Path(__file__).parent
+NOTE_WEIGHT = 0.2
+"""What a passage of an ordinary paragraph counts beside a labelled text."""
+PART_WEIGHT = 0.4
+"""What a passage of a longer harmless text counts."""
+STRENGTH = 8.0
+"""The inverse of the penalty on weights."""
+KEPT = 14_000
+"""Features with the largest weights that are kept."""
+
+Passage = list[str]
+"""The features of its sentences, one after the other."""
+Weights = dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    passage: Passage
+    is_attack: bool
+    weight: float
+
+
+def passages_of(text: str) -> list[Passage]:
+    """What the scanner judges of `text`."""
+    parts = [sorted(sentence.features) for sentence in sentences_of(plain_view(text).text)]
+    if not parts:
+        return []
+    last = max(1, len(parts) - TOGETHER + 1)
+    return [list(chain.from_iterable(parts[at : at + TOGETHER])) for at in range(last)]
+
+
+def train(rows: list[Row]) -> tuple[Weights, float]:
+    """Weights with which `text_scanner.likeness` judges, and the bias."""
+    frequency = Counter(feature for row in rows for feature in set(row.passage))
+    labelled = Counter(
+        feature for row in rows if row.weight > NOTE_WEIGHT for feature in set(row.passage)
+    )
+    places = {
+        feature: at for at, feature in enumerate(sorted(f for f in labelled if labelled[f] > 1))
+    }
+    rarity = {f: math.log((1 + len(rows)) / (1 + frequency[f])) + 1 for f in places}
+    starts, columns, values = [0], [], []
+    for row in rows:
+        here = [feature for feature in row.passage if feature in places]
+        norm = math.sqrt(max(sum(rarity[f] ** 2 for f in here), FLOOR))
+        counts = Counter(here)
+        columns += [places[f] for f in counts]
+        values += [counts[f] * rarity[f] / norm for f in counts]
+        starts.append(len(columns))
+    matrix = csr_matrix((values, columns, starts), shape=(len(rows), len(places)))
+    model = LogisticRegression(C=STRENGTH, max_iter=3000)
+    model.fit(matrix, [row.is_attack for row in rows], sample_weight=[row.weight for row in rows])
+    weights = {f: (model.coef_[0][at] * rarity[f], rarity[f] ** 2) for f, at in places.items()}
+    return weights, float(model.intercept_[0])
+
+
+def logit(passage: Passage, weights: Weights, bias: float) -> float:
+    known = [weights[feature] for feature in passage if feature in weights]
+    norm = math.sqrt(max(sum(square for _, square in known), FLOOR))
+    return bias + sum(weight for weight, _ in known) / norm
+
+
+def rows_of(attacks: Iterable[str], benign: Iterable[str], notes: Iterable[str]) -> list[Row]:
+    """Every passage of what is harmless; of a long attack the one that reads worst to a model
+    of the rest."""
+    rows: list[Row] = []
+    long_attacks: list[list[Passage]] = []
+    for text in attacks:
+        seen = passages_of(text)
+        if len(seen) == 1:
+            rows.append(Row(seen[0], True, 1.0))
+        elif seen:
+            long_attacks.append(seen)
+    for text in benign:
+        seen = passages_of(text)
+        rows += [Row(passage, False, 1.0 if len(seen) == 1 else PART_WEIGHT) for passage in seen]
+    for text in notes:
+        rows += [Row(passage, False, NOTE_WEIGHT) for passage in passages_of(text)[-6:]]
+    weights, bias = train(rows)
+    for seen in long_attacks:
+        worst = max(seen, key=lambda passage: logit(passage, weights, bias))
+        rows.append(Row(worst, True, 1.0))
+    return rows
+
+
+def write(weights: Weights, bias: float, path: Path) -> None:
+    largest = sorted(weights, key=lambda feature: (-abs(weights[feature][0]), feature))[:KEPT]
+    lines = [str(round(bias * SCALE))]
+    for feature in sorted(largest):
+        weight, square = weights[feature]
+        lines.append(f"{feature}\t{round(weight * SCALE)}\t{round(square * SCALE)}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--notes", type=Path)
+    options.add_argument("--to", type=Path, default=WEIGHTS)
+    given = options.parse_args()
+    attacks, benign = set(texts("attacks")), set(texts("benign"))
+    for path in sorted((HERE / "training").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            (attacks if row["label"] == "attack" else benign).add(row["text"])
+    notes: list[str] = []
+    if given.notes:
+        lines = given.notes.read_text(encoding="utf-8").splitlines()
+        notes = [json.loads(line)["text"] for line in lines]
+    weights, bias = train(rows_of(sorted(attacks), sorted(benign), notes))
+    write(weights, bias, given.to)
+    print(f"{len(attacks)} attacks, {len(benign)} benign, {len(weights):,} features")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Looks through what is to be remembered for what a reviewer should see.
+
+Pure functions of a text: no files, no network, no Django. Layers: finding, linear, text, concepts →
+lexicon → clauses → rules, intent, mentions; views, decode, characters, structure → scanning.
+
+The rules are imported at the first scan: their expressions cost 70 ms to compile, and most
+processes scan nothing.
+"""
+
+from text_scanner.finding import MAX_FINDINGS, Finding, Severity
+
+__all__ = ["MAX_FINDINGS", "Finding", "Severity", "detect_suspicious_patterns", "scan"]
+
+
+def scan(content: str) -> list[Finding]:
+    """What a reviewer should look at in `content`, sorted by start; at most MAX_FINDINGS.
+
+    Never raises, whatever the text. A help for the reviewer, no boundary: see
+    docs/memory-scanner.md.
+    """
+    from text_scanner import scanning  # noqa: PLC0415
+
+    return scanning.scan(content)
+
+
+def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
+    """`scan` as dictionaries with `pattern`, `match`, `description` and `severity`."""
+    from text_scanner import scanning  # noqa: PLC0415
+
+    return scanning.detect_suspicious_patterns(content)

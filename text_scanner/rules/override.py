@@ -1,0 +1,44 @@
+"""Rules on instructions that are set aside."""
+
+from __future__ import annotations
+
+from text_scanner.concepts import C
+from text_scanner.rules.rule import Rule, need, rule
+
+OVERRIDE: tuple[Rule, ...] = (
+    # Override of instructions
+    rule(
+        "override-instructions",
+        "Tells the agent to set its instructions aside",
+        "danger",
+        need(C.OVERRIDE, "+"),
+        need(C.PRIOR_STRONG, ".", 15, 25),
+        need(C.INSTRUCTION, ".", 30, 40),
+    ),
+    rule(
+        "override-instructions",
+        "Tells the agent to set its instructions aside",
+        "danger",
+        need(C.OVERRIDE, "+"),
+        need(C.PRIOR, ".", 0, 25),
+        need(C.INSTRUCTION, ".", 0, 40),
+        need(C.AGENT | C.PRIOR | C.SYSTEM | C.ALL | C.OBEY, ".", 0, 60),
+    ),
+    rule(
+        "override-instructions",
+        "Tells the agent to set its instructions aside",
+        "danger",
+        need(C.OVERRIDE, "+"),
+        need(C.SYSTEM, ".", 20, 25),
+        need(C.INSTRUCTION, ".", 40, 35),
+    ),
+    rule(
+        "override-authority",
+        "Claims to stand above the user or the system",
+        "danger",
+        need(C.OUTRANK, "+"),
+        need(C.SYSTEM, "+", 0, 40),
+        need(C.INSTRUCTION, ".", 40, 60),
+        need(C.SELF_NOUN | C.SELF, ".", 60, 0),
+    ),
+)

@@ -1,0 +1,90 @@
+"""Puts the readings of a text and the checks together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from text_scanner.characters import character_hits
+from text_scanner.clauses import Word
+from text_scanner.decode import decoded_views, turned_views
+from text_scanner.finding import Finding, Hit, Severity, findings_of
+from text_scanner.intent import Match, matches
+from text_scanner.likeness import doubtful_passages, like_attacks, only_doubtful
+from text_scanner.mentions import mentioned
+from text_scanner.plain_notes import NOTES
+from text_scanner.structure import shape_hits
+from text_scanner.views import View, derived_views, plain_view
+
+_DEPTH = 2
+"""Encodings within encodings that are opened."""
+
+
+def scan(content: str) -> list[Finding]:
+    """What a reviewer should look at in `content`, sorted by start; at most MAX_FINDINGS.
+
+    Never raises, whatever the text. A help for the reviewer, no boundary: see
+    docs/memory-scanner.md.
+    """
+    return findings_of(content, [hit for hit in _hits(content, _DEPTH) if hit.end > hit.start])
+
+
+def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
+    """`scan` as dictionaries with `pattern`, `match`, `description` and `severity`."""
+    return [
+        {
+            "pattern": finding.pattern,
+            "match": finding.match,
+            "description": finding.description,
+            "severity": finding.severity,
+        }
+        for finding in scan(content)
+    ]
+
+
+def _hits(content: str, depth: int) -> Iterator[Hit]:
+    yield from character_hits(content)
+    plain = plain_view(content)
+    yield from _mapped(plain, shape_hits(plain.text, NOTES))
+    yield from _view_hits(plain)
+    yield from _mapped(plain, shape_hits(plain.text))
+    for view in (*derived_views(plain), *turned_views(plain)):
+        yield from _view_hits(view)
+    if depth:
+        for view in decoded_views(content):
+            yield from _mapped(
+                view, (hit for hit in _hits(view.text, depth - 1) if hit.severity != "note")
+            )
+
+
+def _view_hits(view: View) -> Iterator[Hit]:
+    text = view.text
+    like: list[Hit] = []
+    if not view.joined:  # without words there is nothing to read
+        found, count = doubtful_passages(text)
+        like = list(like_attacks(found, count))
+        text = only_doubtful(text, found)
+    ruled = [_rule_hit(view.text, *held) for held in matches(text, joined=view.joined)]
+    yield from _mapped(view, (_unless_mentioned(hit, ruled) for hit in like))
+    yield from _mapped(view, iter(ruled))
+
+
+def _rule_hit(text: str, match: Match, sentence: list[Word]) -> Hit:
+    rule = match.rule
+    severity: Severity = "note" if mentioned(text, match, sentence) else rule.severity
+    return Hit(rule.pattern, rule.description, severity, match.start, match.end)
+
+
+def _unless_mentioned(hit: Hit, ruled: list[Hit]) -> Hit:
+    """A passage in which every rule finds an attack that is only spoken about is no alarm."""
+    within = [rule.severity for rule in ruled if rule.start < hit.end and rule.end > hit.start]
+    return replace(hit, severity="note") if within and set(within) == {"note"} else hit
+
+
+def _mapped(view: View, hits: Iterator[Hit]) -> Iterator[Hit]:
+    for hit in hits:
+        start, end = view.origin(hit.start, hit.end)
+        description = (
+            f"{hit.description} (read through {view.kind})" if view.kind else hit.description
+        )
+        yield Hit(hit.pattern, description, hit.severity, start, end)
