@@ -11,7 +11,7 @@ from importlib import import_module, reload
 from pathlib import Path
 from typing import IO, Any
 
-from tests.support.forking import Forked, reads_at_start
+from tests.support.forking import Forked, reads_at_start, search_words
 
 SETTINGS = "tests.chaos.settings"
 _CHANGES_THE_APPS = "VEL_TEST_DIES_WITH_RESULT"
@@ -51,6 +51,8 @@ def import_modules() -> None:
     child = import_module("velproject.child")
     for name in (*child.SHARED, *import_module(_PRELOAD).DRIVERS, *_FIRST_USED_IN_WORKERS):
         import_module(name)
+    import_module("agents.middleware.registry").installed_middleware()
+    search_words()
 
 
 def run() -> None:

@@ -43,6 +43,8 @@ _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Prefixes of variables that the interpreter reads at its start."""
 _DESCRIPTORS = 3
 _PROJECT = ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject")
+_DEPEND_ON_NO_SETTINGS = ("skills_app.library.search.",)
+"""Modules whose caches stay full."""
 
 Session = Literal["parent", "own", "terminal"]
 """The session of a process: that of its parent, its own, or its own with standard input as the
@@ -157,6 +159,14 @@ def _parent(kind: str) -> str:
 # The parent ------------------------------------------------------------------------------------
 
 
+def search_words() -> None:
+    """Know the words that each first message of a run is searched with: a third of a short run."""
+    import_module("skills_app.library.search.vocabulary").vocabulary()
+    tokens = import_module("skills_app.library.search.tokens")
+    for skill in sorted((ROOT / "skills_app/builtin").glob("*/SKILL.md")):
+        tokens.stems(skill.read_text(encoding="utf-8"))
+
+
 def main() -> None:
     kind, listening = import_module(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     gc.disable()
@@ -177,7 +187,7 @@ def main() -> None:
 def _empty_caches() -> None:
     """Empty the caches of the project: some depend on the settings."""
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in _PROJECT:
+        if name.partition(".")[0] in _PROJECT and not name.startswith(_DEPEND_ON_NO_SETTINGS):
             for value in list(vars(module).values()):
                 if hasattr(value, "cache_clear"):
                     value.cache_clear()

@@ -14,11 +14,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-from tests.support.forking import Forked, reads_at_start
+from tests.support.forking import Forked, reads_at_start, search_words
 from velproject.cli.commands import TABLE
 
 _OTHERWISE = frozenset({"up", "worker"})
 """Commands with the settings of a server."""
+_FIRST_USED_IN_COMMANDS = (
+    "agents.auth_backends",
+    "agents.services.row_hooks",
+    "skills_app.library.scan.scanning",
+    "text_scanner.scanning",
+    "velproject.cli.commands.approvals.ask",
+    "velproject.cli.main",
+)
 
 
 def can_fork(arguments: Sequence[str], changed: Mapping[str, str]) -> bool:
@@ -95,13 +103,12 @@ def import_modules() -> None:
     for module in TABLE:
         if not _OTHERWISE.intersection(TABLE[module]):
             import_module(module)
-    import_module("velproject.cli.commands.approvals.ask")
-    for name in (
-        "text_scanner.scanning",
-        "skills_app.library.scan.scanning",
-        "velproject.cli.main",
-    ):
+    import_module("agents.middleware.registry").installed_middleware()
+    for name in _FIRST_USED_IN_COMMANDS:
         import_module(name)
+    for _ in import_module("agents.kernel.features").feature_modules("options"):
+        pass
+    search_words()
 
 
 def run() -> None:

@@ -38,6 +38,8 @@ READS = [
     ("edit_file", {"path": "b.txt", "old_text": "one", "new_text": "two", "replace_all": True}),
 ]
 COMMAND = [("execute", {"command": "cat *.txt"})]
+TWO = [FILES[0], READS[1]]
+"""Two calls at once: each further one would take the same steps again."""
 
 
 Limits = list[tuple[asyncio.Timeout, "asyncio.Task[Any] | None"]]
@@ -52,6 +54,8 @@ class Case:
     again: int | None = None
     """After so many more steps of the engine the time limit of each call has passed."""
     sandbox: bool = False
+    long: bool = False
+    """Seven calls in two turns instead of two in one, before the command in a sandbox."""
 
 
 class Cancelling:
@@ -61,10 +65,10 @@ class Cancelling:
         self.case, self.limits = case, limits
         self.session = uuid.uuid4().hex
         self.steps = 0
-        turns = [{"tool_calls": FILES}, {"tool_calls": READS}]
+        turns = [{"tool_calls": calls} for calls in ([FILES, READS] if case.long else [TWO])]
         turns += [{"tool_calls": COMMAND}] if case.sandbox else []
         self.agent: DeepAgent = create_deep_agent(
-            model=scripted_model([*turns, "Done."], f"cancelled-{case.sandbox}"),
+            model=scripted_model([*turns, "Done."], f"cancelled-{case.sandbox}-{case.long}"),
             sandbox=case.sandbox,
             sandbox_working_dir=None,
             include_builtin_skills=False,
@@ -168,9 +172,9 @@ NEVER = 10**9
 PLACES = ("program", "engine")
 
 
-def counted(play: Play, place: str, *, sandbox: bool) -> int:
+def counted(play: Play, place: str, *, sandbox: bool, long: bool = False) -> int:
     """The number of steps of a run that nobody cancels."""
-    [steps] = play([Case(NEVER, place, sandbox=sandbox)])
+    [steps] = play([Case(NEVER, place, sandbox=sandbox, long=long)])
     return steps
 
 
@@ -228,7 +232,7 @@ def test_many_cancels(play: Play) -> None:
     print(f"seed {seed}")
     chance = random.Random(seed)
     most = {
-        (place, sandbox): counted(play, place, sandbox=sandbox)
+        (place, sandbox): counted(play, place, sandbox=sandbox, long=True)
         for place in PLACES
         for sandbox in (False, True)
     }
@@ -236,5 +240,6 @@ def test_many_cancels(play: Play) -> None:
     for _ in range(number):
         place, sandbox = chance.choices(list(most), weights=(1, 1, 12, 12))[0]
         again = chance.choice([None, *range(1, 20)])
-        cases.append(Case(chance.randint(1, most[place, sandbox]), place, again, sandbox))
+        at = chance.randint(1, most[place, sandbox])
+        cases.append(Case(at, place, again, sandbox, long=True))
     play(cases)
