@@ -3,14 +3,47 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from agents.call_patterns import commands, hosts, paths, recipients
+from agents.call_patterns.commands import CommandReading
 from agents.call_patterns.fields import any_values, holds_command, whole_values
+from agents.call_patterns.hosts import HostReading
+from agents.call_patterns.paths import PathReading
+from agents.call_patterns.steps import Steps, TooMuchToRead
 from agents.events.append import dump
 from agents.spec import CallCondition
 from sandbox.errors import InvalidRequest as InvalidPattern
+
+
+class CallReading:
+    """What conditions read of one call. Each text is read once, whatever the number of rules."""
+
+    def __init__(self, tool_input: Any) -> None:
+        self.input = tool_input
+        self.steps = Steps()
+
+    @cached_property
+    def written(self) -> bytes:
+        return dump(self.input).encode()
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.written).hexdigest()
+
+    @cached_property
+    def hosts(self) -> HostReading:
+        return HostReading(self.input, self.steps)
+
+    @cached_property
+    def commands(self) -> CommandReading:
+        return CommandReading(self.steps)
+
+    @cached_property
+    def paths(self) -> PathReading:
+        return PathReading(self.steps)
 
 
 def holds(
@@ -21,61 +54,82 @@ def holds(
     permits: bool,
     sandbox: bool = True,
     reads: frozenset[str] | None = None,
+    reading: CallReading | None = None,
 ) -> bool:
     """Whether a call of `tool` with `tool_input` fits: all that the condition gives holds.
 
     `permits`: the condition leads to a yes, so that it must fit all of the call, and never fits
     where it does not apply; else, for a question or a denial, any part is enough. `sandbox`: paths
     are those of a workspace. `reads`: the fields that the tool looks at (None: all); a field that
-    it ignores must not make a call look harmless.
+    it ignores must not make a call look harmless. `reading`: for several conditions on one call.
     """
-    if condition.input_sha256 is not None and sha256_of(tool_input) != condition.input_sha256:
+    reading = reading or CallReading(tool_input)
+    if condition.input_sha256 is not None and reading.sha256 != condition.input_sha256:
         return False
     least = condition.larger_than
-    if least is not None and len(dump(tool_input).encode()) <= least:
+    if least is not None and len(reading.written) <= least:
         return False
     parts = (condition.command, condition.path, condition.host, condition.recipient)
     if all(part is None for part in parts):
         return True
-    if permits:
-        return _permits(condition, tool, tool_input, sandbox, reads)
-    return _occurs(condition, tool, tool_input, sandbox)
+    if not permits:
+        return _occurs(condition, tool, reading, sandbox)
+    try:
+        return _permits(condition, tool, reading, sandbox, reads)
+    except TooMuchToRead:
+        return False
 
 
 def _permits(
     condition: CallCondition,
     tool: str,
-    tool_input: Any,
+    reading: CallReading,
     sandbox: bool,
     reads: frozenset[str] | None,
 ) -> bool:
+    tool_input = reading.input
     if not isinstance(tool_input, Mapping):
         return False
     if reads is not None and not set(tool_input) <= reads:
         return False
     if condition.command is not None:
         given = whole_values(tool_input, holds_command)
-        if not given or not all(commands.permits(condition.command, text) for text in given):
+        if not given:
+            return False
+        if not all(reading.commands.permits(condition.command, text) for text in given):
             return False
     path = condition.path
-    if path is not None and not paths.permits(path, tool, tool_input, sandbox=sandbox):
+    if path is not None and not reading.paths.permits(path, tool, tool_input, sandbox=sandbox):
         return False
-    if condition.host is not None and not hosts.permits(condition.host, tool_input):
+    if condition.host is not None and not hosts.permits(condition.host, tool_input, reading.steps):
         return False
-    return condition.recipient is None or recipients.permits(condition.recipient, tool_input)
+    recipient = condition.recipient
+    return recipient is None or recipients.permits(recipient, tool_input, reading.steps)
 
 
-def _occurs(condition: CallCondition, tool: str, tool_input: Any, sandbox: bool) -> bool:
-    if condition.command is not None:
-        given = any_values(tool_input, holds_command)
-        if not any(commands.occurs(condition.command, text) for text in given):
-            return False
-    path = condition.path
-    if path is not None and not paths.occurs(path, tool, tool_input, sandbox=sandbox):
-        return False
-    if condition.host is not None and not hosts.occurs(condition.host, tool_input):
-        return False
-    return condition.recipient is None or recipients.occurs(condition.recipient, tool_input)
+def _occurs(condition: CallCondition, tool: str, reading: CallReading, sandbox: bool) -> bool:
+    """A part for which there is too much to read fits."""
+    given, steps = reading.input, reading.steps
+    command, path = condition.command, condition.path
+    host, recipient = condition.host, condition.recipient
+    parts: list[Callable[[], bool]] = []
+    if command is not None:
+        texts = any_values(given, holds_command)
+        parts.append(lambda: any(reading.commands.occurs(command, text) for text in texts))
+    if path is not None:
+        parts.append(lambda: reading.paths.occurs(path, tool, given, sandbox=sandbox))
+    if host is not None:
+        parts.append(lambda: reading.hosts.fits(host))
+    if recipient is not None:
+        parts.append(lambda: recipients.occurs(recipient, given, steps))
+    return all(map(_fits, parts))
+
+
+def _fits(part: Callable[[], bool]) -> bool:
+    try:
+        return part()
+    except TooMuchToRead:
+        return True
 
 
 def sha256_of(tool_input: Any) -> str:

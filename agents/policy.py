@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agents.conditions import holds
+from agents.conditions import CallReading, holds
 from agents.kernel.proposals import ProposalKind
 from agents.models import Effect
 from agents.spec import ALL_DECISIONS, Action, AgentSpec, InterruptRule, PolicyRule
@@ -94,6 +94,7 @@ def _first_rule(
 ) -> tuple[int, PolicyRule] | None:
     # A change is proposed by whatever tool, and no rule allows it: such a rule must not keep a
     # later one from denying it.
+    reading = CallReading(tool_input)
     names = dict.fromkeys((tool,) if proposes is None else (tool, proposes.rule))
     for number, rule in enumerate(spec.approval_rules, start=1):
         if proposes is not None and rule.action == "allow":
@@ -106,6 +107,7 @@ def _first_rule(
                 permits=rule.action == "allow",
                 sandbox=spec.sandbox,
                 reads=reads,
+                reading=reading,
             ):
                 return number, rule
     return None

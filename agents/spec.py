@@ -215,6 +215,20 @@ class AgentSpec(BaseModel):
         own = {name: stored[name] for name in kind.model_fields if name in stored}
         return kind.model_validate_json(json.dumps(own))
 
+    def needed_middleware(self, *, has_form: bool) -> dict[str, str]:
+        """Return the names of the middleware that the agent needs, each with the field.
+
+        `has_form`: the answer must have a form.
+        """
+        needed = {}
+        if has_form:
+            needed["structured_output"] = "output_schema"
+        if self.on_stuck == "end":
+            needed["stuck"] = "on_stuck"
+        if self.tool_retries:
+            needed["tool_retries"] = "tool_retries"
+        return needed
+
     @property
     def output_schema_value(self) -> dict[str, Any] | None:
         return json.loads(self.output_schema) if self.output_schema else None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Case, QuerySet, When
+from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 
@@ -23,6 +25,7 @@ from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.review.excerpts import TOO_LONG_TO_EDIT
 from agents.review.json_text import one_line_of
+from agents.selectors.queue import INPUTS, take_inputs, with_short_inputs
 from agents.selectors.visible import (
     APPROVE,
     VIEW_ALL,
@@ -38,6 +41,17 @@ from agents.services.pending_responses import pending_responses
 from agents.states import ApprovalStatus, Decision, IllegalTransition
 
 PREVIEW_CHARACTERS = 120
+SHORT_INPUT = 20_000
+"""Characters. Of a longer one the list shows the beginning of its JSON as it is stored."""
+
+
+class _WithoutLongInputs(ChangeList):
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: list[str | None] | None = None
+    ) -> QuerySet[ApprovalRequest]:
+        found: QuerySet[ApprovalRequest] = super().get_queryset(request, exclude_parameters)
+        short = with_short_inputs(found, SHORT_INPUT).defer(*INPUTS, "preview")
+        return short.annotate(input_start=Left("input", PREVIEW_CHARACTERS + 1))
 
 
 @admin.register(ApprovalRequest)
@@ -51,7 +65,7 @@ class ApprovalRequestAdmin(DecideSeveral):
     page_template = "admin/agents/approvalrequest/decide.html"
     list_display = [
         "asked",
-        "preview",
+        "beginning",
         "agent",
         "owner",
         "state",
@@ -108,9 +122,15 @@ class ApprovalRequestAdmin(DecideSeveral):
     def asked(self, request: ApprovalRequest) -> str:
         return visible(request.tool)
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return _WithoutLongInputs
+
     @admin.display(description="input")
-    def preview(self, request: ApprovalRequest) -> str:
-        text = visible(one_line_of(request.input, PREVIEW_CHARACTERS))
+    def beginning(self, request: ApprovalRequest) -> str:
+        if "input" in take_inputs(request):
+            text = visible(one_line_of(request.input, PREVIEW_CHARACTERS))
+        else:
+            text = visible(request.input_start)  # type: ignore[attr-defined]  # annotated
         return text if len(text) <= PREVIEW_CHARACTERS else f"{text[:PREVIEW_CHARACTERS]}…"
 
     @admin.display(ordering="run__agent_version__agent__slug")

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 from django import forms
 from django.core.exceptions import ValidationError
 
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
+
 
 def parse_json(text: str) -> Any:
     """The value of `text`. Raises `ValidationError` that says what is wrong and where.
@@ -26,6 +28,8 @@ def parse_json(text: str) -> Any:
         raise ValidationError("The JSON is nested too deeply.") from None
     except ValueError as error:  # an integer of thousands of digits
         raise ValidationError(f"The JSON holds a number that is too long: {error}.") from None
+    if nests_too_deep(value):
+        raise ValidationError(f"The JSON nests deeper than {MOST_LEVELS} levels.")
     _check_storable(value)
     return value
 

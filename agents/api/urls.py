@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from agents.api import converters  # noqa: F401  # registers them, also for the features
 from agents.api.agent_files import ExportAgent, ImportAgent
 from agents.api.agent_templates import AgentTemplates
 from agents.api.agents import Agents, OneAgent

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
+from agents.call_patterns.steps import Steps, TooMuchToRead
+from sandbox.backends.normal_form import normal_form
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
@@ -25,6 +28,14 @@ _FIELD_SEPARATOR = re.compile(r"\$IFS|\$\{IFS[^}]{0,40}\}|\$'\\[tn]'")
 _QUOTING = re.compile(r"[\"'\\]|\$(?=[\"'])|\$[@*]")
 _BLANKS = re.compile(r"[ \t\f\v\xa0]+")
 _SEPARATORS = re.compile(r"[;&|(){}`]|\$\(")
+_MEANING = re.compile(r"[.\[\\(?*+]")
+_FEW_SIGNS = 10
+
+_PIECE = 64 * 1024
+_LONGEST_PIECE = 512 * 1024
+_MOST_BYTES = 24_000_000
+"""Of all views of a command: some characters become eighteen."""
+_CUT = re.compile(r"[^$\\]{50}[A-Za-z0-9](?=[A-Za-z0-9])")
 
 
 def check_expression(source: str) -> None:
@@ -40,29 +51,54 @@ def exactly(command: str) -> str:
     return str(re2.escape(command))
 
 
-def permits(source: str, command: str) -> bool:
-    """Whether all of `command` fits, and is one plain command.
+class CommandReading:
+    """The commands of one call, read once for all expressions."""
 
-    An expression that is written out, and so names one command only, fits that one whatever is
-    in it.
-    """
-    if not _is_unicode(command):
-        return False
-    if source in (command, exactly(command)):
-        return True
-    if any(_is_doubtful(character) for character in command):
-        return False
-    return _whole(source).fullmatch(command.encode()) is not None
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._views: dict[str, list[bytes]] = {}
+        self._plain: dict[str, bool] = {}
 
+    def permits(self, source: str, command: str) -> bool:
+        """Whether all of `command` fits, and is one plain command. Raises `TooMuchToRead`.
 
-def occurs(source: str, command: str) -> bool:
-    """Whether something in `command` fits, as it stands or with what only disguises it removed."""
-    expression = _anywhere(source)
-    return any(expression.search(view.encode(errors="replace")) for view in _views(command))
+        An expression that is written out, and so names one command only, fits that one whatever is
+        in it.
+        """
+        if not _is_unicode(command):
+            return False
+        if source == command or (len(source) >= len(command) and source == exactly(command)):
+            return True
+        if command not in self._plain:
+            self._plain[command] = _is_plain(command)
+        if not self._plain[command]:
+            return False
+        expression, data = _whole(source), command.encode()
+        return self._steps.fullmatch(expression, data, simple=_is_simple(source))
+
+    def occurs(self, source: str, command: str) -> bool:
+        """Whether something in `command` fits, as it stands or with what only disguises it removed.
+
+        Raises `TooMuchToRead`.
+        """
+        if command not in self._views:
+            self._views[command] = _views(command)
+        expression, simple = _anywhere(source), _is_simple(source)
+        views = self._views[command]
+        return any(self._steps.search(expression, view, simple=simple) for view in views)
 
 
 def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_plain(command: str) -> bool:
+    pieces = (command[at : at + _PIECE] for at in range(0, len(command), _PIECE))
+    return not any(_is_doubtful(character) for piece in pieces for character in set(piece))
 
 
 def _is_doubtful(character: str) -> bool:
@@ -71,18 +107,52 @@ def _is_doubtful(character: str) -> bool:
     return unicodedata.category(character) in _UNREADABLE and character not in " \t"
 
 
-def _views(command: str) -> list[str]:
+def _is_simple(source: str) -> bool:
+    """Whether the expression has few states, however long the text is."""
+    return "{" not in source and len(_MEANING.findall(source)) <= _FEW_SIGNS
+
+
+def _views(command: str) -> list[bytes]:
+    """Raises `TooMuchToRead`."""
+    pieces: list[list[bytes]] = [[], [], [], [], []]
+    size = 0
+    for piece in _pieces(command):
+        for found, view in zip(pieces, _views_of_piece(piece), strict=True):
+            found.append(view.encode(errors="replace"))
+            size += len(found[-1])
+        if size > _MOST_BYTES:
+            raise TooMuchToRead
+    return list(dict.fromkeys(map(b"".join, pieces)))
+
+
+def _views_of_piece(command: str) -> tuple[str, ...]:
     joined = _JOINED_LINE.sub("", command)
     plain = _QUOTING.sub("", _FIELD_SEPARATOR.sub(" ", joined))
     lines = (_BLANKS.sub(" ", line).strip() for line in _SEPARATORS.sub("\n", plain).splitlines())
-    found = [
+    return (
         command,
         _BLANKS.sub(" ", plain),
         " ".join(plain.split()),
         "\n".join(lines),
-        unicodedata.normalize("NFKC", plain),
-    ]
-    return list(dict.fromkeys(found))
+        normal_form("NFKC", plain),
+    )
+
+
+def _pieces(command: str) -> Iterator[str]:
+    """Parts with the same views as the whole: a cut is in a word, far from what disguises.
+
+    Raises `TooMuchToRead`.
+    """
+    start = 0
+    while start < len(command):
+        cut = None
+        if len(command) - start > _PIECE:
+            cut = _CUT.search(command, start + _PIECE, start + _LONGEST_PIECE)
+        end = len(command) if cut is None else cut.end()
+        if end - start > _LONGEST_PIECE:
+            raise TooMuchToRead
+        yield command[start:end]
+        start = end
 
 
 @lru_cache(maxsize=1024)

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 import socket
-import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
-from urllib.parse import unquote
 
 import re2  # type: ignore[import-untyped]
 
-from agents.call_patterns.fields import any_strings, any_values, holds_host, whole_values
+from agents.call_patterns.fields import holds_host, whole_values
+from agents.call_patterns.host_expressions import (
+    AFTER,
+    BEFORE,
+    Wanted,
+    any_numbers,
+    lone_numbers,
+    numbers_for,
+    octets_of,
+    wanted,
+    wanted_words,
+)
+from agents.call_patterns.host_views import lines_of, views_of
+from agents.call_patterns.steps import Steps, TooMuchToRead
 from sandbox.backends.regex import compile_linear
 from sandbox.egress.hosts import HostRefused, parse_endpoint
 from sandbox.errors import InvalidRequest as InvalidPattern
@@ -25,10 +36,125 @@ _AMBIGUOUS_LETTERS = frozenset("ßς\u200c\u200d")
 """The two versions of IDNA make different names of them."""
 
 # Found by RE2, in linear time: the text may be a megabyte of slashes.
-_AUTHORITY = re2.compile(r"""(?i:[/\\]{2,}|(?:https?|wss?|ftp):[/\\]*)([^/\\?#\s"'<>]+)""")
-_HOST_LIKE = re2.compile(r"[\pL\pN\pM_-]+(?:\.[\pL\pN\pM_-]+)+|\[[0-9a-fA-F:.]{2,45}\]")
+_OTHER = r"\x{80}-\x{10ffff}"
+_RUN = rf"[a-zA-Z0-9_.{_OTHER}-]*"
+_INTERNATIONAL = re2.compile(rf"{_RUN}[{_OTHER}]{_RUN}\.{_RUN}|{_RUN}\.{_RUN}[{_OTHER}]{_RUN}")
+_INTERNATIONAL_AUTHORITY = re2.compile(rf"(?i:{BEFORE})([^{AFTER}]*[{_OTHER}][^{AFTER}]*)")
+_INTERNATIONAL_LINE = re2.compile(rf"[^\n]*[{_OTHER}][^\n]*")
+_HOST_LIKE = re2.compile(r"[\pL\pN\pM_-]+(?:\.[\pL\pN\pM_-]+)+")
+_DOTS = r".\x{3002}\x{ff0e}\x{ff61}"
 _LONGEST = 1_000
 """Characters; no host has more in any spelling."""
+_MOST_LETTERS = 50_000
+"""Of international names that are put in their ASCII form for one call."""
+_MOST_CANDIDATES = 100_000
+"""International names and numbers that are looked at one by one for one call."""
+_MOST_ADDRESSES = 50
+_STEPS_OF_URL = 3_000
+"""For one that is read on its own."""
+_OF_NUMBERS = b"0123456789abcdefABCDEFxX."
+
+
+class HostReading:
+    """What one call may mean as hosts, read once for all patterns."""
+
+    def __init__(self, tool_input: Any, steps: Steps) -> None:
+        self._input = tool_input
+        self._steps = steps
+        self._candidates = _MOST_CANDIDATES
+        self._letters = _MOST_LETTERS
+        self._ascii: dict[str, str | None] = {}
+
+    @cached_property
+    def views(self) -> list[bytes]:
+        return views_of(self._input)
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        return lines_of(self._input)
+
+    def fits(self, pattern: str) -> bool:
+        """Raises `TooMuchToRead`."""
+        name = _name(pattern)
+        _compiled(pattern)
+        if self._has(wanted(name)):
+            return True
+        octets = octets_of(name)
+        if octets and "*" in "".join(octets) and self._has_address(pattern, octets):
+            return True
+        return _may_be_encoded(name) and self._has_international(pattern)
+
+    def _has(self, what: Wanted) -> bool:
+        return any(
+            self._steps.search(expression, data, simple=what.simple)
+            for places, expressions in ((self.lines, what.lines), (self.views, what.texts))
+            for data in places
+            for expression in expressions
+        )
+
+    def _has_address(self, pattern: str, octets: tuple[str, ...]) -> bool:
+        """Whether another spelling of an address that fits stands where a host can."""
+        expression = _compiled(pattern)
+        found = set()
+        for number in self._numbers(octets):
+            try:
+                address = socket.inet_ntoa(socket.inet_aton(number))
+            except OSError:
+                continue
+            if expression.fullmatch(address.encode()):
+                found.add(number)
+                if len(found) > _MOST_ADDRESSES:
+                    raise TooMuchToRead
+        return bool(found) and self._has(wanted_words(found))
+
+    def _numbers(self, octets: tuple[str, ...]) -> Iterator[str]:
+        places: list[tuple[bytes, tuple[Any, ...]]]
+        places = [(data, (any_numbers(),)) for data in self.lines]
+        places += [(data, (numbers_for(octets), lone_numbers())) for data in self.views]
+        for data, expressions in places:
+            for expression in expressions:
+                for found in self._each(expression, data):
+                    written = found.group()
+                    yield written[len(written.rstrip(_OF_NUMBERS)) :].decode()
+
+    def _has_international(self, pattern: str) -> bool:
+        """Whether the ASCII form of a name with other letters fits."""
+        expression, loosely = _compiled(pattern), _loosely(_name(pattern))
+        for written in self._international():
+            host = written.strip("[]").rstrip(".")
+            if host.isascii() or len(host) > _LONGEST or not loosely.fullmatch(host.encode()):
+                continue
+            name = self._in_ascii(host)
+            if name is not None and expression.fullmatch(name.encode()):
+                return True
+        return False
+
+    def _international(self) -> Iterator[str]:
+        for data in self.lines:
+            for line in self._each(_INTERNATIONAL_LINE, data):
+                yield from _with_and_without_port(line.group().decode())
+        for data in self.views:
+            for authority in self._each(_INTERNATIONAL_AUTHORITY, data):
+                yield from _with_and_without_port(authority.group(1).decode())
+            for run in self._each(_INTERNATIONAL, data):
+                for name in self._each(_HOST_LIKE, run.group()):
+                    yield name.group().decode()
+
+    def _each(self, expression: Any, data: bytes) -> Iterator[Any]:
+        self._steps.take(len(data))
+        for found in expression.finditer(data):
+            self._candidates -= 1
+            if self._candidates < 0:
+                raise TooMuchToRead
+            yield found
+
+    def _in_ascii(self, host: str) -> str | None:
+        if host not in self._ascii:
+            self._letters -= len(host)
+            if self._letters < 0:
+                raise TooMuchToRead
+            self._ascii[host] = _ascii(host, strict=False)
+        return self._ascii[host]
 
 
 def check_pattern(pattern: str) -> None:
@@ -37,23 +163,29 @@ def check_pattern(pattern: str) -> None:
         _compiled(pattern)
     except UnicodeError:
         raise InvalidPattern("that is no name of a host.") from None
+    wanted(_name(pattern))
 
 
-def permits(pattern: str, tool_input: Any) -> bool:
-    """Whether the call names hosts, in fields for them, and each fits."""
+def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
+    """Whether the call names hosts, in fields for them, and each fits.
+
+    Raises `TooMuchToRead`.
+    """
     named = whole_values(tool_input, holds_host)
     if not named:
         return False
     expression = _compiled(pattern)
-    hosts = [_strict_host(text) for text in named]
-    return all(host is not None and expression.fullmatch(host.encode()) for host in hosts)
-
-
-def occurs(pattern: str, tool_input: Any) -> bool:
-    """Whether anything in the call that could be a host fits."""
-    expression = _compiled(pattern)
-    hosts = _loose_hosts(tool_input)
-    return any(expression.fullmatch(host.encode(errors="replace")) for host in hosts)
+    letters = 0
+    for text in dict.fromkeys(named):
+        if not text.isascii():
+            letters += len(text)
+            if letters > _MOST_LETTERS:
+                raise TooMuchToRead
+        steps.take(_STEPS_OF_URL)
+        host = _strict_host(text)
+        if host is None or not expression.fullmatch(host.encode()):
+            return False
+    return True
 
 
 def _strict_host(text: str) -> str | None:
@@ -80,41 +212,8 @@ def _strict_host(text: str) -> str | None:
         return None
 
 
-def _loose_hosts(tool_input: Any) -> Iterator[str]:
-    named, mentioned = set(any_values(tool_input, holds_host)), set()
-    for text in any_strings(tool_input):
-        for view in dict.fromkeys((text, unquote(text), unicodedata.normalize("NFKC", text))):
-            # What a shell takes away: `ev"il.example"`, `ev\il.example`.
-            bare = re.sub(r"[\"'\\\u200b-\u200d\u2060\ufeff\xad]|[\t\r\n]", "", view)
-            for source in dict.fromkeys((view, bare)):
-                data = source.encode(errors="replace")
-                named |= {match.group(1).decode() for match in _AUTHORITY.finditer(data)}
-                mentioned |= {match.group().decode() for match in _HOST_LIKE.finditer(data)}
-    for authority in named:
-        yield from _of_authority(authority)
-    for host in mentioned:
-        yield from _readings(host)
-
-
-def _of_authority(authority: str) -> Iterator[str]:
-    for part in authority.split("@"):
-        yield from _readings(part)
-        yield from _readings(part.partition(":")[0])
-
-
-def _readings(host: str) -> Iterator[str]:
-    host = host.strip("[]").rstrip(".")
-    if not host or len(host) > _LONGEST:
-        return
-    yield host.casefold()
-    name = _ascii(host, strict=False)
-    if name:
-        yield name
-    try:
-        # 2130706433, 0x7f.1 and 127.1 are 127.0.0.1 to many programs.
-        yield socket.inet_ntoa(socket.inet_aton(host))
-    except (OSError, UnicodeError):
-        pass
+def _with_and_without_port(authority: str) -> tuple[str, str]:
+    return authority, authority.partition(":")[0]
 
 
 def _ascii(host: str, *, strict: bool) -> str | None:
@@ -131,11 +230,18 @@ def _ascii(host: str, *, strict: bool) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
+def _name(pattern: str) -> str:
+    """A pattern in lower case and ASCII. Raises `UnicodeError`."""
     name = pattern.strip("[]").removesuffix(".").lower()
-    if not name.isascii():
-        labels = (part if "*" in part else part.encode("idna").decode() for part in name.split("."))
-        name = ".".join(labels)
+    if name.isascii():
+        return name
+    labels = (part if "*" in part else part.encode("idna").decode() for part in name.split("."))
+    return ".".join(labels)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    name = _name(pattern)
     if not _PATTERN.fullmatch(name):
         raise InvalidPattern(
             f"{pattern!r} is no host. Write hosts as example.org or *.example.org, without a "
@@ -147,3 +253,30 @@ def _compiled(pattern: str) -> Any:
     labels_of = name.removeprefix("*.").split(".")
     rest = r"\.".join("[^.]*".join(map(re.escape, label.split("*"))) for label in labels_of)
     return compile_linear((r"(?:[^.]+\.)+" if below else "") + rest)
+
+
+def _may_be_encoded(name: str) -> bool:
+    """Whether part of a name has to be put in its ASCII form, to see whether it fits.
+
+    A label becomes `xn--…`, or ASCII as the views have it.
+    """
+    for label in name.split("."):
+        first, star, _ = label.partition("*")
+        if first.startswith("xn--"):
+            return True
+        if star and label.strip("*") and "xn--".startswith(first):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _loosely(name: str) -> Any:
+    """What a name must be before its labels with other letters are put in their ASCII form."""
+    below = name.startswith("*.")
+    other = f"[^{_DOTS}]*[{_OTHER}][^{_DOTS}]*"
+    labels = [
+        "(?:" + f"[^{_DOTS}]*".join(map(re.escape, label.split("*"))) + f"|{other})"
+        for label in name.removeprefix("*.").split(".")
+    ]
+    start = f"(?:[^{_DOTS}]+[{_DOTS}])+" if below else ""
+    return compile_linear(f"(?i){start}{f'[{_DOTS}]'.join(labels)}[{_DOTS}]*")

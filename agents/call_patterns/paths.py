@@ -10,25 +10,28 @@ a program in the sandbox does.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import re2  # type: ignore[import-untyped]
 
 from agents.call_patterns.fields import any_values, holds_path, whole_values
+from agents.call_patterns.steps import FEW_WILDCARDS, Steps
 from agents.kernel.mounts import mount_of_tool
 from sandbox.backends.names import meant
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.errors import PathRefused
-from sandbox.paths import WORKING_DIR, is_within, normalise, resolve_workspace_path
+from sandbox.paths import MAX_PATH_BYTES, WORKING_DIR, is_within, normalise, resolve_workspace_path
 
 _DEFAULTS = {"ls": ".", "grep": ".", "glob": "."}
 """Where file tools look that are not told where."""
 _DEEP_TOOLS = frozenset({"grep", "glob"})
 """They read everything below the path that they are given."""
 _MAGIC = frozenset("*?[{")
+_LONGEST = 10 * 2 * MAX_PATH_BYTES
+"""Characters of the longest path that may be taken, all written as escapes."""
 
 
 def check_pattern(pattern: str) -> None:
@@ -42,29 +45,51 @@ def check_pattern(pattern: str) -> None:
     _compiled(pattern, WORKING_DIR, False)
 
 
-def permits(pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
-    """Whether the call names paths and each fits."""
-    named = _named(tool, tool_input)
-    if not named:
+class PathReading:
+    """The paths of one call in their canonical form, made once for all patterns."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._canonical: dict[tuple[str, str], str | None] = {}
+
+    def permits(self, pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
+        """Whether the call names paths and each fits. Raises `TooMuchToRead`."""
+        named = _named(tool, tool_input)
+        if not named:
+            return False
+        expression = _compiled(pattern, _start(tool, sandbox), False)
+        return all(
+            path is not None and self._fits(expression, pattern, path)
+            for path in self._each(named, tool, sandbox)
+        )
+
+    def occurs(self, pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
+        """Whether any path fits, in upper or lower case, or what a search goes through.
+
+        Raises `TooMuchToRead`.
+        """
+        start = "/" if pattern.startswith("**") else _start(tool, sandbox)
+        expression = _compiled(pattern, start, True)
+        named = [*any_values(tool_input, holds_path), *_unnamed(tool, tool_input)]
+        for path in self._each(named, tool, sandbox):
+            if path is None:
+                return True  # no file tool takes it; whatever else it may mean is not let through
+            if self._fits(expression, pattern, path):
+                return True
+            if tool in _DEEP_TOOLS and is_within(_literal(pattern, start), path):
+                return True
         return False
-    canonical = [_canonical(path, tool, sandbox) for path in named]
-    expression = _compiled(pattern, _start(tool, sandbox), False)
-    return all(path is not None and expression.fullmatch(path.encode()) for path in canonical)
 
+    def _each(self, named: list[str], tool: str, sandbox: bool) -> Iterator[str | None]:
+        for name in dict.fromkeys(named):
+            key = (tool, name)
+            if key not in self._canonical:
+                self._canonical[key] = _canonical(name, tool, sandbox)
+            yield self._canonical[key]
 
-def occurs(pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
-    """Whether any path fits, in upper or lower case, or what a search goes through."""
-    start = "/" if pattern.startswith("**") else _start(tool, sandbox)
-    expression = _compiled(pattern, start, True)
-    for named in [*any_values(tool_input, holds_path), *_unnamed(tool, tool_input)]:
-        path = _canonical(named, tool, sandbox)
-        if path is None:
-            return True  # no file tool takes it; whatever else it may mean is not let through
-        if expression.fullmatch(path.encode()):
-            return True
-        if tool in _DEEP_TOOLS and is_within(_literal(pattern, start), path):
-            return True
-    return False
+    def _fits(self, expression: Any, pattern: str, path: str) -> bool:
+        simple = pattern.count("*") <= FEW_WILDCARDS
+        return self._steps.fullmatch(expression, path.encode(), simple=simple)
 
 
 def named_paths(tool: str, tool_input: Any) -> list[str]:
@@ -115,6 +140,8 @@ def _start(tool: str, sandbox: bool) -> str:
 
 def _canonical(path: str, tool: str, sandbox: bool) -> str | None:
     start = _start(tool, sandbox)
+    if len(path) > _LONGEST:
+        return None
     try:
         absolute = normalise(meant(path), start)
         if start != WORKING_DIR:

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import re2  # type: ignore[import-untyped]
-
 from agents.call_patterns.fields import any_values, holds_recipient, whole_values
+from agents.call_patterns.steps import FEW_WILDCARDS, Steps
 from sandbox.backends.regex import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 
 _PATTERN = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-z0-9*-]+(\.[a-z0-9*-]+)*")
 _PLAIN = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
-_LIKE = re2.compile(r"""[^\s<>,;:"()\[\]@]+@[^\s<>,;:"()\[\]@]+""")
+_OUTSIDE = r"""\s<>,;:"()\[\]@"""
+_LONGEST = 1_000
+"""Characters; no address has more."""
 
 
 def check_pattern(pattern: str) -> None:
@@ -24,8 +25,11 @@ def check_pattern(pattern: str) -> None:
         raise InvalidPattern("write an address, as ann@example.org or *@example.org.")
 
 
-def permits(pattern: str, tool_input: Any) -> bool:
-    """Whether the call names recipients, each as a plain address, and each fits."""
+def permits(pattern: str, tool_input: Any, steps: Steps) -> bool:
+    """Whether the call names recipients, each as a plain address, and each fits.
+
+    Raises `TooMuchToRead`.
+    """
     if not isinstance(tool_input, Mapping):
         return False
     # An empty list of copies is none.
@@ -33,19 +37,37 @@ def permits(pattern: str, tool_input: Any) -> bool:
     named = whole_values(given, holds_recipient)
     if not named:
         return False
+    expression, simple = _compiled(pattern), _is_simple(pattern)
     return all(
-        _PLAIN.fullmatch(text) and _compiled(pattern).fullmatch(text.lower().encode())
+        len(text) <= _LONGEST
+        and _PLAIN.fullmatch(text) is not None
+        and steps.fullmatch(expression, text.lower().encode(), simple=simple)
         for text in named
     )
 
 
-def occurs(pattern: str, tool_input: Any) -> bool:
-    """Whether any recipient, however it is written, fits."""
-    return any(
-        _compiled(pattern).fullmatch(found.group().lower())
-        for text in any_values(tool_input, holds_recipient)
-        for found in _LIKE.finditer(text.encode(errors="replace"))
+def occurs(pattern: str, tool_input: Any, steps: Steps) -> bool:
+    """Whether any recipient, however it is written, fits. Raises `TooMuchToRead`."""
+    named = "\n".join(any_values(tool_input, holds_recipient)).encode(errors="replace")
+    return steps.search(_anywhere(pattern), named, simple=_is_simple(pattern))
+
+
+def _is_simple(pattern: str) -> bool:
+    return pattern.count("*") <= FEW_WILDCARDS
+
+
+@lru_cache(maxsize=1024)
+def _anywhere(pattern: str) -> Any:
+    """An address as `_compiled` takes it, with what it cannot hold around it."""
+    check_pattern(pattern)
+    sides = [re.sub(r"\*+", "*", side) for side in pattern.split("@")]
+    address = "@".join(
+        f"[^{_OUTSIDE}]+"
+        if side == "*"
+        else f"[^{_OUTSIDE}]*".join(map(re.escape, side.split("*")))
+        for side in sides
     )
+    return compile_linear(rf"(?i)(?:\A|[{_OUTSIDE}])(?:{address})(?:\z|[{_OUTSIDE}])")
 
 
 @lru_cache(maxsize=1024)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from django.apps import apps
@@ -31,7 +32,7 @@ MODULES = (
 
 @register()
 def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Each feature has the apps that it needs, and each of its modules can be imported."""
+    """Each feature has the apps that it needs, modules that work, and places for its hooks."""
     # Imported here: pydantic costs 0.2 s, and the supervisor and most commands check nothing.
     from agents.agent_files.shape import ambiguous_options  # noqa: PLC0415
 
@@ -65,4 +66,8 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             list(feature_modules(name))
         except ImproperlyConfigured as error:
             found.append(Error(str(error), id="vel.E029"))
-    return found
+    if found:
+        return found
+    # Imported here, for the same reason.
+    chain = import_module("agents.kernel.chain")
+    return [Error(problem, id="vel.E029") for problem in chain.order_problems()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterator
 
+from sandbox.backends.normal_form import normal_form
+
 NAME_BYTES = 180
 """Room is left for a number and for `.md`: file systems end at 255."""
 SUFFIX_BYTES = 20
@@ -26,7 +28,7 @@ def safe_name(given: str) -> str:
     dash, no device of Windows, at most 180 bytes with the suffix kept.
     """
     last = given.replace("\\", "/").rpartition("/")[2]
-    clean = _visible(unicodedata.normalize("NFC", last.encode("utf-8", "replace").decode())).strip()
+    clean = _visible(normal_form("NFC", last.encode("utf-8", "replace").decode())).strip()
     clean = clean.lstrip(".- ").rstrip(". ") or "upload"
     if clean.partition(".")[0].casefold() in _RESERVED:
         clean = f"_{clean}"
@@ -50,7 +52,7 @@ def split_suffix(name: str) -> tuple[str, str]:
 
 def same_name(name: str) -> str:
     """Equal for names that some file system takes for one."""
-    return unicodedata.normalize("NFC", name).casefold()
+    return normal_form("NFC", name).casefold()
 
 
 def free_name(name: str, taken: Collection[str], also: str = "") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,6 +19,7 @@ from agents.engine.session import Session
 from agents.events.append import dump
 from agents.events.catalogue.tool_calls import ToolDenied, ToolStarted
 from agents.events.event import OMITTED
+from agents.kernel.middleware import Refusal, ToolCallRequest
 from agents.kernel.proposals import Proposed
 from agents.middleware.base import Tool
 from agents.middleware.input_names import input_names
@@ -153,24 +154,35 @@ async def refuse_call(session: Session, call: Call, message: str, code: str) -> 
 
 async def _is_blocked(session: Session, ready: Ready) -> bool:
     """Ask the guardrails, before anybody is asked about the call and again before it is made."""
-    if session.guards is None:
-        return False
-    ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
-    if ruling is not None:
-        await _block(session, ready.call, ruling)
-    return ruling is not None
+    if session.guards is not None:
+        ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
+        if ruling is not None:
+            await _block(session, ready.call, _refusal_of(ready.call, ruling))
+            return True
+    if session.chain.check_call:
+        request = ToolCallRequest(ready.call, ready.tool.effect)
+        for item in session.chain.check_call:
+            with session.handle.interruptible():
+                refusal = await item.check_call(session.context, request)
+            if refusal is not None:
+                await _block(session, ready.call, replace(refusal, by=refusal.by or item.name))
+                return True
+    return False
 
 
-async def _block(session: Session, call: Call, ruling: Ruling) -> None:
+def _refusal_of(call: Call, ruling: Ruling) -> Refusal:
     message = f"The guardrail {ruling.guardrail} blocked this call; it was not made: "
     message += f"{ruling.reason}."
+    event = ruling.event("tool_call", call_id=call.call_id)
+    return Refusal(message, ruling.reason, "guardrail", ruling.guardrail, [event])
+
+
+async def _block(session: Session, call: Call, refusal: Refusal) -> None:
     started = call.status == ToolCallStatus.STARTED
     status = ToolCallStatus.FAILED if started else ToolCallStatus.DENIED
-    outcome = Outcome(call, status, dump(message), is_error=True, code="guardrail")
-    outcome.events.append(ruling.event("tool_call", call_id=call.call_id))
-    outcome.events.append(
-        ToolDenied(call_id=call.call_id, reason=ruling.reason, by=ruling.guardrail)
-    )
+    outcome = Outcome(call, status, dump(refusal.message), is_error=True, code=refusal.code)
+    outcome.events += refusal.events
+    outcome.events.append(ToolDenied(call_id=call.call_id, reason=refusal.reason, by=refusal.by))
     reached(CrashPoint.BLOCKED)
     await store_outcomes(session, [outcome])
 

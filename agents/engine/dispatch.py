@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import InterfaceError, InternalError, OperationalError
 
@@ -25,15 +25,18 @@ from agents.engine.eviction import within_bounds
 from agents.engine.family_state import family_state
 from agents.engine.guarding import text_of
 from agents.engine.history import INTERRUPTED
+from agents.engine.journal import write_attempt, write_events
 from agents.engine.journal_rows import Call, Outcome
 from agents.engine.lifecycle import tell
 from agents.engine.outcomes import outcome_of, stopped_outcome, store_outcomes
 from agents.engine.park import Question
 from agents.engine.results import finished_event
-from agents.engine.retries import wait_for_retry
 from agents.engine.session import Session
 from agents.engine.snapshots import add_changes, begin_changes
 from agents.engine.trials import questions_about, still_as_shown
+from agents.events.catalogue.tool_calls import ToolStarted
+from agents.kernel.middleware import Leave, Refusal, ToolCallRequest
+from agents.kernel.park import End
 from agents.middleware.base import ToolResult, WaitForRuns
 from agents.middleware.run_parts import FinishedCall
 from agents.models import Effect
@@ -129,6 +132,10 @@ async def _run_group(session: Session, group: Sequence[Ready]) -> bool:
     finally:
         if pending:
             await _stop(session, {task: tasks[task] for task in pending})
+    if session.leaving:
+        leave = session.leaving[0]
+        session.leaving.clear()
+        raise leave
     return True
 
 
@@ -151,27 +158,104 @@ async def _start(session: Session, call: Call, grant_id: str) -> bool:
 async def _run_one(session: Session, item: Ready) -> Outcome | None:
     """Invariant 7: whatever a tool does, it comes to one outcome.
 
-    None: the call waits for other runs, and `session.waits` has it. Only a stop, and the loss of
-    the engine's own database or lease, pass through.
+    None: the call goes on later. It waits for other runs, and `session.waits` has it, or its
+    middleware lets go of the run, and `session.leaving` has that. Only a stop, and the loss of the
+    engine's own database or lease, pass through.
     """
     call, tool = item.call, item.tool
     if session.hooks is not None:
         given = json.loads(call.edited_input or call.input)
         await tell(session, "before_tool", call.call_id, call.tool, given)
-    result = await _attempt(session, item)
-    while result is not None and await wait_for_retry(session, call, tool, result):
-        result = await _attempt(session, item)
+    request = _Request(call, tool.effect, item)
+    result = await _made_with_wraps(session, request)
     if result is None:
         return None
     if session.guards is not None:
         result = await session.guards.passed_result(call, result)
     outcome = outcome_of(call, await within_bounds(session, call, result))
+    outcome.commits = request.commits
     await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
     _finish_parts(session, call, outcome)
     if session.hooks is not None:
         text = text_of(result)
         await tell(session, "after_tool", call.call_id, call.tool, text, result.is_error)
     return outcome
+
+
+@dataclass
+class _Request(ToolCallRequest):
+    """A call with its tool, and the result of its last attempt."""
+
+    item: Ready
+    attempts: int = 0
+    result: ToolResult | None = None
+
+
+class _Waits(BaseException):
+    """The call waits for other runs: no wrap has a result to look at."""
+
+
+async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | None:
+    """Make the call with all wraps. What one of them raises becomes the result of the call."""
+    item = request.item
+    try:
+        return await session.call_tool(request)
+    except _Waits:
+        return None
+    except Leave as leave:
+        if isinstance(leave.reason, End) or request.effect == Effect.READ:
+            # If the run continues after all, that is another attempt.
+            session.started_here.discard((item.call.turn, item.call.position))
+            session.leaving.append(leave)
+            return None
+        error: Exception = RuntimeError(f"a call that may change something cannot wait: {leave}")
+    except (OperationalError, InterfaceError, InternalError, FenceLost):
+        raise
+    except Exception as problem:  # noqa: BLE001  # logged below
+        error = problem
+    extra = {"run_id": session.writer.run_id, "tool": item.call.tool}
+    logger.error("a middleware failed around a tool call", exc_info=error, extra=extra)
+    made = request.result
+    text = f"A middleware failed around {item.call.tool}: {type(error).__name__}: {error}."
+    if made is None:
+        return _for_model(session, item.call, ToolResult(text, is_error=True, code="exception"))
+    text += " The call itself was made: check what it did before you repeat it."
+    result = replace(made, content=text, is_error=True, code="exception", blocks=False)
+    return _for_model(session, item.call, result)
+
+
+async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult:
+    """Make one attempt: what wraps have as their handler. The first one is journaled already."""
+    assert isinstance(request, _Request)
+    if request.attempts:
+        refusal = await _begin_again(session, request)
+        if refusal is not None:
+            return ToolResult(refusal.message, is_error=True, code=refusal.code)
+    request.attempts += 1
+    result = await _attempt(session, request.item)
+    if result is None:
+        raise _Waits
+    request.result = result
+    return result
+
+
+async def _begin_again(session: Session, request: _Request) -> Refusal | None:
+    """Commit that a call is made once more, unless a middleware refuses that."""
+    call = request.row
+    if request.effect != Effect.READ:
+        raise RuntimeError(
+            f"{call.tool} may have changed something, so it cannot be called again. Call the "
+            "handler of a tool once unless the effect of the call is `read`."
+        )
+    for item in session.chain.check_call:
+        refusal = await item.check_call(session.context, request)
+        if refusal is not None:
+            await session.database.share(write_events, session.writer, refusal.events)
+            return refusal
+    started = ToolStarted(call_id=call.call_id, attempt=call.attempt + 1)
+    await session.database.share(write_attempt, session.writer, call, [started])
+    call.attempt += 1
+    return None
 
 
 def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:

@@ -16,22 +16,25 @@ from agents.disk_space import full_disk, is_used_up
 from agents.engine.attachments import look_at_uploads
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, Stopped, StopReason
-from agents.engine.finish import cancel_driven_run, fail_run, stop_driving
+from agents.engine.finish import cancel_driven_run, end_run, fail_run, stop_driving
 from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Writer
-from agents.engine.lease import MAX_LOST_DRIVERS, Claim, claim_run, last_fault
+from agents.engine.lease import MAX_LOST_DRIVERS, Claim, last_fault
 from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
 from agents.engine.outside import report
 from agents.engine.resources import Resources
+from agents.engine.run_context import Claimed, DrivenRun, claim_and_load
 from agents.engine.session import Session
 from agents.engine.thread_transfer import FilesNotRestored, settle_files
 from agents.engine.turns import run_turns
 from agents.engine.watching import watched
 from agents.ids import run_marker
+from agents.kernel.park import End
 from agents.middleware.registry import ToolkitMissing
+from agents.models import Run
 from agents.providers.base import ProviderError
 from agents.services.stored_snapshots import StorageFailed
 from sandbox.reaper import kill_marked
@@ -55,17 +58,18 @@ async def drive(worker: Resources, handle: RunHandle) -> None:
     run_id = handle.run_id
     claim: Claim | None = None
     try:
-        claim = await worker.database.run(
-            claim_run, run_id, worker.executor, worker.name, worker.member
+        claimed = await worker.database.run(
+            claim_and_load, run_id, worker.executor, worker.name, worker.member
         )
-        if claim is None:
+        if claimed is None:
             return
+        claim = claimed.claim
         handle.fence = claim.fence
         worker.holds(handle, claim.asked_at)
         reached(CrashPoint.CLAIMED)
         async with watched(worker.database, worker.name, claim):
             logger.info("claimed", extra={"fence": claim.fence})
-            await _drive_claimed(worker, handle, claim)
+            await _drive_claimed(worker, handle, claimed)
     except FenceLost:
         logger.warning("the run went to another driver", extra={"run_id": run_id})
     except (DataError, IntegrityError):
@@ -118,9 +122,31 @@ async def _pause(handle: RunHandle, earlier: int) -> None:
         return
 
 
-async def _drive_claimed(worker: Resources, handle: RunHandle, claim: Claim) -> None:
-    run = claim.run
-    writer = Writer(run.id, run.thread_id, claim.fence, run.parent_id)
+async def _drive_claimed(worker: Resources, handle: RunHandle, claimed: Claimed) -> None:
+    claim, spec, loaded = claimed.claim, claimed.spec, claimed.loaded
+    if spec is None or loaded is None:
+        assert claimed.failure is not None
+        raise claimed.failure
+    writer = Writer(claim.run.id, claim.run.thread_id, claim.fence, claim.run.parent_id)
+    context = DrivenRun(claim, spec, writer, loaded, worker.database, worker.threads)
+    try:
+        await _drive_loaded(worker, handle, claim, context, loaded.end)
+        if context.chain.after_agent:
+            status = await worker.database.run(_status_of, claim.run.id)
+            for item in context.chain.after_agent:
+                await item.after_agent(context, status)
+    finally:
+        await context.close()
+
+
+def _status_of(run_id: str) -> str:
+    return Run.objects.values_list("status", flat=True).get(pk=run_id)
+
+
+async def _drive_loaded(
+    worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun, end: End | None
+) -> None:
+    run, writer = claim.run, context.writer
     started = time.monotonic()
 
     def spent() -> int:
@@ -146,13 +172,18 @@ async def _drive_claimed(worker: Resources, handle: RunHandle, claim: Claim) -> 
             refusal = (claim.clock.refusal_code, claim.clock.refusal)
             await worker.database.run(_fail, writer, *refusal, None, spent(), False)
             return
+        for item in context.chain.before_agent:
+            end = end or await item.before_agent(context)
+        if end is not None:
+            await worker.database.run(end_run, writer, end, spent())
+            return
         refused = await check_message(worker.database, handle, writer, run, claim.clock.turn)
         if refused is not None:
             await worker.database.run(_fail, writer, *refused, None, spent(), False)
             return
         await settle_files(worker, handle, writer, run)
         await look_at_uploads(worker, handle, writer, run)
-        session = await open_session(worker, handle, claim, writer)
+        session = await open_session(worker, handle, claim, context)
         if session.hooks is not None and not session.turn:
             await tell(session, "run_started")
         with wall_seconds_left(session):
@@ -173,9 +204,6 @@ async def _drive_claimed(worker: Resources, handle: RunHandle, claim: Claim) -> 
         await worker.database.run(_fail, writer, *told, session, spent(), True)
     except Stopped as stop:
         await _stopped(worker, handle, writer, stop.reason, session, spent())
-    finally:
-        if session is not None:
-            await session.close()
 
 
 def _fail(

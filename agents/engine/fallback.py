@@ -11,7 +11,6 @@ import logging
 from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.epoch import begin_epoch, head_of
-from agents.engine.final_output import FinalOutput, final_output
 from agents.engine.history import thread_history
 from agents.engine.journal import check_fence
 from agents.engine.model_choice import after, may_fall_back, provider_of
@@ -67,7 +66,7 @@ async def fall_back(session: Session, error: ProviderError) -> bool:
             reason=reason,
         ),
     ]
-    head, history, output = await session.database.run(
+    head, history = await session.database.run(
         _switch, session, spec, window, output_format, drafts
     )
     reached(CrashPoint.FELL_BACK)
@@ -81,7 +80,7 @@ async def fall_back(session: Session, error: ProviderError) -> bool:
         extra={"run_id": session.run.id},
     )
     session.spec, session.provider, session.window = spec, provider, window
-    session.head, session.output, session.overflows = head, output, 0
+    session.head, session.overflows = head, 0
     session.meter = measured(head, history, session.meter.scale)
     session.conversation = await conversation_of(
         session.database, provider, session.run, head, history
@@ -99,12 +98,9 @@ async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
 
 def _switch(
     session: Session, spec: AgentSpec, window: Window, output_format: str, drafts: list[EventDraft]
-) -> tuple[PromptHead, list[tuple[Role, str]], FinalOutput | None]:
+) -> tuple[PromptHead, list[tuple[Role, str]]]:
     """The epoch and its events: all of it, or nothing."""
     check_fence(session.writer)
     epoch = begin_epoch(session.run, spec, session.parts, window, output_format)
     append_events(session.writer.run_id, drafts)
-    output = session.output
-    if output is not None:
-        output = final_output(session.run, spec, in_prompt="output_format" not in epoch.head)
-    return head_of(epoch), list(thread_history(session.run)), output
+    return head_of(epoch), list(thread_history(session.run))

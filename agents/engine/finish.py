@@ -5,20 +5,22 @@ The run's row is locked before its clock, as everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypedDict
 
 from django.db import connection
 from django.utils import timezone
 
-from agents.engine.final_output import Verdict
+from agents.engine.journal import write_events
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import hand_back
 from agents.engine.sql import CLOCK
 from agents.events.append import append_events
 from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
-from agents.events.event import OMITTED
 from agents.kernel import row_hooks
 from agents.kernel.lease import lock_and_release
+from agents.kernel.park import End
 from agents.models import RunClock
 from agents.services.run_control import (
     close_open_work,
@@ -66,9 +68,12 @@ def _totals(run_id: str, active_ms: int) -> _Totals:
 
 
 def complete_run(
-    writer: Writer, finish_reason: str, active_ms: int, answer: Verdict | None = None
+    writer: Writer,
+    finish_reason: str,
+    active_ms: int,
+    fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """The run has been answered; with `answer` in the form that was asked for."""
+    """The run has been answered. `fields` are more fields of its event."""
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.COMPLETED)
     end_children(run)
@@ -76,14 +81,8 @@ def complete_run(
     run.status = RunStatus.COMPLETED
     run.finish_reason = finish_reason
     run.ended_at = timezone.now()
-    value: Any = OMITTED
-    fields = ["status", "finish_reason", "ended_at"]
-    if answer is not None:
-        run.structured_output = value = answer.value
-        fields.append("structured_output")
-    run.save(update_fields=fields)
-    completed = RunCompleted(finish_reason=finish_reason, structured_output=value, **totals)
-    append_events(run.id, [completed])
+    run.save(update_fields=["status", "finish_reason", "ended_at"])
+    append_events(run.id, [RunCompleted(finish_reason=finish_reason, **totals, **fields)])
     row_hooks.ended(run)
     start_next_pending(run)
 
@@ -106,6 +105,14 @@ def fail_run(
     append_events(run.id, [failed])
     row_hooks.ended(run)
     start_next_pending(run)
+
+
+def end_run(writer: Writer, end: End, active_ms: int) -> None:
+    """Let the run fail for what a middleware has said."""
+    if end.events:
+        lock_with_parent(writer.run_id, writer.parent_id)
+        write_events(writer, end.events)
+    fail_run(writer, end.code, end.message, active_ms)
 
 
 def cancel_driven_run(writer: Writer, active_ms: int) -> None:

@@ -243,6 +243,26 @@ def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> N
     _insert_events(writer, last, drafts, now)
 
 
+def write_attempt(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:
+    """Commit that a started call that only reads is about to be made once more."""
+    last = _touch(writer, len(drafts))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f'UPDATE "{TOOL_CALL}" SET attempt = attempt + 1'
+            " WHERE run_id = %s AND turn = %s AND position = %s AND status = %s AND effect = %s",
+            [
+                writer.run_id,
+                call.turn,
+                call.position,
+                ToolCallStatus.STARTED.value,
+                Effect.READ.value,
+            ],
+        )
+        if cursor.rowcount != 1:
+            raise FenceLost(f"{writer.run_id}: call {call.call_id} is not started any more")
+    _insert_events(writer, last, drafts, timestamp())
+
+
 def write_results(
     writer: Writer, outcomes: Sequence[Outcome], drafts: Sequence[EventDraft] = ()
 ) -> None:
@@ -276,4 +296,6 @@ def write_results(
                 )
             if outcome.commit is not None:
                 outcome.commit()
+            for commit in outcome.commits:
+                commit.write()
     _insert_events(writer, last, events, now)

@@ -7,25 +7,9 @@ from dataclasses import dataclass, field
 
 from agents.events.append import EventDraft
 from agents.kernel.lease import Writer as Writer
+from agents.kernel.middleware import Commit
+from agents.kernel.tool_calls import Call as Call
 from agents.providers.base import Usage
-
-
-@dataclass(slots=True)
-class Call:
-    """A tool call as its driver holds it; the row's fields, and nothing that is derived."""
-
-    turn: int
-    position: int
-    call_id: str
-    tool: str
-    input: str
-    effect: str
-    status: str
-    attempt: int = 0
-    is_error: bool = False
-    code: str = ""
-    result: str = ""
-    edited_input: str = ""
 
 
 @dataclass(slots=True)
@@ -39,6 +23,8 @@ class Outcome:
     code: str = ""
     events: list[EventDraft] = field(default_factory=list)
     commit: Callable[[], None] | None = None
+    commits: Sequence[Commit] = ()
+    """What middleware writes with it."""
 
 
 @dataclass(frozen=True, slots=True)

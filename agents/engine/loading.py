@@ -14,7 +14,6 @@ from typing import Any
 from agents.engine.conversation import conversation_of
 from agents.engine.epoch import current_epoch, head_of
 from agents.engine.fallback import output_format_of
-from agents.engine.final_output import FinalOutput, final_output
 from agents.engine.handle import RunHandle
 from agents.engine.history import (
     history_since,
@@ -29,6 +28,7 @@ from agents.engine.lease import Claim
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.resources import Resources
+from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
 from agents.engine.token_count import Meter, measured
 from agents.engine.window import Window, window_of
@@ -63,7 +63,6 @@ class Loaded:
     last_step: str
     parts: RunParts
     location: WorkspaceLocation
-    output: FinalOutput | None
     budget: Scope | None
     has_left_out: bool
     late_notes: list[str] = field(default_factory=list)
@@ -90,7 +89,6 @@ def load_run(
     epoch = current_epoch(
         run, spec, parts, calls_open=bool(calls), output_format=output_format, window=window
     )
-    output = final_output(run, spec, in_prompt="output_format" not in epoch.head)
     if spec.sandbox:
         assign_sandbox_uid(run.thread)
     last = (
@@ -110,7 +108,6 @@ def load_run(
         last_step=last or "",
         parts=parts,
         location=run_location(run),
-        output=output,
         budget=open_budget(run, spec),
         has_left_out=shorter is not None,
         late_notes=late_notes(run, calls),
@@ -137,11 +134,10 @@ async def _load(
 
 
 async def open_session(
-    worker: Resources, handle: RunHandle, claim: Claim, writer: Writer
+    worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
     """What a driver works with. Raises `ProviderError` and `ToolkitMissing`."""
-    run, clock = claim.run, claim.clock
-    spec = AgentSpec.model_validate(run.spec)
+    run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
     if spec.fallbacks:
         spec = await worker.database.run(spec_in_force, run, spec)
     provider = provider_of(worker.provider, spec)
@@ -152,6 +148,8 @@ async def open_session(
         worker.database, provider, run, loaded.head, loaded.history
     )
     session = Session(
+        context=context,
+        chain=context.chain,
         run=run,
         spec=spec,
         toolset=toolset_of(run, spec, has_left_out=loaded.has_left_out),
@@ -180,9 +178,9 @@ async def open_session(
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
-        output=loaded.output,
         budget=loaded.budget,
     )
+    context.session = session
     servers = RunMcpServers(session, run_marker(run.pk))
     session.mcp = servers
     session.on_close.append(servers.close)

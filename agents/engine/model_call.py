@@ -1,102 +1,58 @@
-"""One reply of the model, with its retries and its stream to the watchers."""
+"""One reply of the model, with its stream to the watchers."""
 
 from __future__ import annotations
 
-import asyncio
-import random
-from typing import Protocol
-
-from agents.engine.handle import RunHandle
 from agents.engine.reply_limits import ReplyLimits, check_reply
-from agents.events.append import EventDraft
+from agents.engine.session import Session
 from agents.events.catalogue.messages import (
     ReasoningDelta,
     ReasoningStarted,
     StepReset,
+    StepStarted,
     TextDelta,
     TextStarted,
 )
 from agents.events.catalogue.tool_calls import ToolInputDelta, ToolInputStarted
-from agents.events.event import Piece
-from agents.providers.base import (
-    Conversation,
-    PartDelta,
-    PartStarted,
-    Provider,
-    ProviderError,
-    Reply,
-)
-from agents.settings import ModelSettings
+from agents.kernel.middleware import ModelRequest
+from agents.providers.base import PartDelta, PartStarted, ProviderError, Reply
 from agents.telemetry.model_watch import watched_model_call
-
-MAX_PAUSE_SECONDS = 60.0
-
-
-class Watched(Protocol):
-    """Where the parts of a reply go while it comes, as `DeltaStream` sends them to watchers."""
-
-    def add(self, kind: type[Piece], part: str, text: str) -> None: ...
-
-    def put(self, draft: EventDraft) -> None: ...
-
-    def drop_parts(self) -> None: ...
 
 
 def part_id(turn: int, index: int) -> str:
     return f"{turn}.{index}"
 
 
-async def call_model(
-    handle: RunHandle,
-    provider: Provider,
-    conversation: Conversation,
-    stream: Watched,
-    turn: int,
-    model: str = "",
-) -> Reply:
-    """Make the call until it succeeds. Raises `ProviderError` when that is hopeless.
+async def call_model(session: Session, request: ModelRequest) -> Reply:
+    """Make the call with all wraps. Raises `ProviderError` when it does not succeed."""
+    with session.handle.interruptible():
+        return await session.call_model(request)
 
-    Nothing of a failed attempt reaches the transcript; watchers are told to forget it by
-    `step.reset`.
+
+async def attempt_call(request: ModelRequest) -> Reply:
+    """Make one attempt: what wraps have as their handler.
+
+    Nothing of a failed attempt reaches the transcript; watchers are told to forget it.
     """
-    settings = ModelSettings.now()
-    attempt = 1
-    while True:
-        try:
-            watched = watched_model_call(provider.name, attempt, turn, model)
-            with handle.interruptible(), watched as call:
-                call.reply = await _attempt(provider, conversation, stream, turn)
-                return call.reply
-        except ProviderError as error:
-            stream.drop_parts()
-            if not error.retryable or attempt >= settings.MODEL_ATTEMPTS:
-                raise
-            pause = _pause(attempt, error.retry_after, settings.RETRY_BASE_SECONDS)
-            stream.put(
-                StepReset(
-                    step=turn,
-                    reason=error.message,
-                    code=error.code,
-                    attempt=attempt,
-                    retry_in=round(pause, 2),
-                )
-            )
-        with handle.interruptible():
-            await asyncio.sleep(pause)
-        attempt += 1
+    if request.has_parts:
+        request.reset(StepReset(step=request.turn, reason="the model call is made again"))
+    elif not request.attempts:
+        request.stream.put(StepStarted(step=request.turn))
+    request.attempts += 1
+    request.has_parts = True
+    try:
+        with watched_model_call(
+            request.provider.name, request.attempts, request.turn, request.model
+        ) as call:
+            call.reply = await _attempt(request)
+            return call.reply
+    except ProviderError:
+        request.stream.drop_parts()
+        raise
 
 
-def _pause(attempt: int, wished: float | None, base: float) -> float:
-    """Seconds until the next try: the server's wish, else doubling with jitter."""
-    if wished is not None:
-        return min(wished, MAX_PAUSE_SECONDS)
-    return min(base * 2.0 ** (attempt - 1), MAX_PAUSE_SECONDS) * (0.5 + random.random() / 2)  # noqa: S311
-
-
-async def _attempt(
-    provider: Provider, conversation: Conversation, stream: Watched, turn: int
-) -> Reply:
-    events = provider.stream(conversation)
+async def _attempt(request: ModelRequest) -> Reply:
+    turn, stream = request.turn, request.stream
+    events = request.provider.stream(request.conversation)
     calls: dict[int, str] = {}
     limits = ReplyLimits()
     try:

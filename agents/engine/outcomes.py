@@ -13,6 +13,7 @@ from agents.engine.results import finished_event, render_result
 from agents.engine.session import Session
 from agents.events.append import EventDraft, dump
 from agents.events.preview import preview
+from agents.kernel.middleware import Commit
 from agents.middleware.base import ToolResult
 from agents.settings import MessageSettings
 from agents.states import ToolCallStatus
@@ -24,7 +25,10 @@ async def store_outcomes(
     """Write results, and then hold the calls as they are now in the journal."""
     database = session.database
     # What a tool commits with its result may lock anything.
-    write = database.run if any(outcome.commit for outcome in outcomes) else database.share
+    alone = any(
+        outcome.commit or any(commit.alone for commit in outcome.commits) for outcome in outcomes
+    )
+    write = database.run if alone else database.share
     await write(write_results, session.writer, outcomes, drafts)
     for outcome in outcomes:
         call = outcome.call
@@ -32,6 +36,15 @@ async def store_outcomes(
         call.result = outcome.result
         call.is_error = outcome.is_error
         call.code = outcome.code
+    for outcome in outcomes:
+        committed(outcome.commits)
+
+
+def committed(commits: Sequence[Commit]) -> None:
+    """Tell middleware that what it wrote is committed."""
+    for commit in commits:
+        if commit.then is not None:
+            commit.then()
 
 
 def outcome_of(call: Call, result: ToolResult) -> Outcome:

@@ -160,6 +160,8 @@ def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
 
 async def park_run(session: Session, parking: Park) -> bool:
     """Whether the driver has let go of the run. False: there is nothing to wait for."""
+    for item in session.chain.on_park:
+        await item.on_park(session.context, parking)
     active_ms = session.active_ms()
     if await session.database.run(park, session.writer, parking, active_ms, fail_run):
         return True

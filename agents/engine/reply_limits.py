@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.providers.base import Block, PartDelta, PartStarted, ProviderError, Reply
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 MOST_BYTES = 4_000_000
 """Of one reply in UTF-8, its thoughts and inputs of tools included. The longest have about a
@@ -52,6 +53,8 @@ def check_reply(reply: Reply) -> None:
         raise _unusable(f"it has over {MOST_PARTS:,} parts")
     if _values(reply.blocks) > MOST_VALUES:
         raise _unusable(f"the inputs of its calls have over {MOST_VALUES:,} fields and items")
+    if any(nests_too_deep(block.get("input")) for block in reply.blocks):
+        raise _unusable(f"the input of a call nests deeper than {MOST_LEVELS} levels")
     for word, longest in ((reply.model, LONGEST_WORD), (reply.stop_reason, LONGEST_REASON)):
         if not isinstance(word, str) or len(word) > longest or not word.isprintable():
             raise _unusable("its model or the reason why it stops is no name")

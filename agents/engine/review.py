@@ -1,16 +1,17 @@
-"""Looking at a reply before it is stored: whether it may be shown, and whether it says anything."""
+"""Looking at a reply before it is stored: whether it may be shown, and what follows from it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.engine.deltas import DeltaStream
 from agents.engine.guarding import REFUSED, HeldBack, Ruling, context_of
 from agents.engine.history import BAD_ENDINGS
 from agents.engine.notes import note_json
-from agents.engine.stuck import STUCK, stuck_event
 from agents.events.append import EventDraft
+from agents.kernel.middleware import Commit, Ending, ReplyDecision
+from agents.kernel.park import End
 from agents.models import Message, MessageRole
 from agents.providers.base import Block, Reply
 from agents.settings import GuardSettings
@@ -26,21 +27,51 @@ BLOCKED = "guardrail"
 class Review:
     """What becomes of a reply: `reply` is stored and sent back, `shown` goes to watchers.
 
-    With a `note` (as `note_json` makes it) the run does not end: the model is asked again. With a
-    `failure` (code, message) the run ends with that.
+    `ends`: the run ends with it. With a `note` (as `note_json` makes it) the model is asked again
+    instead, and with an `end` the run fails.
     """
 
     reply: Reply
     shown: Reply
+    ends: bool
     drafts: list[EventDraft] = field(default_factory=list)
     note: str = ""
     author: str = "guardrails"
     """Whose note it is."""
-    failure: tuple[str, str] | None = None
+    end: End | None = None
+    completed: dict[str, Any] = field(default_factory=dict)
+    """Fields of the event `run.completed`."""
+    commits: list[Commit] = field(default_factory=list)
 
-    def ends(self, by_itself: bool) -> bool:
-        """Whether the run ends with this reply, which it would do `by_itself`."""
-        return self.failure is not None or (by_itself and not self.note)
+    def fail(self, code: str, message: str) -> None:
+        self.ends, self.end = True, End(code, message)
+
+    def ask_again(self, text: str, author: str = "guardrails") -> None:
+        self.ends, self.note, self.author = False, note_json(text), author
+
+    def add(self, author: str, decision: ReplyDecision) -> None:
+        """Add what a middleware has decided."""
+        if decision.note:
+            if not self.ends:
+                raise RuntimeError(
+                    f"The middleware {author} adds a note to a reply that does not end the run. "
+                    "Look at `ending.ends` first, or return `Tell` from before_model."
+                )
+            self.ask_again(decision.note, author)
+        if decision.reply is not None:
+            self.reply = decision.reply
+        self.drafts += decision.events
+        if decision.end is not None:
+            self.drafts += decision.end.events
+            self.fail(decision.end.code, decision.end.message)
+        self.completed |= decision.completed
+        self.commits += [Commit(write, True, None) for write in decision.writes]
+        if decision.then is not None:
+            self.commits.append(Commit(_nothing, False, decision.then))
+
+
+def _nothing() -> None:
+    """There is no row to write."""
 
 
 def reply_stream(session: Session) -> DeltaStream:
@@ -50,25 +81,34 @@ def reply_stream(session: Session) -> DeltaStream:
     return HeldBack(session.stream)  # type: ignore[return-value]  # all that a model call uses
 
 
-async def review_reply(session: Session, turn: int, reply: Reply) -> Review | None:
-    """None, nearly always: the reply stands as it is."""
+async def review_reply(session: Session, turn: int, reply: Reply) -> Review:
+    """Let the guardrails look at a reply."""
+    review = Review(reply, reply, ends=not _calls(reply) and reply.stop_reason != "pause_turn")
     text = "".join(block["text"] for block in reply.blocks if block["type"] == "text")
-    if not text.strip() and reply.stop_reason == "end_turn" and not _calls(reply):
-        return await _empty(session, reply)
-    if session.guards is None or not session.guards.has("check_output"):
-        return None
-    return await _checked(session, turn, reply, text)
+    if session.guards is not None and session.guards.has("check_output"):
+        await _check(session, turn, review, text)
+    return review
+
+
+async def ask_middleware(session: Session, turn: int, review: Review) -> None:
+    """Let the middleware decide, one after the other, until one ends the run."""
+    for item in session.chain.after_model:
+        if review.end is not None:
+            return
+        ending = Ending(turn, review.reply, review.ends)
+        decision = await item.after_model(session.context, ending)
+        if decision is not None:
+            review.add(item.name, decision)
 
 
 def _calls(reply: Reply) -> bool:
     return any(block["type"] == "tool_use" for block in reply.blocks)
 
 
-async def _checked(session: Session, turn: int, reply: Reply, text: str) -> Review | None:
-    guards = session.guards
+async def _check(session: Session, turn: int, review: Review, text: str) -> None:
+    guards, reply = session.guards, review.reply
     assert guards is not None
     is_final = not _calls(reply) and reply.stop_reason not in ("pause_turn", *BAD_ENDINGS)
-    review = Review(reply, reply)
     with session.handle.interruptible():
         thought = "\n\n".join(
             block.get("thinking", "") for block in reply.blocks if block["type"] == "thinking"
@@ -83,7 +123,6 @@ async def _checked(session: Session, turn: int, reply: Reply, text: str) -> Revi
             ruling = await guards.rule("check_output", context, text=text)
             if ruling.action != "allow":
                 await _rule_text(session, review, ruling, is_final=is_final)
-    return review if review.drafts else None
 
 
 def _hide_thoughts(review: Review, ruling: Ruling) -> None:
@@ -105,7 +144,7 @@ async def _rule_text(session: Session, review: Review, ruling: Ruling, *, is_fin
         return
     _set_text(review, _withheld(ruling))
     if ruling.is_broken:
-        review.failure = (
+        review.fail(
             REFUSED,
             f"The guardrail {ruling.guardrail} could not check a reply, which is withheld: "
             f"{ruling.reason}. The worker's log says more.",
@@ -115,13 +154,13 @@ async def _rule_text(session: Session, review: Review, ruling: Ruling, *, is_fin
         review.shown = replace(review.shown, stop_reason=BLOCKED)
         count = 1 + await session.database.run(_blocked_before, session.run.pk)
         if count >= GuardSettings.now().GUARDRAIL_ATTEMPTS:
-            review.failure = (
+            review.fail(
                 REFUSED,
                 f"The guardrail {ruling.guardrail} blocked the answer, the {count}. that was "
                 f"blocked in this run: {ruling.reason}.",
             )
         else:
-            review.note = note_json(
+            review.ask_again(
                 f"The guardrail {ruling.guardrail} withheld your answer: {ruling.reason}. The "
                 "user has not seen it. Answer again so that it passes, or say what you cannot give."
             )
@@ -153,39 +192,3 @@ def _blocked_before(run_id: str) -> int:
     return Message.objects.filter(
         run=run_id, role=MessageRole.ASSISTANT, stop_reason=BLOCKED
     ).count()
-
-
-async def _empty(session: Session, reply: Reply) -> Review | None:
-    """A reply without words and calls: the model is asked to go on, some times."""
-    repeats = GuardSettings.now().STUCK_REPEATS
-    if not repeats:
-        return None
-    count = 1 + await session.database.run(_empty_before, session.run.pk, repeats)
-    # A message that ends in thoughts may not be sent back.
-    review = Review(replace(reply, blocks=[]), reply, author=STUCK)
-    if count < repeats:
-        review.note = note_json(
-            "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
-        )
-        review.drafts.append(stuck_event("empty_reply", count, "note"))
-        return review
-    if session.spec.on_stuck != "end":
-        return None
-    review.drafts.append(stuck_event("empty_reply", count, "end"))
-    review.failure = ("stuck", f"The model's replies were empty {count} times in a row.")
-    return review
-
-
-def _empty_before(run_id: str, limit: int) -> int:
-    """How many of the run's latest replies, up to `limit`, were empty."""
-    latest = (
-        Message.objects.filter(run=run_id, role=MessageRole.ASSISTANT)
-        .order_by("-turn")
-        .values_list("content", flat=True)[:limit]
-    )
-    count = 0
-    for content in latest:
-        if content != "[]":
-            break
-        count += 1
-    return count

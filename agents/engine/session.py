@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
-from agents.engine.final_output import FinalOutput
 from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
@@ -19,6 +18,8 @@ from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
+from agents.kernel.chain import Chain
+from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
 from agents.middleware.context import McpServers, Preview
 from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
@@ -47,6 +48,9 @@ def _no_provider(name: str) -> Provider:
 class Session:
     """One claim of one run, from `claim_run` until the driver lets go of it."""
 
+    context: RunContext
+    """The run as its middleware sees it."""
+    chain: Chain
     run: Run
     spec: AgentSpec
     toolset: Toolset
@@ -66,10 +70,10 @@ class Session:
     tokens: int
     cost_microusd: int
     active_ms_before: int
-    output: FinalOutput | None = None
-    """The form of the final answer, where one is asked for."""
     open_calls: list[Call] = field(default_factory=list)
     """The calls of the last turn, while any of them is open."""
+    last_calls: list[Call] = field(default_factory=list)
+    """The calls of the last turn, when they have ended."""
     late_notes: list[str] = field(default_factory=list)
     """What the model is told beside their results, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
@@ -78,6 +82,12 @@ class Session:
     """Calls whose approval no longer fits the workspace, or whose grant is used up."""
     waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
     """Calls that go on when other runs have ended."""
+    leaving: list[Leave] = field(default_factory=list)
+    """Calls whose middleware lets go of the run, when the calls beside them have ended."""
+    call_model: ModelHandler = field(init=False, repr=False)
+    """A model call with all wraps."""
+    call_tool: ToolHandler = field(init=False, repr=False)
+    """An attempt of a tool call with all wraps."""
     guards: RunGuards | None = field(init=False)
     """None for a run without guardrails."""
     hooks: HookCalls | None = field(init=False)

@@ -3,11 +3,15 @@ same, each as soon as it is made."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db.models import F
 
 from agents.engine.budget import BudgetAppeared, notice_budget, settle_call
 from agents.engine.journal import check_fence
+from agents.engine.outcomes import committed
 from agents.engine.session import Session
+from agents.kernel.middleware import Commit
 from agents.models import RunClock
 from agents.providers.base import Usage
 from agents.providers.prices import cost_microusd, worst_cost_microusd
@@ -37,21 +41,22 @@ def _reserve(session: Session, need: Need) -> None:
     session.reserved = reserve(session.writer.run_id, allowances_of(session.budget), need)
 
 
-async def count_side_call(session: Session, usage: Usage) -> None:
+async def count_side_call(session: Session, usage: Usage, commits: Sequence[Commit] = ()) -> None:
     """Add what a call used to the run's totals and to its budgets. Raises `FenceLost`."""
     scripted = session.provider.is_scripted
     cost = 0 if scripted else cost_microusd(session.spec.model, usage)
     try:
-        await session.database.run(_count, session, usage, cost)
+        await session.database.run(_count, session, usage, cost, commits)
     except BudgetAppeared:
         await notice_budget(session)
-        await session.database.run(_count, session, usage, cost)
+        await session.database.run(_count, session, usage, cost, commits)
+    committed(commits)
     session.reserved = None
     session.tokens += usage.total
     session.cost_microusd += cost or 0
 
 
-def _count(session: Session, usage: Usage, cost: int | None) -> None:
+def _count(session: Session, usage: Usage, cost: int | None, commits: Sequence[Commit]) -> None:
     check_fence(session.writer)
     clock = RunClock.objects.filter(run_id=session.writer.run_id)
     clock.update(
@@ -68,3 +73,5 @@ def _count(session: Session, usage: Usage, cost: int | None) -> None:
         clock.update(cost_known=False)
     budgeted = clock.values_list("budgeted", flat=True).get()
     settle_call(session, usage, cost, budgeted=budgeted)
+    for commit in commits:
+        commit.write()

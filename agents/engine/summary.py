@@ -20,6 +20,7 @@ from agents.engine.token_count import estimate_tokens
 from agents.engine.window import BYTES_PER_TOKEN
 from agents.events.append import EventDraft, dump
 from agents.events.event import Piece
+from agents.kernel.middleware import ModelRequest
 from agents.providers.base import PromptHead, ProviderError, Reply
 
 CHUNK_SHARE = 0.4
@@ -115,15 +116,16 @@ async def _ask(session: Session, text: str, limit_tokens: int) -> Reply:
     conversation.append("user", content)
     if not await reserve_side_call(session, len(content.encode()) + len(SYSTEM) + 1_000, output):
         raise ProviderError("no budget has room for a summary", code="no_budget")
-    reply = await call_model(
-        session.handle,
-        session.provider,
-        conversation,
-        Unheard(),
-        session.turn + 1,
-        session.spec.model,
+    request = ModelRequest(
+        purpose="side",
+        turn=session.turn + 1,
+        model=session.spec.model,
+        provider=session.provider,
+        conversation=conversation,
+        stream=Unheard(),
     )
-    await count_side_call(session, reply.usage)
+    reply = await call_model(session, request)
+    await count_side_call(session, reply.usage, request.commits)
     return reply
 
 

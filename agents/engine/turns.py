@@ -23,107 +23,132 @@ from agents.engine.compaction import (
 from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import wait_for_children
-from agents.engine.dispatch import run_open_calls
+from agents.engine.dispatch import attempt_tool, run_open_calls
 from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
-from agents.engine.final_output import INVALID, Verdict, judge_final
-from agents.engine.finish import complete_run, fail_run
+from agents.engine.finish import complete_run, end_run, fail_run
 from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
 from agents.engine.journal import check_fence, write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
-from agents.engine.model_call import call_model, part_id
-from agents.engine.notes import insert_note
+from agents.engine.model_call import attempt_call, call_model, part_id
+from agents.engine.notes import insert_note, note_json, write_note
+from agents.engine.outcomes import committed
 from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
-from agents.engine.review import reply_stream, review_reply
+from agents.engine.review import ask_middleware, reply_stream, review_reply
 from agents.engine.session import Session
-from agents.engine.stuck import Progress
 from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.messages import (
     ReasoningCompleted,
     StepCompleted,
-    StepStarted,
     TextCompleted,
 )
 from agents.events.catalogue.runs import Usage
 from agents.events.catalogue.tool_calls import ToolStarted
+from agents.kernel.middleware import Leave, ModelRequest, Tell
+from agents.kernel.park import End, Park
 from agents.models import Effect
 from agents.providers.base import PromptHead, ProviderError, Reply, Role
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
+from agents.structured_output.levels import MOST_LEVELS
 
 
 async def run_turns(session: Session) -> None:
     """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
-    progress = Progress()
+    context, chain = session.context, session.chain
+    session.call_model = chain.model_handler(context, attempt_call)
+    session.call_tool = chain.tool_handler(context, partial(attempt_tool, session))
     while True:
         session.handle.check()
-        if session.open_calls:
-            questions = await run_open_calls(session, session.open_calls)
-            if session.waits:
-                waits = list(session.waits.values())
-                session.waits.clear()
-                if await park_run(session, wait_for_children(waits)):
-                    return
-                continue
-            if questions:
-                if session.hooks is not None:
-                    await tell(session, "approval_requested", asked_about(questions))
-                family = await family_state(session)
-                if await park_run(session, wait_for_people(questions, family)):
-                    return
-                session.open_calls = await session.database.run(
-                    calls_of_turn, session.run, session.open_calls[0].turn
-                )
-                continue
-            session.say("user", results_json(session.open_calls))
-            for late in session.late_notes:
-                session.say("user", late)
-            session.late_notes = []
-            progress.add(session.open_calls)
-            session.open_calls = []
-        stuck = await progress.look(session)
-        if stuck is not None:
-            await report(session)
-            await session.database.run(fail_run, session.writer, *stuck, session.active_ms())
-            return
-        if session.parts.prompt_is_old:
-            await _renew_prompt(session)
-        if session.handle.draining:
-            raise Stopped(StopReason.DRAIN)
-        if is_used_up():
-            raise Stopped(StopReason.DISK_FULL)
-        reached = limit_reached(session)
-        if reached is not None:
-            code, message = reached
-            await report(session)
-            await session.database.run(
-                partial(fail_run, session.writer, code, message, session.active_ms()),
-            )
-            return
-        if session.meter.total > session.window.threshold:
-            try:
-                await make_room(session)
-            except ProviderError as error:  # of a summary, too
-                if not await fall_back(session, error):
-                    raise
-                continue
-        if not await reserve_call(session):
-            return
         try:
-            reply = await _step(session)
-        except ProviderError as error:
-            await _after_failure(session, error)
-            continue
-        if reply is None:
-            return
+            if not await _take_turn(session):
+                return
+        except Leave as leave:
+            if await _let_go(session, leave.reason):
+                return
+
+
+async def _take_turn(session: Session) -> bool:
+    """Finish the open calls, or ask the model. False: the run has ended or is parked."""
+    if session.open_calls:
+        questions = await run_open_calls(session, session.open_calls)
+        if session.waits:
+            waits = list(session.waits.values())
+            session.waits.clear()
+            return not await park_run(session, wait_for_children(waits))
+        if questions:
+            if session.hooks is not None:
+                await tell(session, "approval_requested", asked_about(questions))
+            family = await family_state(session)
+            if await park_run(session, wait_for_people(questions, family)):
+                return False
+            session.open_calls = await session.database.run(
+                calls_of_turn, session.run, session.open_calls[0].turn
+            )
+            return True
+        session.say("user", results_json(session.open_calls))
+        for late in session.late_notes:
+            session.say("user", late)
+        session.late_notes = []
+        session.last_calls, session.open_calls = session.open_calls, []
+    for item in session.chain.before_model:
+        told = await item.before_model(session.context)
+        if isinstance(told, Tell):
+            await _tell_model(session, item.name, told)
+        elif told is not None and await _let_go(session, told):
+            return False
+    return await _ask(session)
+
+
+async def _ask(session: Session) -> bool:
+    """Ask the model for the next turn. False: the run has ended or is parked."""
+    if session.parts.prompt_is_old:
+        await _renew_prompt(session)
+    if session.handle.draining:
+        raise Stopped(StopReason.DRAIN)
+    if is_used_up():
+        raise Stopped(StopReason.DISK_FULL)
+    limit = limit_reached(session)
+    if limit is not None:
+        return not await _let_go(session, End(*limit))
+    if session.meter.total > session.window.threshold:
+        try:
+            await make_room(session)
+        except ProviderError as error:  # of a summary, too
+            if not await fall_back(session, error):
+                raise
+            return True
+    if not await reserve_call(session):
+        return False
+    try:
+        return await _step(session)
+    except ProviderError as error:
+        await _after_failure(session, error)
+        return True
+
+
+async def _tell_model(session: Session, author: str, told: Tell) -> None:
+    content = note_json(told.text)
+    note = (session.writer, session.turn, content, told.events, author)
+    await session.database.share(write_note, *note)
+    session.say("user", content)
+
+
+async def _let_go(session: Session, reason: Park | End) -> bool:
+    """End or park the run. False: there is nothing to wait for, and it continues."""
+    if isinstance(reason, Park):
+        return await park_run(session, reason)
+    await report(session)
+    await session.database.run(end_run, session.writer, reason, session.active_ms())
+    return True
 
 
 async def _renew_prompt(session: Session) -> None:
@@ -162,52 +187,43 @@ async def _after_failure(session: Session, error: ProviderError) -> None:
             raise
 
 
-async def _step(session: Session) -> Reply | None:
-    """One model call with what follows from it at once. None when the run has ended."""
+async def _step(session: Session) -> bool:
+    """One model call with what follows from it at once. False: the run has ended."""
     turn = session.turn + 1
-    session.stream.put(StepStarted(step=turn))
     if session.hooks is not None:
         await tell(session, "before_model_call")
-    reply = await call_model(
-        session.handle,
-        session.provider,
-        session.conversation,
-        reply_stream(session),
-        turn,
-        session.spec.model,
+    request = ModelRequest(
+        purpose="step",
+        turn=turn,
+        model=session.spec.model,
+        provider=session.provider,
+        conversation=session.conversation,
+        stream=reply_stream(session),
     )
+    reply = await call_model(session, request)
     reached(CrashPoint.REPLIED)
     await refuse_torn_reply(session, reply)
     _check_reply(reply)
     review = await review_reply(session, turn, reply)
-    if review is not None:
-        reply = review.reply
     if session.hooks is not None:
+        reply = review.reply
         await tell(session, "after_model_call", reply.stop_reason, asdict(reply.usage))
+    if session.chain.after_model:
+        await ask_middleware(session, turn, review)
+    reply = review.reply
     calls = _calls_of(session, turn, reply)
-    ends = not calls and reply.stop_reason != "pause_turn"
-    if review is not None:
-        ends = review.ends(ends)
+    ends = review.ends
     usage = reply.usage
     cost = 0 if session.provider.is_scripted else cost_microusd(session.spec.model, usage)
     session.stream.drop_parts()
     drafts = session.stream.take()
-    drafts += _reply_events(turn, reply if review is None else review.shown, calls)
-    failure = None
-    note = ""
-    if review is not None:
-        failure, note = review.failure, review.note
-        drafts += review.drafts
-    verdict = None
-    if ends and failure is None:
-        verdict = await judge_final(session.output, reply, session.threads)
-    if verdict is not None:
-        drafts += verdict.events
-        ends = not verdict.asks_again
+    drafts += _reply_events(turn, review.shown, calls)
+    drafts += review.drafts
     if ends:
         drafts += await report_drafts(session)
     content = dump(reply.blocks)
     totals = Totals(usage, cost, session.active_ms())
+    commits = request.commits + review.commits
 
     def write() -> None:
         # The last reply and the run's end are one: a crash between them would ask the model again.
@@ -215,27 +231,30 @@ async def _step(session: Session) -> Reply | None:
             lock_with_parent(session.writer.run_id, session.writer.parent_id)
         budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
         settle_call(session, usage, cost, budgeted=budgeted)
-        if verdict is not None and verdict.note:
-            insert_note(session.writer, turn, verdict.note, "structured_output")
-        if review is not None and note:
-            insert_note(session.writer, turn, note, review.author)
-        if failure is not None:
-            fail_run(session.writer, *failure, 0)
+        if review.note:
+            insert_note(session.writer, turn, review.note, review.author)
+        for commit in commits:
+            commit.write()
+        if review.end is not None:
+            fail_run(session.writer, review.end.code, review.end.message, 0)
+        elif ends and reply.stop_reason in BAD_ENDINGS:
+            fail_run(session.writer, *BAD_ENDINGS[reply.stop_reason], 0)
         elif ends:
-            _end(session, reply.stop_reason, verdict)
+            complete_run(session.writer, reply.stop_reason, 0, review.completed)
 
     try:
         # What locks more than its own clock shares no transaction.
-        alone = ends or session.budget is not None
+        alone = ends or session.budget is not None or any(commit.alone for commit in commits)
         await (session.database.run(write) if alone else session.database.share(write))
     except BudgetAppeared:
         await notice_budget(session)
         await session.database.run(write)
     note_settled(session, usage)
+    committed(commits)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
         await reported(session)
-        return None
+        return False
     session.turn = turn
     session.tokens += usage.total
     session.cost_microusd += cost or 0
@@ -247,23 +266,9 @@ async def _step(session: Session) -> Reply | None:
         session.conversation.append("assistant", content)
     session.meter.replied(usage, content)
     session.overflows = 0
-    if verdict is not None:
-        assert session.output is not None
-        session.output.invalid = verdict.attempt
-        session.say("user", verdict.note)
-    if note:
-        session.say("user", note)
-    return reply
-
-
-def _end(session: Session, stop_reason: str, verdict: Verdict | None) -> None:
-    problem = BAD_ENDINGS.get(stop_reason)
-    if verdict is not None and not verdict.fits:
-        problem = (INVALID, verdict.failure)
-    if problem is None:
-        complete_run(session.writer, stop_reason, 0, verdict)
-    else:
-        fail_run(session.writer, *problem, 0, retryable=False)
+    if review.note:
+        session.say("user", review.note)
+    return True
 
 
 def _check_reply(reply: Reply) -> None:
@@ -289,7 +294,8 @@ def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
         name = session.toolset.name_of(block["name"])
         broken = reply.broken_inputs.get(block["id"])
         checked = (
-            "The input was not complete JSON: it was cut off, or malformed. Send it again."
+            "The input was not complete JSON: it was cut off, malformed, or nested deeper than "
+            f"{MOST_LEVELS} levels. Send it again."
             if broken is not None
             else check_call(session, name, block["input"])
         )

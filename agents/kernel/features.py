@@ -30,6 +30,8 @@ class FeatureConfig(AppConfig):
     order: ClassVar[int] = 1000
     """Where its tools and its segment of the prompt stand: lower numbers come first, equal ones
     by label."""
+    middleware_order: ClassVar[Mapping[str, int]] = {}
+    """The places of the hooks of its middleware: see `agents.kernel.chain`."""
     requires: ClassVar[tuple[str, ...]] = ()
     """Labels of the apps without which it cannot work."""
     commands: ClassVar[Mapping[str, str]] = {}

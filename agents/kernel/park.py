@@ -43,10 +43,12 @@ class Suspend:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The run fails instead of waiting."""
+    """The run fails."""
 
     code: str
     message: str
+    events: Sequence[EventDraft] = ()
+    """Events before the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
     if found is None:
         return False
     if isinstance(found, End):
+        append_events(run.pk, found.events)
         fail(writer, found.code, found.message, active_ms)
         return True
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.WAITING)

@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.mcp.limits import MAX_PARTS, MAX_PICTURE_BYTES
 from agents.png import NotAPicture, remade_png
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 _ENDINGS = {
     "image/png": "png",
@@ -53,7 +54,9 @@ def read_answer(result: Mapping[str, Any], *, pictures: bool) -> Answer:
     if len(content) > MAX_PARTS:
         answer.parts.append(f"[{len(content) - MAX_PARTS} more parts were left out]")
     structured = result.get("structuredContent")
-    if structured is not None and not _is_told(structured, answer.parts):
+    if nests_too_deep(structured):
+        answer.parts.append(f"[structured content that nests deeper than {MOST_LEVELS} levels]")
+    elif structured is not None and not _is_told(structured, answer.parts):
         answer.parts.append(json.dumps(structured, ensure_ascii=False))
     return answer
 

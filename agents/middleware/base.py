@@ -9,32 +9,16 @@ from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel
 
-from agents.events.append import EventDraft
+from agents.kernel import middleware
 from agents.kernel.integrations import AGENTS
 from agents.kernel.proposals import Proposed
+from agents.kernel.tool_calls import ToolResult as ToolResult
 from agents.middleware.context import Preview, SubagentReport, ToolContext
 from agents.models import Effect
 from agents.spec import AgentSpec
 
 Input = TypeVar("Input", bound=BaseModel)
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class ToolResult:
-    """What a tool gives back to the model.
-
-    `content` is text, a JSON-able dictionary or list (sent as JSON text), or, with `blocks`, a
-    list of content blocks. `events` and `commit` take effect in the transaction that stores the
-    result: rows written by `commit` exist exactly once, whatever crashes.
-    """
-
-    content: Any
-    is_error: bool = False
-    code: str = ""
-    blocks: bool = False
-    events: list[EventDraft] = field(default_factory=list)
-    commit: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)
@@ -128,14 +112,13 @@ _ALMOST_EVERYTHING = tuple(
 )
 
 
-class Middleware:
+class Middleware(middleware.Middleware):
     """A capability. Subclass it, give it a `name`, and override what it adds.
 
-    An instance holds configuration only and is shared by all runs: what a run must remember is in
-    rows, or in `get_state` and `load_state`.
+    It adds tools, a segment of the prompt, and the hooks of `agents.kernel.middleware`. An
+    instance holds configuration only and is shared by all runs.
     """
 
-    name: str = ""
     profiles: frozenset[str] = frozenset({"full"})
     """The tool profiles that it is part of."""
 

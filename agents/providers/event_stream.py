@@ -58,7 +58,7 @@ class EventDecoder:
                 return
             try:
                 parsed = json.loads(data.decode())
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise malformed(f"an event is not JSON: {data[:120]!r}") from None
             if not isinstance(parsed, dict):
                 raise malformed(f"an event is not an object: {data[:120]!r}")

@@ -10,11 +10,13 @@ from typing import Literal
 
 from django.contrib.auth import get_user_model
 from django.db.models import Case, DateTimeField, F, Q, QuerySet, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Length
+from django.db.models.lookups import LessThanOrEqual
 from django.utils import timezone
 
 from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest, Run
+from agents.models.json_text import JSONTextField
 from agents.selectors.visible import Person, approvals_for
 from agents.states import ApprovalStatus
 
@@ -24,6 +26,11 @@ SOON = timedelta(hours=1)
 _AGES = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 MAX_DEPTH = 16
 """Runs above a run that are looked up."""
+
+
+INPUTS = ("input", "edited_input")
+SHORT = 600_000
+"""Characters of JSON in the database, where a character may be six."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +83,42 @@ def _waiting(rows: Iterable[tuple[str, int | None]]) -> Waiting:
     return Waiting(count, digest.hexdigest()[:16])
 
 
+def with_short_inputs(
+    requests: QuerySet[ApprovalRequest], limit: int = SHORT
+) -> QuerySet[ApprovalRequest]:
+    """Without inputs of more than `limit` characters: a page may have hundreds of megabytes."""
+    return requests.defer(*INPUTS).annotate(
+        **{f"{name}_size": Length(name) for name in INPUTS},
+        **{
+            f"short_{name}": Case(
+                When(LessThanOrEqual(Length(name), limit), then=F(name)),
+                output_field=JSONTextField(null=True),
+            )
+            for name in INPUTS
+        },
+    )
+
+
+def take_inputs(row: ApprovalRequest) -> set[str]:
+    """Put the inputs that came with a row of `with_short_inputs` into their places.
+
+    Returns the names of those that are there. Others are read when somebody asks for them.
+    """
+    given = row.__dict__
+    for name in INPUTS:
+        short, size = given.pop(f"short_{name}", None), given.pop(f"{name}_size", 0)
+        if short is not None or size is None:
+            setattr(row, name, short)
+    return {name for name in INPUTS if name in given}
+
+
 def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
     """`person`'s requests that fit: the longest waiting first, or the last ended first.
 
-    Rows have `ended_at`, and come with all that a card shows but the runs above.
+    Rows have `ended_at`, and come with all that a card shows but the runs above. Their inputs are
+    to be taken with `take_inputs`.
     """
-    requests = approvals_for(person).filter(_condition(wanted))
+    requests = with_short_inputs(approvals_for(person).filter(_condition(wanted)))
     requests = requests.select_related(
         "run__agent_version__agent",
         "run__owner",
@@ -91,7 +128,7 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
         "allowance",
         "first_approver",
         "decided_by",
-    ).defer("tool_call__result", "tool_call__input")
+    ).defer(*INPUTS, "tool_call__result", "tool_call__input", "tool_call__edited_input")
     if wanted.is_pending:
         return requests.filter(status=ApprovalStatus.PENDING).order_by("id")
     # Cancelled and superseded ones have no time of their own.

@@ -45,6 +45,7 @@ from agents.states import (
     WaitReason,
     check_transition,
 )
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 EDIT_CHARACTERS = 4_000_000
 """Of an edited input."""
@@ -235,6 +236,8 @@ def _check_edited_input(
     """What a person makes of a call must fit the tool, and no rule may deny it."""
     assert request.tool_call is not None
     assert answer.input is not None
+    if nests_too_deep(answer.input):
+        raise InvalidRequest(f"The input nests deeper than {MOST_LEVELS} levels.")
     spec = AgentSpec.model_validate(run.spec)
     problem = check_input(spec, request.tool, answer.input) if check_input else None
     if problem is not None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agents.call_patterns import commands
 from agents.call_patterns.paths import named_paths
-from agents.conditions import holds, problem_of, sha256_of
+from agents.conditions import CallReading, holds, problem_of, sha256_of
 from agents.kernel.proposals import proposal_kind
 from agents.models import ApprovalGrant, ApprovalKind, ApprovalRequest, Effect, Run
 from agents.policy import AskTerms
@@ -170,7 +170,8 @@ def _reaches_outside(request: ApprovalRequest) -> bool:
 def _fits_anything(tool: str, condition: CallCondition) -> bool:
     """Whether a condition is none: it fits what has nothing in common."""
     if condition.command is not None:
-        return all(commands.permits(condition.command, text) for text in _UNRELATED_COMMANDS)
+        inputs = ({"command": text} for text in _UNRELATED_COMMANDS)
+        return all(holds(condition, tool, each, permits=True) for each in inputs)
     if condition.path is not None:
         inputs = ({"path": path} for path in _UNRELATED_PATHS)
         return all(holds(condition, tool, each, permits=True) for each in inputs)
@@ -201,9 +202,18 @@ def find_grant(
     if not terms.self_approval:
         found = found.exclude(created_by=run.owner_id)
     sandbox = bool(run.spec.get("sandbox", True))
+    reading = CallReading(tool_input)
     for grant in found.order_by("created_at", "pk"):
         condition = CallCondition.model_validate(grant.condition)
-        if holds(condition, tool, tool_input, permits=True, sandbox=sandbox, reads=reads):
+        if holds(
+            condition,
+            tool,
+            tool_input,
+            permits=True,
+            sandbox=sandbox,
+            reads=reads,
+            reading=reading,
+        ):
             return grant
     return None
 

@@ -22,7 +22,7 @@ from agents.models import ApprovalKind, ApprovalRequest
 from agents.review import Review
 from agents.review.excerpts import TOO_LONG_TO_EDIT
 from agents.review.json_text import size_of
-from agents.selectors.queue import SOON, paths_of_runs
+from agents.selectors.queue import INPUTS, SOON, paths_of_runs, take_inputs
 from agents.services.approval_rights import check_right, is_of_window
 from agents.services.errors import ServiceError
 from agents.services.request_review import review_of_request
@@ -109,13 +109,16 @@ def cards_of(
     left = OPEN_BYTES_TOGETHER
     cards: list[Card] = []
     for row in rows:
+        known = take_inputs(row)
         card = _closed_card(row, paths[row.run_id], rights)
         card = replace(card, stamp=_stamp(card))
-        size = _size(row)
+        size = _size(row) if opened or "input" in known else OPEN_BYTES_TOGETHER
         fits = card.is_pending and size <= min(OPEN_BYTES, left)
         if opened or (opened is None and fits):
             left -= size
             card = _opened(card, row)
+        for name in set(INPUTS) - known:
+            row.__dict__.pop(name, None)  # of perhaps megabytes
         cards.append(card)
     return cards
 

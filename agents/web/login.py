@@ -22,6 +22,9 @@ View = Callable[..., HttpResponseBase]
 Limits = Callable[[HttpRequest], Iterator[tuple[str, int]]]
 """The subjects to count for a request, each with its number of requests a minute."""
 
+_COUNTED_CHARACTERS = 1_000
+"""Of a user name. No name is longer, and the normal form of a long text can take hours."""
+
 
 def limited_sign_in(view: View) -> View:
     """Limit how often a page for signing in can be used.
@@ -70,7 +73,8 @@ def _password_limits(request: HttpRequest) -> Iterator[tuple[str, int]]:
 
 def _counted_name(name: str) -> str:
     """Return the same text for all spellings of a user name that Django takes for the same."""
-    normalised = get_user_model().normalize_username(name.strip())
+    shortened = name.strip()[:_COUNTED_CHARACTERS]
+    normalised = get_user_model().normalize_username(shortened)
     return unicodedata.normalize("NFKC", normalised.casefold()).strip()
 
 

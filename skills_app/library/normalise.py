@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from sandbox.backends.normal_form import normal_form
 from skills_app.library.package import SKILL_FILE
 from skills_app.library.paths import has_invisible, is_device
 from skills_app.library.problems import Problem, error, warning
@@ -24,7 +25,7 @@ def normalise_name(raw: str) -> str:
     """
     name = raw
     for _ in range(_MAX_ROUNDS):
-        folded = _hyphened(unicodedata.normalize("NFKC", name).lower())
+        folded = _hyphened(normal_form("NFKC", name).lower())
         if folded == name:
             break
         name = folded
@@ -43,7 +44,7 @@ def read_name(given: str, fallback: str | None) -> tuple[str, list[Problem]]:
     found = _unusable(said, name)
     if found is not None:
         return "", [found]
-    if unicodedata.normalize("NFKC", said) == name:
+    if normal_form("NFKC", said) == name:
         return name, []
     return name, [_not_as_written(said, name)]
 
@@ -82,7 +83,7 @@ def _unusable(said: str, name: str) -> Problem | None:
 
 def _not_as_written(said: str, name: str) -> Problem:
     """Says all that the reference validator would say of `said`."""
-    text = unicodedata.normalize("NFKC", said)
+    text = normal_form("NFKC", said)
     limit = SkillSettings.now().NAME_CHARACTERS
     wrong = []
     if len(text) > limit:

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from sandbox.backends.normal_form import normal_form
 from skills_app.library.problems import Problem, error
 from skills_app.settings import SkillSettings
 
@@ -112,7 +113,7 @@ def _collisions(paths: Sequence[str]) -> list[Problem]:
 def _folded(path: str) -> str:
     if path.isascii():
         return path.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+    return normal_form("NFKC", normal_form("NFKC", path).casefold())
 
 
 def is_device(name: str) -> bool:

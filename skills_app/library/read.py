@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Sequence
 
+from sandbox.backends.normal_form import normal_form
 from skills_app.library.errors import InvalidSkill
 from skills_app.library.frontmatter import read_skill, split_skill
 from skills_app.library.head import read_head
@@ -119,7 +119,7 @@ def _text_of(data: bytes) -> str:
 
 
 def _directory_problems(head: Head, directory: str | None) -> list[Problem]:
-    if directory is None or unicodedata.normalize("NFKC", directory) == head.name:
+    if directory is None or normal_form("NFKC", directory) == head.name:
         return []
     message = (
         f"Directory name {directory[:80]!a} must match skill name {head.name}: rename one of "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from sandbox.backends.normal_form import normal_form
 from text_scanner.confusables import TABLE
 
 _ASCII = {"0": "o", "1": "l", "rn": "m", "vv": "w"}
@@ -11,7 +12,7 @@ _ASCII = {"0": "o", "1": "l", "rn": "m", "vv": "w"}
 
 def skeleton(name: str) -> str:
     """`name` with each letter as the plainest one that looks like it, without accents."""
-    apart = unicodedata.normalize("NFKD", name.casefold())
+    apart = normal_form("NFKD", name.casefold())
     plain = "".join(letter for letter in apart if unicodedata.category(letter)[0] != "M")
     folded = plain.translate(TABLE)
     for seen, meant in _ASCII.items():

@@ -28,6 +28,7 @@ from agents.features.mcp_server.caller import Caller, Refused, caller_of, in_dat
 from agents.features.mcp_server.limits import MAX_BODY_BYTES, MAX_ID
 from agents.features.mcp_server.protocol import CALLER, PackageMissing, serve
 from agents.features.mcp_server.starts import cancel_call, request_key
+from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 SESSION_HEADER = "Mcp-Session-Id"
 _SESSION = re.compile(rf"[\x21-\x7e]{{1,{MAX_ID}}}")
@@ -126,6 +127,8 @@ def _message_of(body: bytes) -> dict[str, Any]:
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or len(method) > MAX_ID:
         raise Refused(400, 'A message has "jsonrpc": "2.0" and a method: nothing is asked of you.')
+    if nests_too_deep(message):
+        raise Refused(400, f"The body nests deeper than {MOST_LEVELS} levels.")
     if not isinstance(message.get("params", {}), dict):
         raise Refused(400, "The params of a message are an object.")
     return message

@@ -78,7 +78,7 @@ def _error_in(body: bytes) -> Mapping[str, Any]:
     """The API sends an object, or a list of one where a stream was asked for."""
     try:
         told = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if isinstance(told, list) and told:
         told = told[0]

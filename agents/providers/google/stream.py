@@ -27,6 +27,7 @@ from agents.providers.google.conversation import MADE
 from agents.providers.google.errors import event_error
 from agents.providers.reply_parts import encodable, parse_input
 from agents.providers.thoughts import ORIGIN
+from agents.structured_output.levels import nests_too_deep
 
 _ENDINGS = {
     "STOP": "end_turn",
@@ -148,6 +149,8 @@ class ReplyBuilder:
         usable = isinstance(told, str) and _ID.fullmatch(told) and told not in self._ids
         call_id = str(told) if usable else MADE + new_id()
         self._ids.add(call_id)
+        if nests_too_deep(args):
+            raise TypeError("the input of a call nests too deep")
         text = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
         try:
             text.encode()

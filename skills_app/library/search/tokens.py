@@ -13,6 +13,8 @@ from functools import lru_cache
 
 import snowballstemmer
 
+from sandbox.backends.normal_form import normal_form
+
 MAX_TEXT = 60_000
 """Characters of one text that are read."""
 MAX_WORD = 40
@@ -29,7 +31,7 @@ _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 
 def fold(text: str) -> str:
     """NFKC, lower case, Latin letters without accents; at most MAX_TEXT characters."""
-    text = unicodedata.normalize("NFKC", text[:MAX_TEXT]).casefold()
+    text = normal_form("NFKC", text[:MAX_TEXT]).casefold()
     if text.isascii():
         return text
     return "".join(_plain(character) for character in text)

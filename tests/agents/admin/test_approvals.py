@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from django.db import connection
@@ -47,6 +48,23 @@ def test_the_list_asks_no_more_queries_for_a_hundred_requests_than_for_one():
     assert text.count('class="action-select"') == 100
     assert len(many) <= len(few) + 1
     assert len(many) < 20
+
+
+def test_the_list_reads_only_the_beginning_of_a_long_input():
+    owner, client = rows.user(), client_of(rows.superuser())
+    rows.asked(rows.run(owner), "execute", {"command": "short one"})
+    client.get(list_url(ApprovalRequest))  # what the first page loads is not measured
+    for _ in range(10):
+        rows.asked(rows.run(owner), "execute", {"command": "long " * 400_000})
+
+    tracemalloc.start()
+    text = text_of(client.get(list_url(ApprovalRequest)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert "&quot;command&quot;: &quot;short one&quot;" in text
+    assert text.count("&quot;long long ") == 10
+    assert peak < 10_000_000  # 2 MB; with the inputs 60 MB
 
 
 def test_the_page_shows_all_that_is_decided():

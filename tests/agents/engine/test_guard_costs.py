@@ -1,4 +1,4 @@
-"""What guards cost an agent that has none: no row, no event, no statement."""
+"""What a turn costs, and what guards cost an agent that has none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from django.db.backends.signals import connection_created
 
-from agents.models import EndedRun, Message, RunEvent, ToolCall
+from agents.engine import deltas
+from agents.models import EndedRun, Message, RunClock, RunEvent, Thread, ToolCall
 from tests.support.guards import registered
 from tests.support.runs import drive_to_end, make_agent, make_user, script_file, start_run
 
@@ -68,3 +69,48 @@ def test_a_run_without_guards_writes_and_asks_nothing_for_them(tmp_path: Path) -
     assert [sql for sql in seen if EndedRun._meta.db_table in sql] == []
     looks_back = f'"{ToolCall._meta.db_table}"."position" DESC'
     assert [sql for sql in seen if looks_back in sql] == []
+
+
+MODELS = (Message, RunEvent, Thread, ToolCall, RunClock)
+TABLES = {model._meta.db_table: model.__name__ for model in MODELS}
+
+
+def verbs(seen: list[str]) -> Counter[str]:
+    """What is done to the tables of turns. Leases are renewed now and then, beside the turns."""
+    found: Counter[str] = Counter()
+    for sql in seen:
+        verb = sql.split()[0]
+        table = next((name for table, name in TABLES.items() if f'"{table}"' in sql), "")
+        if not table or "SET lease_until" in sql or (table == "RunClock" and verb == "SELECT"):
+            continue
+        found[f"{verb} {table}"] += 1
+    return found
+
+
+def test_a_turn_has_a_fixed_number_of_statements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two transactions: the reply with its calls, and the results."""
+    monkeypatch.setattr(deltas, "FLUSH_SECONDS", 3600.0)  # what is streamed is written by then
+    user = make_user()
+    counts = []
+    for turns in (2, 12):
+        calls = [
+            {"tool_calls": [{"name": "glob", "input": {"pattern": f"*.{number}"}}]}
+            for number in range(turns)
+        ]
+        slug = f"turns-{turns}"
+        model = script_file(tmp_path, [*calls, {"text": "Done."}], f"{slug}.json")
+        make_agent(user, slug=slug, name=slug, model=model)
+        with statements() as seen:
+            run = drive_to_end(start_run(user, agent=slug))
+        assert run.status == "completed", run.error_message
+        counts.append(verbs(seen))
+    assert {name: count / 10 for name, count in (counts[1] - counts[0]).items()} == {
+        "UPDATE RunClock": 2,
+        "INSERT Message": 1,
+        "INSERT ToolCall": 1,
+        "UPDATE ToolCall": 1,
+        "INSERT RunEvent": 2,
+        "SELECT Thread": 1,  # by the tool, which looks at the files
+    }

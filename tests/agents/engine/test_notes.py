@@ -9,8 +9,8 @@ from django.db import IntegrityError
 
 from agents.engine.history import late_notes, open_turn, thread_history
 from agents.engine.notes import add_note, insert_note, note_json, write_note
-from agents.engine.stuck import _is_told
 from agents.events.catalogue.tool_calls import ToolDenied
+from agents.features.guardrails.stuck import _is_told
 from agents.models import Message, Run
 from tests.agents.engine.by_hand import a_call, claimed, committed, new_run, reply_with
 

@@ -30,7 +30,7 @@ from django.db import connection
 User.objects.get(username="ann").delete()
 print(ContentType.objects.filter(app_label="vel_credentials").count(),
       Permission.objects.filter(codename="share_credential").count(),
-      [name for name in connection.introspection.table_names() if "vel_credentials" in name])
+      [name for name in connection.introspection.table_names() if name.startswith("vel_cred")])
 """
 STORE_DATABASE = """
 import django; django.setup()

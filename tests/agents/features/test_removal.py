@@ -81,6 +81,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["slack", "google_workspace", "credentials"],
         ["memory"],
         ["skills_app"],
+        ["guardrails", "structured_output"],
     ],
     ids=lambda names: names[-1],
 )

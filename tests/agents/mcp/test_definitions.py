@@ -178,3 +178,8 @@ def test_answers_become_texts_pictures_and_files() -> None:
     unseen = read_answer({"content": content[1:2], "structuredContent": {"b": 2}}, pictures=False)
     assert isinstance(unseen.parts[0], File)
     assert unseen.parts[1] == '{"b": 2}'
+    deep: Any = 1
+    for _ in range(400):
+        deep = [deep]
+    answer = read_answer({"structuredContent": {"a": deep}}, pictures=False)
+    assert answer.parts == ["[structured content that nests deeper than 64 levels]"]

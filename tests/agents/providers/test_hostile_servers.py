@@ -35,8 +35,10 @@ from agents.providers.base import (
 from agents.providers.errors import retry_after
 from agents.providers.event_stream import MAX_EVENT_BYTES, MAX_STREAM_BYTES, EventDecoder
 from agents.providers.registry import ProviderSettings, get_provider
+from agents.providers.reply_parts import parse_input
 from agents.providers.transport import MAX_BODY_BYTES
 from agents.spec import AgentSpec
+from agents.structured_output.levels import MOST_LEVELS
 
 HEADERS = "HTTP/1.1 {} x\r\nContent-Type: {}\r\nConnection: close\r\n{}\r\n"
 PART = b"data: " + b"x" * 65_530
@@ -188,6 +190,52 @@ def test_more_than_inputs_can_hold(given: dict[str, Any]) -> None:
     check_reply(Reply([text, {**call, "input": {"a": [0] * 50_000}}], "end_turn", Usage(), "m"))
     with pytest.raises(ProviderError, match="fields and items"):
         check_reply(Reply([text, call], "end_turn", Usage(), "m"))
+
+
+def nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_an_input_that_nests_deeper_than_readers_follow() -> None:
+    """Inputs of 200 to 950 levels could be read, and then not be stored as events."""
+    call = {"type": "tool_use", "id": "1", "name": "x", "input": {"a": nested(MOST_LEVELS - 1)}}
+    check_reply(Reply([call], "end_turn", Usage(), "m"))
+    assert parse_input(json.dumps(call["input"])) == call["input"]
+    for levels in (MOST_LEVELS, 300, 900):
+        deep = {**call, "input": {"a": nested(levels)}}
+        with pytest.raises(ProviderError, match="deeper than 64 levels"):
+            check_reply(Reply([deep], "end_turn", Usage(), "m"))
+        with pytest.raises(ValueError, match="too deep"):
+            parse_input(json.dumps(deep["input"]))
+
+
+@pytest.mark.parametrize("levels", [900, 100_000])
+def test_an_event_that_nests_deep_is_no_internal_error(levels: int) -> None:
+    builder, text = ReplyBuilder(), "[" * levels + "]" * levels
+    for event in (
+        {"type": "message_start", "message": {"model": "m"}},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "tool_use", "id": "1", "name": "x", "input": {}},
+        },
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": f'{{"a": {text}}}'},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_stop"},
+    ):
+        builder.add(event)
+    assert builder.reply is not None
+    assert list(builder.reply.broken_inputs) == ["1"]
+    check_reply(builder.reply)
+    with pytest.raises(ProviderError, match="an event is not"):
+        list(EventDecoder().decode(f"data: {text}\n\n".encode()))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from datetime import timedelta
 
 import pytest
@@ -31,6 +32,24 @@ def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in:
     assert shown_ids(sign_in("ada", approver=True)) == [mine.pk]
     assert "Nothing waits for you." in html(sign_in("peter"))
     assert Client().get("/approvals/")["Location"].startswith("/login/")
+
+
+def test_a_page_of_long_requests_reads_them_when_they_are_opened(run: str, sign_in: SignIn) -> None:
+    olga = sign_in("olga")
+    ask(run, command="short one")
+    html(olga)  # what the first page loads is not measured
+    made = [ask(run, command="long " * 400_000) for _ in range(10)]
+    ApprovalRequest.objects.filter(pk=made[0].pk).update(
+        status="decided", decision="edit", edited_input={"command": "other " * 400_000}
+    )
+    for path in ("/approvals/", "/approvals/?tab=decided", f"/runs/{run}/"):
+        tracemalloc.start()
+        page = html(olga, path)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 24_000_000, path  # with all inputs 60 MB
+        assert ("other other" in page) is ("decided" in path)
+    assert "long long" in html(olga, f"/approvals/{made[1].pk}/")
 
 
 def test_what_an_agent_wrote_is_text_wherever_it_stands(run: str, sign_in: SignIn) -> None:

@@ -91,6 +91,8 @@ def test_what_is_no_request_is_refused_in_few_words(served: Served) -> None:
         b"{",
         b"\xff\xfe",
         b"[" * 100_000,
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": %s}}'
+        % (b"[" * 300 + b"]" * 300),
         b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}',
         b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}',
         b'{"jsonrpc": "2.0", "id": null, "method": "ping"}',

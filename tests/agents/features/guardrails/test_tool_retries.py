@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agents.engine.crash_points import CrashPoint
-from agents.engine.retries import retry_rule
+from agents.features.guardrails.retries import RetryRules
 from agents.middleware import planning as planning_module
 from agents.models import Run, StateFile, ToolCall
 from agents.services.run_control import cancel_run
-from agents.spec import AgentSpec, RetryRule
+from agents.spec import RetryRule
 from sandbox.backends.state import StateFilesystemBackend
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.runs import (
@@ -159,6 +159,5 @@ def test_the_first_rule_that_fits_decides() -> None:
         RetryRule(tool="execute_sql", attempts=2),
         RetryRule(tool="*", attempts=5),
     )
-    spec = AgentSpec(name="", slug="", provider="", model="", tool_retries=rules)
-    assert retry_rule(spec, "execute_sql") is rules[0]
-    assert retry_rule(spec, "ls") is rules[1]
+    assert RetryRules(rules).of("execute_sql") is rules[0]
+    assert RetryRules(rules).of("ls") is rules[1]

@@ -11,22 +11,23 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from agents.engine.history import call_from_row
-from agents.engine.journal import write_events
-from agents.engine.journal_rows import Call
-from agents.engine.notes import note_json, write_note
 from agents.engine.result_files import without_paths
-from agents.engine.session import Session
 from agents.events.append import EventDraft
 from agents.events.catalogue.guardrails import GuardStuck
+from agents.kernel.middleware import Ending, LoadContext, ReplyDecision, RunContext, Tell
+from agents.kernel.park import End
+from agents.kernel.tool_calls import Call
+from agents.middleware.base import Middleware
 from agents.models import Message, MessageRole, ToolCall
+from agents.providers.base import Reply
 from agents.settings import GuardSettings
 
 STUCK = "stuck"
-"""`Message.author` of the notes about it."""
+"""`Message.author` of the notes about it, and the error code of runs that end for it."""
 POLLING = frozenset({"read_todos", "wait_subagent"})
 """Tools whose same answer to the same question is no sign of anything."""
 _CANONICAL_BYTES = 20_000
@@ -124,35 +125,96 @@ class Progress:
     """The last turns of one run, as its driver holds them."""
 
     def __init__(self) -> None:
-        self._repeats = GuardSettings.now().STUCK_REPEATS
-        self._turns: deque[Turn] = deque(maxlen=window(self._repeats))
-        self._knows = False
-        self._is_new = False
+        self.repeats = GuardSettings.now().STUCK_REPEATS
+        self.turns: deque[Turn] = deque(maxlen=window(self.repeats))
+        self.knows = False
+        """Whether the rows were read."""
+        self.seen = 0
+        """The last turn whose calls are among `turns`, or count for nothing."""
 
-    def add(self, calls: Iterable[Call]) -> None:
-        """The calls of a turn that has ended."""
-        if self._repeats and self._knows and (turn := turn_of(calls)) is not None:
-            self._turns.append(turn)
-            self._is_new = True
+    def add(self, calls: Sequence[Call]) -> bool:
+        """Add the calls of a turn that has ended. Return whether there is something new."""
+        if not calls or calls[0].turn == self.seen:
+            return False
+        self.seen = calls[0].turn
+        turn = turn_of(calls)
+        if turn is not None:
+            self.turns.append(turn)
+        return turn is not None
 
-    async def look(self, session: Session) -> tuple[str, str] | None:
-        """Tell the model if the run has got stuck; the (code, message) if it must end for that.
 
-        To be called before each model call. Only the first time it may read rows.
-        """
-        is_first, self._knows = not self._knows, True
-        if is_first and self._repeats and session.turn:
-            self._turns.extend(await session.database.run(_read, session.run.pk, self._repeats))
-            self._is_new = bool(self._turns)
-        if not self._is_new:
-            return None
-        self._is_new = False
-        found = find_stuck(self._turns, self._repeats)
+class StuckMiddleware(Middleware):
+    """Tells the model that it repeats itself, or ends the run."""
+
+    name = STUCK
+
+    def load(self, context: LoadContext) -> Progress | None:
+        progress = Progress()
+        return progress if progress.repeats else None
+
+    async def before_model(self, run: RunContext) -> Tell | End | None:
+        """Look at the last turn. Only the first time in a claim this may read rows."""
+        progress = run.state(Progress)
+        is_first, progress.knows = not progress.knows, True
+        if is_first and run.turn:
+            progress.turns.extend(await run.in_database(_read, run.row.pk, progress.repeats))
+            progress.seen = run.turn
+            is_new = bool(progress.turns)
+        else:
+            is_new = progress.add(run.calls)
+        found = find_stuck(progress.turns, progress.repeats) if is_new else None
         if found is None:
             return None
-        if is_first and await session.database.run(_is_told, session.run.pk, session.turn):
+        if is_first and await run.in_database(_is_told, run.row.pk, run.turn):
             return None  # an earlier driver did it
-        return await _act(session, found)
+        what = _what(found)
+        if found.strike == 2 and run.spec.on_stuck == "end":
+            message = f"The agent was stuck and was told so: it has made {what}."
+            return End(STUCK, message, [_event(found.kind, found.count, "end")])
+        text = (
+            f"You have made {what}. Doing it once more will not change that. Think about why, then "
+            "do something else; if there is nothing else, tell the user what keeps you from going "
+            "on. If you wait for something, wait longer in one call."
+        )
+        return Tell(text, [_event(found.kind, found.count, "note")])
+
+    async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
+        """Let a reply without words and calls be asked about, some times."""
+        reply = ending.reply
+        if not ending.ends or reply.stop_reason != "end_turn" or _has_words(reply):
+            return None
+        repeats = run.state(Progress).repeats
+        count = 1 + await run.in_database(_empty_before, run.row.pk, repeats)
+        # A message that ends in thoughts may not be sent back.
+        stored = replace(reply, blocks=[])
+        if count < repeats:
+            note = "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
+            events = [_event("empty_reply", count, "note")]
+            return ReplyDecision(note=note, reply=stored, events=events)
+        if run.spec.on_stuck != "end":
+            return None
+        message = f"The model's replies were empty {count} times in a row."
+        end = End(STUCK, message, [_event("empty_reply", count, "end")])
+        return ReplyDecision(end=end, reply=stored)
+
+
+def _has_words(reply: Reply) -> bool:
+    return any(block["type"] == "text" and block["text"].strip() for block in reply.blocks)
+
+
+def _empty_before(run_id: str, limit: int) -> int:
+    """How many of the run's latest replies, up to `limit`, were empty."""
+    latest = (
+        Message.objects.filter(run=run_id, role=MessageRole.ASSISTANT)
+        .order_by("-turn")
+        .values_list("content", flat=True)[:limit]
+    )
+    count = 0
+    for content in latest:
+        if content != "[]":
+            break
+        count += 1
+    return count
 
 
 def _read(run_id: str, repeats: int) -> list[Turn]:
@@ -178,25 +240,7 @@ def _is_told(run_id: str, turn: int) -> bool:
     return mine.filter(role=MessageRole.USER).exists()
 
 
-async def _act(session: Session, found: Stuck) -> tuple[str, str] | None:
-    ends = found.strike == 2 and session.spec.on_stuck == "end"
-    drafts = [stuck_event(found.kind, found.count, "end" if ends else "note")]
-    what = _what(found)
-    if ends:
-        await session.database.share(write_events, session.writer, drafts)
-        return "stuck", f"The agent was stuck and was told so: it has made {what}."
-    content = note_json(
-        f"You have made {what}. Doing it once more will not change that. Think about why, then do "
-        "something else; if there is nothing else, tell the user what keeps you from going on. If "
-        "you wait for something, wait longer in one call."
-    )
-    note = (session.writer, session.turn, content, drafts, STUCK)
-    await session.database.share(write_note, *note)
-    session.say("user", content)
-    return None
-
-
-def stuck_event(kind: str, count: int, action: str) -> EventDraft:
+def _event(kind: str, count: int, action: str) -> EventDraft:
     return GuardStuck(kind=kind, count=count, action=action)
 
 

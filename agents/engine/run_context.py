@@ -1,0 +1,123 @@
+"""A run as its middleware sees it, from the claim until the driver lets go of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import DatabaseError
+
+from agents.engine.database import Database
+from agents.engine.journal import write_events
+from agents.engine.journal_rows import Call, Writer
+from agents.engine.lease import Claim, claim_run
+from agents.events.append import EventDraft
+from agents.kernel.chain import Loaded, load
+from agents.kernel.middleware import LoadContext, RunContext
+from agents.providers.base import PromptHead
+from agents.services.placement import Member
+from agents.spec import AgentSpec
+
+if TYPE_CHECKING:
+    from agents.engine.session import Session
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim, with the state of its middleware, or with the error of reading it."""
+
+    claim: Claim
+    spec: AgentSpec | None = None
+    loaded: Loaded | None = None
+    failure: Exception | None = None
+
+
+def claim_and_load(
+    run_id: str, executor: str, holder: str, member: Member | None = None
+) -> Claimed | None:
+    """Claim a run and load the state of its middleware, in one transaction."""
+    claim = claim_run(run_id, executor, holder, member)
+    if claim is None:
+        return None
+    try:
+        spec = AgentSpec.model_validate(claim.run.spec)
+        has_form = claim.run.output_schema is not None or bool(spec.output_schema)
+        needs = spec.needed_middleware(has_form=has_form)
+        return Claimed(claim, spec, load(LoadContext(claim.run, spec, claim.clock.turn, needs)))
+    except DatabaseError:
+        raise
+    except Exception as error:  # noqa: BLE001  # the driver raises it, when it can end the run
+        return Claimed(claim, failure=error)
+
+
+class DrivenRun(RunContext):
+    """`RunContext` for one claim. `session` is None until the conversation is read."""
+
+    def __init__(
+        self,
+        claim: Claim,
+        spec: AgentSpec,
+        writer: Writer,
+        loaded: Loaded,
+        database: Database,
+        threads: Executor,
+    ) -> None:
+        self.row = claim.run
+        self.writer = writer
+        self.chain = loaded.chain
+        self.session: Session | None = None
+        self._states = loaded.states
+        self._spec = spec
+        self._turn = claim.clock.turn
+        self._database = database
+        self._threads = threads
+
+    @property
+    def spec(self) -> AgentSpec:
+        return self._spec if self.session is None else self.session.spec
+
+    @property
+    def turn(self) -> int:
+        return self._turn if self.session is None else self.session.turn
+
+    @property
+    def head(self) -> PromptHead:
+        assert self.session is not None
+        return self.session.head
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        return () if self.session is None else self.session.last_calls
+
+    async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await self._database.run(function, *arguments)
+
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        future = asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await asyncio.wait([future])
+            raise
+
+    async def write_events(self, events: Sequence[EventDraft]) -> None:
+        await self._database.share(write_events, self.writer, events)
+
+    async def close(self) -> None:
+        """Close the middleware and the session. Writes no rows."""
+        for item in self.chain.close:
+            try:
+                await item.close(self)
+            except Exception:
+                extra = {"run_id": self.writer.run_id, "middleware": item.name}
+                logger.exception("a middleware could not be closed", extra=extra)
+        if self.session is not None:
+            await self.session.close()

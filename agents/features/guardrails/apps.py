@@ -1,0 +1,14 @@
+from agents.kernel.features import FeatureConfig
+
+
+class GuardrailsConfig(FeatureConfig):
+    name = "agents.features.guardrails"
+    label = "vel_guardrails"
+    verbose_name = "Guardrails"
+    middleware_order = {
+        "stuck.before_model": 100,
+        "stuck.after_model": 200,
+        "model_retries": 900,
+        "tool_retries": 900,
+    }
+    requires = ("agents",)

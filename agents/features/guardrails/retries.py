@@ -1,0 +1,112 @@
+"""Making a call again after an error that may pass by itself.
+
+A model call whenever its error says that this may help. A tool call where the agent's policy says
+so, and only one that just reads: whatever may have changed something is never made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from agents.events.catalogue.guardrails import ToolRetried
+from agents.events.catalogue.messages import StepReset
+from agents.events.preview import preview
+from agents.kernel.middleware import (
+    LoadContext,
+    ModelHandler,
+    ModelRequest,
+    RunContext,
+    ToolCallRequest,
+    ToolHandler,
+)
+from agents.middleware.base import Middleware, ToolResult
+from agents.models import Effect
+from agents.providers.base import ProviderError, Reply
+from agents.settings import ModelSettings
+from agents.spec import RetryRule
+
+TRANSIENT = frozenset({"timeout", "connection"})
+"""Codes of results that the same call may not come to when it is made again."""
+MAX_PAUSE_SECONDS = 60.0
+
+
+class ModelRetries(Middleware):
+    """Makes a model call until it succeeds, or until that is hopeless."""
+
+    name = "model_retries"
+
+    async def wrap_model_call(
+        self, run: RunContext, request: ModelRequest, handler: ModelHandler
+    ) -> Reply:
+        attempt = 1
+        while True:
+            try:
+                return await handler(request)
+            except ProviderError as error:
+                settings = ModelSettings.now()
+                if not error.retryable or attempt >= settings.MODEL_ATTEMPTS:
+                    raise
+                pause = _pause(attempt, error.retry_after, settings.RETRY_BASE_SECONDS)
+                request.reset(
+                    StepReset(
+                        step=request.turn,
+                        reason=error.message,
+                        code=error.code,
+                        attempt=attempt,
+                        retry_in=round(pause, 2),
+                    )
+                )
+            await asyncio.sleep(pause)
+            attempt += 1
+
+
+def _pause(attempt: int, wished: float | None, base: float) -> float:
+    """Seconds until the next try: the server's wish, else doubling with jitter."""
+    if wished is not None:
+        return min(wished, MAX_PAUSE_SECONDS)
+    return min(base * 2.0 ** (attempt - 1), MAX_PAUSE_SECONDS) * (0.5 + random.random() / 2)  # noqa: S311
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRules:
+    """The agent's policy. The first rule that fits a tool decides."""
+
+    rules: tuple[RetryRule, ...] = ()
+
+    def of(self, tool: str) -> RetryRule | None:
+        return next((rule for rule in self.rules if fnmatchcase(tool, rule.tool)), None)
+
+
+class ToolRetries(Middleware):
+    """Makes a call again, each attempt in the journal."""
+
+    name = "tool_retries"
+
+    def load(self, context: LoadContext) -> RetryRules | None:
+        rules = context.spec.tool_retries
+        return RetryRules(rules) if rules else None
+
+    async def wrap_tool_call(
+        self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
+    ) -> ToolResult:
+        row = call.row
+        while True:
+            result = await handler(call)
+            if not result.is_error or result.code not in TRANSIENT or call.effect != Effect.READ:
+                return result
+            rule = run.state(RetryRules).of(row.tool)
+            if rule is None or row.attempt >= rule.attempts:
+                return result
+            pause = min(rule.backoff * 2.0 ** (row.attempt - 1), MAX_PAUSE_SECONDS)
+            retried = ToolRetried(
+                call_id=row.call_id,
+                attempt=row.attempt,
+                code=result.code,
+                message=preview(str(result.content)),
+                retry_in=round(pause, 2),
+            )
+            await run.write_events([retried])
+            await asyncio.sleep(pause)

@@ -1,0 +1,204 @@
+"""The order of the hooks of all middleware, and the chain of one run.
+
+A feature gives each hook a place in its `apps.py`, for example
+`middleware_order = {"retries": 900, "stuck.after_model": 200}`: the name of a middleware alone is
+about all its hooks. Lower numbers come first and, of wraps, are outside. No two middleware have
+the same place for a hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+from agents.kernel.features import FeatureConfig, collect
+from agents.kernel.middleware import (
+    LoadContext,
+    Middleware,
+    ModelHandler,
+    RunContext,
+    ToolHandler,
+)
+from agents.kernel.park import End
+
+HOOKS = (
+    "before_agent",
+    "before_model",
+    "wrap_model_call",
+    "after_model",
+    "check_call",
+    "wrap_tool_call",
+    "on_park",
+    "after_agent",
+    "close",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The middleware of each hook, in its order. Runs that need the same ones share a chain."""
+
+    before_agent: tuple[Middleware, ...] = ()
+    before_model: tuple[Middleware, ...] = ()
+    wrap_model_call: tuple[Middleware, ...] = ()
+    after_model: tuple[Middleware, ...] = ()
+    check_call: tuple[Middleware, ...] = ()
+    wrap_tool_call: tuple[Middleware, ...] = ()
+    on_park: tuple[Middleware, ...] = ()
+    after_agent: tuple[Middleware, ...] = ()
+    close: tuple[Middleware, ...] = ()
+
+    def model_handler(self, run: RunContext, handler: ModelHandler) -> ModelHandler:
+        """Return `handler` inside all wraps."""
+        for item in reversed(self.wrap_model_call):
+            handler = partial(item.wrap_model_call, run, handler=handler)
+        return handler
+
+    def tool_handler(self, run: RunContext, handler: ToolHandler) -> ToolHandler:
+        """Return `handler` inside all wraps."""
+        for item in reversed(self.wrap_tool_call):
+            handler = partial(item.wrap_tool_call, run, handler=handler)
+        return handler
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The chain of one claim, and the states that `run.state` returns."""
+
+    chain: Chain
+    states: dict[type, Any] = field(default_factory=dict)
+    end: End | None = None
+    """Why the run cannot be driven."""
+
+
+def load(context: LoadContext) -> Loaded:
+    """Let all middleware read what they need of a run. In the transaction of its claim."""
+    states: dict[type, Any] = {}
+    absent = set()
+    missing = context.needs.keys() - {item.name for item in installed()}
+    if missing:
+        return Loaded(Chain(), {}, _feature_missing(context, sorted(missing)))
+    for item in installed():
+        if not _overrides(item, "load"):
+            continue
+        state = item.load(context)
+        if state is None:
+            absent.add(item.name)
+        elif isinstance(state, End):
+            return Loaded(Chain(), {}, state)
+        else:
+            states[type(state)] = state
+    return Loaded(_chain_without(frozenset(absent)), states)
+
+
+def _feature_missing(context: LoadContext, names: Sequence[str]) -> End:
+    needs = ", ".join(f"{name} (for {context.needs[name]})" for name in names)
+    return End(
+        "feature_missing",
+        f"This run needs middleware that is not installed here: {needs}. Install the feature that "
+        "has it, or change the agent.",
+    )
+
+
+@lru_cache(maxsize=1)
+def installed() -> tuple[Middleware, ...]:
+    """Return the middleware of all features."""
+    return tuple(item for _, item in _entries())
+
+
+@lru_cache(maxsize=256)
+def _chain_without(absent: frozenset[str]) -> Chain:
+    order = _order()
+    return Chain(
+        **{hook: tuple(item for item in order[hook] if item.name not in absent) for hook in HOOKS}
+    )
+
+
+@lru_cache(maxsize=1)
+def _order() -> Mapping[str, tuple[Middleware, ...]]:
+    """Return the middleware of each hook. Raises `ImproperlyConfigured` if a place is unclear."""
+    problems = list(order_problems())
+    if problems:
+        raise ImproperlyConfigured(" ".join(problems))
+    order = {}
+    for hook in HOOKS:
+        placed = [
+            (_place(config, item, hook), item)
+            for config, item in _entries()
+            if _overrides(item, hook)
+        ]
+        order[hook] = tuple(item for _, item in sorted(placed, key=lambda pair: pair[0] or 0))
+    return order
+
+
+def order_problems() -> Iterator[str]:
+    """Say which places are missing, unknown or given twice."""
+    entries = _entries()
+    names: dict[str, str] = {}
+    for config, item in entries:
+        hooks = [hook for hook in HOOKS if _overrides(item, hook)]
+        if not (hooks or _overrides(item, "load")):
+            continue
+        if item.name in names:
+            yield (
+                f"The features {names[item.name]} and {config.label} both have a middleware "
+                f"{item.name!r}. Rename one."
+            )
+        names[item.name] = config.label
+        for hook in hooks:
+            if _place(config, item, hook) is None:
+                yield (
+                    f"The middleware {item.name!r} of the feature {config.label} has no place for "
+                    f"{hook}. Add {item.name!r} or '{item.name}.{hook}' with a number to "
+                    f"middleware_order of {type(config).__name__}."
+                )
+    for config in {config for config, _ in entries}:
+        own = [item for owner, item in entries if owner is config]
+        for key in config.middleware_order:
+            name, _, hook = key.partition(".")
+            fits = [item for item in own if item.name == name]
+            if not any(not hook or (hook in HOOKS and _overrides(item, hook)) for item in fits):
+                yield (
+                    f"middleware_order of {type(config).__name__} has {key!r}, but the feature "
+                    f"{config.label} has no such middleware or hook. Remove it."
+                )
+    for hook in HOOKS:
+        taken: dict[int, str] = {}
+        for config, item in entries:
+            place = _place(config, item, hook)
+            if place is None or not _overrides(item, hook):
+                continue
+            if place in taken:
+                yield (
+                    f"The middleware {taken[place]!r} and {item.name!r} have the same place "
+                    f"{place} for {hook}. Give one of them another number in middleware_order."
+                )
+            taken[place] = item.name
+
+
+def _entries() -> list[tuple[FeatureConfig, Middleware]]:
+    return collect("middleware", "MIDDLEWARE")
+
+
+def _place(config: FeatureConfig, item: Middleware, hook: str) -> int | None:
+    order = config.middleware_order
+    return order.get(f"{item.name}.{hook}", order.get(item.name))
+
+
+def _overrides(item: Middleware, hook: str) -> bool:
+    return getattr(type(item), hook) is not getattr(Middleware, hook)
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "INSTALLED_APPS":
+        installed.cache_clear()
+        _order.cache_clear()
+        _chain_without.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.kernel.chain")

@@ -1,0 +1,279 @@
+"""The hooks of features in the turn loop of a run.
+
+A feature lists instances of `Middleware` in its `middleware.MIDDLEWARE`, and gives each of their
+hooks a place in its `apps.py`. An instance holds configuration only: all runs of a process share
+it. What it must remember of a run is in rows, or in `run.state` while one driver has the run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeVar
+
+from agents.events.append import EventDraft
+from agents.events.event import Piece
+from agents.kernel.lease import Writer
+from agents.kernel.park import End, Park
+from agents.kernel.tool_calls import Call, ToolResult
+from agents.models import Run
+from agents.providers.base import Conversation, PromptHead, Provider, Reply
+from agents.spec import AgentSpec
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadContext:
+    """A run that a driver has just claimed."""
+
+    row: Run
+    spec: AgentSpec
+    turn: int
+    """How many turns it has."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """The middleware that the run needs, each with the option that needs it."""
+
+
+class Leave(BaseException):
+    """`run.leave` raises it. No wrap may catch it."""
+
+    def __init__(self, reason: Park | End) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class RunContext(ABC):
+    """One claim of one run, as its middleware sees it."""
+
+    row: Run
+    writer: Writer
+    _states: dict[type, Any]
+
+    @property
+    @abstractmethod
+    def spec(self) -> AgentSpec: ...
+
+    @property
+    @abstractmethod
+    def turn(self) -> int:
+        """How many replies are stored."""
+
+    @property
+    @abstractmethod
+    def head(self) -> PromptHead:
+        """The head of the prompt, once the conversation is read."""
+
+    @property
+    @abstractmethod
+    def calls(self) -> Sequence[Call]:
+        """The calls of the last turn after they have ended.
+
+        Empty if they ended before this claim.
+        """
+
+    def state(self, kind: type[T]) -> T:
+        """Return what `load` returned, or else one new `kind` for each claim."""
+        found = self._states.get(kind)
+        if found is None:
+            found = self._states[kind] = kind()
+        return found
+
+    def leave(self, reason: Park | End) -> NoReturn:
+        """Let go of the run from inside a wrap. Calls that run beside this one end first.
+
+        If a park finds nothing to wait for, the call is made again, with all its wraps. A call
+        that may have changed something cannot park.
+        """
+        raise Leave(reason)
+
+    @abstractmethod
+    async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run a function that only queries the database, in a short transaction."""
+
+    @abstractmethod
+    async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run blocking code on a thread of its own."""
+
+    @abstractmethod
+    async def write_events(self, events: Sequence[EventDraft]) -> None:
+        """Write events under the fence, that go with no other row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A write in the transaction that stores a reply or a result."""
+
+    write: Callable[[], None]
+    alone: bool
+    then: Callable[[], None] | None
+
+
+@dataclass
+class _Committing:
+    commits: list[Commit] = field(default_factory=list, kw_only=True)
+
+    def on_commit(
+        self,
+        write: Callable[[], None],
+        alone: bool = False,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Let `write` run in the transaction that stores the reply or the result.
+
+        It runs after the check of the fence and after the kernel's own rows. It can run again, so
+        it changes rows only; `then` runs once, on the loop, when all of it is committed. A write
+        locks no run, no clock and no thread. One that locks other rows is `alone`, so that no
+        other run shares its transaction, and locks them in the order of their ids.
+        """
+        self.commits.append(Commit(write, alone, then))
+
+
+class Watched(Protocol):
+    """The receiver of the parts of a reply."""
+
+    def add(self, kind: type[Piece], part: str, text: str) -> None: ...
+
+    def put(self, draft: EventDraft) -> None: ...
+
+    def drop_parts(self) -> None: ...
+
+
+@dataclass
+class ModelRequest(_Committing):
+    """A model call. It is the same one when a wrap calls its handler again."""
+
+    purpose: Literal["step", "side"]
+    """`step`: the reply is a turn of the run. `side`: it is not, for example a summary."""
+    turn: int
+    model: str
+    provider: Provider
+    conversation: Conversation
+    stream: Watched
+    attempts: int = 0
+    """How often the model was called."""
+    has_parts: bool = False
+    """Whether watchers may have parts of a reply that was not completed."""
+
+    def reset(self, event: EventDraft) -> None:
+        """Send watchers this `step.reset`: they forget the parts of the reply."""
+        self.stream.drop_parts()
+        self.stream.put(event)
+        self.has_parts = False
+
+
+@dataclass
+class ToolCallRequest(_Committing):
+    """A tool call that is about to be made. `row` is its row, as the driver holds it."""
+
+    row: Call
+    effect: str
+    """The effect of the tool with this input: a value of `agents.models.Effect`."""
+
+
+ModelHandler = Callable[[ModelRequest], Awaitable[Reply]]
+ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """The model receives a message that is not the user's. It is a row before it is sent."""
+
+    text: str
+    events: Sequence[EventDraft] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A call is not made. The model reads `message`, and people read `reason`."""
+
+    message: str
+    reason: str
+    code: str
+    by: str = ""
+    """Who refuses it. Empty: the middleware."""
+    events: Sequence[EventDraft] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A reply of the model that is about to be stored."""
+
+    turn: int
+    reply: Reply
+    ends: bool
+    """Whether the run ends with it: it has no calls, and nobody asks the model to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDecision:
+    """A decision about a reply. All of it is one transaction with the reply."""
+
+    note: str = ""
+    """A message to the model, for a reply that would end the run: the run goes on."""
+    end: End | None = None
+    """The run fails. If a person resumes it, the model reads the note."""
+    reply: Reply | None = None
+    """It is stored and sent back instead. Watchers see the model's own reply."""
+    events: Sequence[EventDraft] = ()
+    completed: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the event `run.completed`, if the run completes with this reply."""
+    writes: Sequence[Callable[[], None]] = ()
+    """As `on_commit`, and before the end of the run. The transaction is not shared."""
+    then: Callable[[], None] | None = None
+    """Runs once, on the loop, when all of it is committed."""
+
+
+class Middleware:
+    """The base class. A hook that a class does not override costs nothing.
+
+    The kernel calls the hooks in the order of their places, of which `agents.kernel.chain` tells.
+    """
+
+    name: ClassVar[str] = ""
+    """Unique. It is the author of the messages to the model."""
+
+    def load(self, context: LoadContext) -> object | End | None:
+        """Return the state of a claim for `run.state`, in the transaction of the claim.
+
+        None: the run needs nothing of this middleware, and none of its hooks is called.
+        """
+
+    async def before_agent(self, run: RunContext) -> End | None:
+        """Each claim, before anything that costs."""
+
+    async def before_model(self, run: RunContext) -> Tell | End | Park | None:
+        """Before each turn, and again when a turn is repeated."""
+
+    async def wrap_model_call(
+        self, run: RunContext, request: ModelRequest, handler: ModelHandler
+    ) -> Reply:
+        """Make a model call with `handler`, as often as needed. It raises `ProviderError`."""
+        return await handler(request)
+
+    async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
+        """Once for each reply that is stored, until a middleware ends the run."""
+
+    async def check_call(self, run: RunContext, call: ToolCallRequest) -> Refusal | None:
+        """Before anybody is asked about a call, and before each attempt to make it."""
+
+    async def wrap_tool_call(
+        self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
+    ) -> ToolResult:
+        """Make a call with `handler`: more than once only if it just reads.
+
+        Change a result with `dataclasses.replace`, so that its writes stay. An exception of a wrap
+        becomes the result of the call, and the writes of the tool stay as well.
+        `CancelledError` must pass.
+        """
+        return await handler(call)
+
+    async def on_park(self, run: RunContext, park: Park) -> None:
+        """The run is about to be parked. This hook cannot change it."""
+
+    async def after_agent(self, run: RunContext, status: str) -> None:
+        """The driver has let go of the run, which has this status now."""
+
+    async def close(self, run: RunContext) -> None:
+        """The driver stops, in whatever way: its lease may be lost. Write nothing."""

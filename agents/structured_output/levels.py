@@ -1,0 +1,29 @@
+"""How deep JSON may nest that others wrote.
+
+Readers of Python and pydantic stop at depths of their own, which depend on where they are called:
+what one took, another refuses later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MOST_LEVELS = 64
+"""Of lists and objects. Tools nest a few."""
+
+
+def nests_too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return [inner for inner in value.values() if isinstance(inner, dict | list)]
+    if isinstance(value, list):
+        return [inner for inner in value if isinstance(inner, dict | list)]
+    return ()

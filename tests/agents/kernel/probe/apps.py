@@ -1,0 +1,6 @@
+from agents.kernel.features import FeatureConfig
+
+
+class ProbeConfig(FeatureConfig):
+    name = "tests.agents.kernel.probe"
+    label = "probe"

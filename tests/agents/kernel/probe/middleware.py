@@ -1,0 +1,3 @@
+from agents.middleware.base import Middleware
+
+MIDDLEWARE: list[Middleware] = []

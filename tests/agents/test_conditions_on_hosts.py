@@ -1,0 +1,310 @@
+"""Hosts are looked for in whole texts at once: with the answers of a plain reading."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import socket
+import time
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agents.call_patterns.host_views import _pieces, lines_of, views_of
+from agents.call_patterns.hosts import HostReading
+from agents.call_patterns.steps import Steps, TooMuchToRead
+from agents.conditions import holds
+from agents.spec import CallCondition
+
+PATTERNS = (
+    "evil.example",
+    "*.evil.example",
+    "e*.example",
+    "*.example",
+    "*",
+    "*x.*",
+    "a.*.b",
+    "a.*",
+    "*.b",
+    "evil",
+    "10.0.0.1",
+    "0.0.0.1",
+    "10.*.*.*",
+    "*.0.0.1",
+    "1*.0.0.*",
+    "::1",
+    "xn--bcher-kva.example",
+    "bücher.example",
+    "*.xn--bcher-kva.example",
+    "*-kva.example",
+    "x*.example",
+)
+PIECES = (
+    "evil.example",
+    "EVIL.Example",
+    "evil",
+    "example",
+    "a",
+    "b",
+    "x",
+    "10.0.0.1",
+    "10.1",
+    "0x0a.1",
+    "012.0.1",
+    "167772161",
+    "10.7.8.9",
+    "1.1",
+    "[::1]",
+    "::1",
+    "xn--bcher-kva",
+    "bücher",
+    "Bücher",
+    "bu\u0308cher",
+    "ｅｖｉｌ",
+    "ß",
+    "ä",
+    "…",
+    "。",
+    "．",
+    "“",
+    "\u200d",
+    "\xad",
+    "\ud800",
+    "%2e",
+    "%C3%BC",
+    "//",
+    "/",
+    "\\",
+    "https:",
+    "http://",
+    "@",
+    ":",
+    ":80",
+    ".",
+    "..",
+    "-",
+    "_",
+    "[",
+    "]",
+    " ",
+    "\n",
+    "\t",
+    "\v",
+    '"',
+    "'",
+    "<",
+    "?",
+    "#",
+)
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=7).map("".join) | st.text(max_size=12)
+INPUTS = st.dictionaries(st.sampled_from(["url", "text", "k.b"]), TEXTS, min_size=1, max_size=2)
+
+
+def fits(pattern: str, tool_input: Any) -> bool:
+    return HostReading(tool_input, Steps()).fits(pattern)
+
+
+# --- A plain reading: every part of a text, one by one. ---
+
+ASCII = r"a-z0-9_\-"
+ENDS = "/\\?# \t\n\f\r\"'<>@"
+BEGINS = re.compile(r"(?:[/\\]{2,}|(?:https?|wss?|ftp):[/\\]*|@)\Z", re.IGNORECASE)
+
+
+def expression_of(pattern: str) -> re.Pattern[str]:
+    name = pattern.encode("idna").decode() if not pattern.isascii() else pattern
+    if name == "*":
+        return re.compile("(?s).+")
+    below = name.startswith("*.")
+    labels = name.removeprefix("*.").split(".")
+    rest = r"\.".join("[^.]*".join(map(re.escape, label.split("*"))) for label in labels)
+    return re.compile((r"(?:[^.]+\.)+" if below else "") + rest, re.IGNORECASE)
+
+
+def plainly(pattern: str, tool_input: Any) -> bool:
+    """Whether a substring of a view stands where a host can, and fits in one of its readings."""
+    expression = expression_of(pattern)
+    for line in "\n".join(each.decode() for each in lines_of(tool_input)).split("\n"):
+        if any(read(expression, part) for part in (line, line.partition(":")[0])):
+            return True
+    return any(
+        read(expression, host)
+        for view in views_of(tool_input)
+        for host in substrings_of(view.decode())
+    )
+
+
+def substrings_of(text: str) -> Iterator[str]:
+    for start, end in itertools.combinations(range(len(text) + 1), 2):
+        inner, before, after = text[start:end], text[:start], text[end:]
+        ends = not after or after[0] in ENDS or (after[0] == ":" and ":" not in inner)
+        if ends and BEGINS.search(before) and not set(inner) & set(ENDS):
+            yield inner
+        if before.endswith("[") and after.startswith("]"):
+            yield inner
+        if "." in inner and is_name(inner) and begins_name(before) and ends_name(after):
+            yield inner
+
+
+def is_name(inner: str) -> bool:
+    labels = inner.split(".")
+    return all(re.fullmatch(f"[{ASCII}\x80-\U0010ffff]+", label, re.I) for label in labels)
+
+
+def begins_name(before: str) -> bool:
+    return not re.search(f"[{ASCII}.]\\Z", before, re.I) or bool(
+        re.search(f"(?:\\A|[^{ASCII}])\\.\\Z", before, re.I)
+    )
+
+
+def ends_name(after: str) -> bool:
+    return not re.match(f"[{ASCII}.]", after, re.I) or bool(
+        re.match(f"\\.(?:\\Z|[^{ASCII}])", after, re.I)
+    )
+
+
+def read(expression: re.Pattern[str], host: str) -> bool:
+    host = host.lstrip("[]")
+    for stripped in {host, host.rstrip("."), host.rstrip("[]"), host.rstrip("[]").rstrip(".")}:
+        if stripped and any(expression.fullmatch(each) for each in readings(stripped)):
+            return True
+    return False
+
+
+def readings(host: str) -> Iterator[str]:
+    yield host
+    try:
+        yield socket.inet_ntoa(socket.inet_aton(host))
+    except (OSError, UnicodeError):
+        pass
+    if not host.isascii():
+        try:
+            yield host.encode("idna").decode()
+        except UnicodeError:
+            pass
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(PATTERNS), INPUTS)
+@example("*", {"text": "a"})
+@example("10.0.0.1", {"url": "167772161 x"})
+@example("*.example", {"text": "…a.example."})
+def test_whole_texts_are_read_as_part_by_part(pattern: str, tool_input: dict[str, str]) -> None:
+    assert fits(pattern, tool_input) is plainly(pattern, tool_input)
+
+
+# --- The reading of earlier versions: what it found is still found. ---
+
+AUTHORITY = re.compile(r"""(?i:[/\\]{2,}|(?:https?|wss?|ftp):[/\\]*)([^/\\?# \t\n\f\r"'<>]+)""")
+BARE = re.compile("[\"'\\\\\u200b-\u200d\u2060\ufeff\xad\t\r\n]")
+HOST_LIKE = re.compile(r"[\w\u0300-\u036f-]+(?:\.[\w\u0300-\u036f-]+)+|\[[0-9a-fA-F:.]{2,45}\]")
+
+
+def found_earlier(pattern: str, tool_input: dict[str, str]) -> bool:
+    expression = expression_of(pattern)
+    named = {text for name, text in tool_input.items() if name == "url"}
+    mentioned: set[str] = set()
+    for text in (*tool_input, *tool_input.values()):
+        for view in (text, unquote(text), unicodedata.normalize("NFKC", text)):
+            for source in (
+                view,
+                re.sub("[\"'\\\\\u200b-\u200d\u2060\ufeff\xad]|[\t\r\n]", "", view),
+            ):
+                plain = source.encode(errors="replace").decode()
+                named |= {match[1] for match in AUTHORITY.finditer(plain)}
+                mentioned |= {match[0] for match in HOST_LIKE.finditer(plain)}
+    parts = {part for each in named for part in each.split("@")}
+    hosts = mentioned | parts | {part.partition(":")[0] for part in parts}
+    stripped = {host.strip("[]").rstrip(".") for host in hosts}
+    return any(
+        expression.fullmatch(each)
+        for host in stripped
+        if host
+        for each in (host.casefold(), *list(readings(host))[1:])
+    )
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(PATTERNS), INPUTS)
+def test_what_was_found_part_by_part_is_found(pattern: str, tool_input: dict[str, str]) -> None:
+    if found_earlier(pattern, tool_input):
+        assert fits(pattern, tool_input)
+
+
+def test_every_letter_with_an_ascii_form_is_read() -> None:
+    """A pattern without `xn--` and stars is not compared with the ASCII forms of names."""
+    missing = []
+    for code in range(0x80, 0x30000):
+        character = chr(code)
+        try:
+            written = f"a{character}b.example".encode("idna").decode()
+        except UnicodeError:
+            continue
+        if "xn--" in written or not re.fullmatch(r"[a-z0-9-]+\.[a-z0-9-]+", written):
+            continue
+        if not fits(written, {"text": f"//a{character}b.example/"}):
+            missing.append(character)
+    assert not missing
+
+
+@given(st.text(st.sampled_from("ab é\u0301\u1161가ﷺ.。\n"), max_size=200))
+def test_pieces_are_the_whole_text(text: str) -> None:
+    assert "".join(_pieces(text.encode())) == text
+
+
+MB = 1_000_000
+HOSTILE = {
+    "a chain of users": lambda: "//" + "a@" * MB,
+    "different users": lambda: "//" + "@".join(f"a{n}" for n in range(300_000)),
+    "different names": lambda: " ".join(f"a{n}.b" for n in range(200_000)),
+    "other letters": lambda: " ".join(f"ä{n}.b" for n in range(200_000)),
+    "numbers": lambda: " ".join(f"//{n}" for n in range(200_000)),
+    "escapes": lambda: "%41" * (2 * MB // 3),
+    "marks": lambda: "a" + "\u0301\u0327" * (MB // 2),
+    "wide characters": lambda: "\ufdfa" * (MB // 3),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("pattern", ["*.evil.example", "10.*.*.*", "xn--*.evil.example"])
+def test_two_megabytes_take_a_moment(kind: str, pattern: str) -> None:
+    text = HOSTILE[kind]()
+    begun = time.process_time()
+    for permits in (True, False):
+        holds(CallCondition(host=pattern), "fetch", {"url": text, "text": text}, permits=permits)
+    assert time.process_time() - begun < 5  # up to 1 s
+
+
+def test_more_than_can_be_read_fits_a_denial_and_no_permission() -> None:
+    names = " ".join(f"ä{number}.ö" for number in range(20_000))
+    with pytest.raises(TooMuchToRead):
+        fits("bücher.example", {"text": names})
+    condition = CallCondition(host="bücher.example")
+    assert holds(condition, "fetch", {"text": names}, permits=False)
+    assert not holds(condition, "fetch", {"url": names}, permits=True)
+    # Other patterns need not read them one by one.
+    assert not fits("evil.example", {"text": names})
+
+
+def test_all_rules_share_one_reading() -> None:
+    from agents.conditions import CallReading
+
+    call = {"text": "a.b " * 250_000}
+    reading = CallReading(call)
+    answers = [
+        holds(
+            CallCondition(host=f"evil-{number}.example"),
+            "fetch",
+            call,
+            permits=False,
+            reading=reading,
+        )
+        for number in range(300)
+    ]
+    assert not answers[0]
+    assert answers[-1], "when the steps are used up, what denies fits"
