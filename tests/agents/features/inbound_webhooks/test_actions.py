@@ -22,10 +22,10 @@ from agents.features.inbound_webhooks.actions import (
     rotate_secret,
 )
 from agents.features.inbound_webhooks.models import InboundWebhook
-from agents.models import AuditEntry, Budget, Thread, ThreadPolicy
+from agents.models import AuditEntry, Budget, Run, Thread, ThreadPolicy
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
 from agents.services.trigger_rights import MESSAGE_CHARACTERS
-from tests.agents.api.rows import make_agent, make_user
+from tests.agents.api.rows import make_agent, make_run, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 
 pytestmark = pytest.mark.django_db
@@ -221,3 +221,16 @@ def test_one_that_was_deleted_meanwhile():
         with pytest.raises(NotFound, match="no such webhook"):
             act()
     assert not InboundWebhook.objects.exists()
+
+
+def test_a_deleted_webhook_leaves_its_runs_and_no_budget():
+    ada = make_user("ada")
+    make_inbound_webhook(ada, budget=DayBudget(max_tokens=9))
+    run = make_run(ada)
+    Run.objects.update(trigger=InboundWebhook.objects.get().pk)
+
+    InboundWebhook.objects.all().delete()
+
+    run.refresh_from_db()
+    assert run.trigger is None
+    assert not Budget.objects.exists()
