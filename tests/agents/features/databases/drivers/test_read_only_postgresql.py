@@ -154,16 +154,16 @@ CLEAN = (True, '"$user", public', "vel", "on", "on", 0, 0, 1, 0)
 
 @pytest.mark.parametrize("name", [*REFUSED, *VOLATILE])
 def test_no_attempt_changes_anything(
-    name: str, writer_shop: DatabaseTarget, postgres_url: str, tmp_path: Path
+    name: str, lasting_writer_shop: DatabaseTarget, postgres_url: str, tmp_path: Path
 ) -> None:
     tmp_path.chmod(0o777)
     query = {**REFUSED, **VOLATILE}[name].replace("{beside}", str(tmp_path / "beside"))
-    with admin_of(writer_shop, postgres_url) as admin:
+    with admin_of(lasting_writer_shop, postgres_url) as admin:
         before = contents(admin)
         with pytest.raises(QueryFailed) as refused:
-            ask(writer_shop, query)
+            ask(lasting_writer_shop, query)
         assert name in REFUSED or refused.value.code == "routine"
-        assert session(writer_shop) == CLEAN
+        assert session(lasting_writer_shop) == CLEAN
         assert contents(admin) == before
     assert not list(tmp_path.iterdir())
 
