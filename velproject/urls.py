@@ -15,6 +15,7 @@ handler500 = "agents.web.server_error.server_error"
 
 admin.site.site_header = admin.site.site_title = "Vel"
 admin.site.index_title = "Agents, runs and approvals"
+admin.autodiscover()  # commands of `vel` have not done it: the admin is not one of their apps
 
 urlpatterns = [
     path("admin/login/", limited_sign_in(admin.site.login)),

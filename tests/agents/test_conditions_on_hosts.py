@@ -180,7 +180,7 @@ def readings(host: str) -> Iterator[str]:
     yield host
     try:
         yield socket.inet_ntoa(socket.inet_aton(host))
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):  # ValueError: a character that no address has
         pass
     if not host.isascii():
         try:

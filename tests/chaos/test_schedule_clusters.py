@@ -50,5 +50,5 @@ def test_each_time_is_one_run(tmp_path: Path, schedules: int, rounds: int) -> No
             )
     assert Run.objects.count() == rounds * schedules
     assert ScheduleFiring.objects.filter(outcome="started").count() == rounds * schedules
-    each = Run.objects.values("schedule").annotate(count=Count("id"))
+    each = Run.objects.values("trigger").annotate(count=Count("id"))
     assert {row["count"] for row in each} == {rounds}

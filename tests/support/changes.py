@@ -23,6 +23,7 @@ BY_ENGINE = frozenset(
         "agents.RunEvent",
         "agents.Thread",
         "agents.ToolCall",
+        "skills_app.RunSkillSet",
     }
 )
 """The engine itself writes rows of these for each call. Rows of other runs count as changes."""

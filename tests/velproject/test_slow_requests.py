@@ -31,6 +31,9 @@ SERVER = f"""
 import json, socket, sys
 from velproject.web_server import PatientServer
 from velproject.slow_requests import Patience, limit_requests
+import django
+
+django.setup()
 
 async def application(scope, receive, send):
     if scope["type"] == "websocket":

@@ -153,7 +153,7 @@ def test_who_may_change_agents_may_change_subagents_and_no_guarded_part_by_them(
     assert found is not None
     child = child_spec(spec, found)
     assert "execute" in (child.tools or ())
-    for name in ("sandbox", "network", "allowed_hosts", "toolbox", "databases"):
+    for name in ("sandbox", "network", "allowed_hosts", "toolbox"):
         assert getattr(child, name) == getattr(spec, name) == AgentSpec.model_fields[name].default
     assert child.interrupt_on == {"execute": True}
     assert child.approval_rules == ()

@@ -16,8 +16,6 @@ DEBUG = False
 INSTALLED_APPS = [
     "library",
     "agents",
-    "memory",
-    "skills_app",
     *FEATURES,
     "django_q",
     "channels",
