@@ -62,6 +62,10 @@ def test_its_tool_runs_with_the_options_of_the_agent(found: dict[str, Any]) -> N
     assert json.loads(found["result"]) == "Meat in a ti"
 
 
+def test_its_hook_adds_an_event_to_a_failed_call(found: dict[str, Any]) -> None:
+    assert [json.loads(data)["word"] for data in found["missed"]] == ["eggs"]
+
+
 def test_its_segment_is_in_the_prompt(found: dict[str, Any]) -> None:
     assert "## Glossary" in found["prompt"]
 

@@ -22,7 +22,8 @@ from agents.models import Agent, ToolCall  # noqa: E402
 from agents.services.agent_files import carry_out_import, export_agent  # noqa: E402
 from tests.support.runs import drive_to_end, script_file, start_run  # noqa: E402
 
-SCRIPT = [{"tool_calls": [{"name": "look_up_word", "input": {"word": "spam"}}]}, {"text": "ok"}]
+LOOK_UPS = [{"name": "look_up_word", "input": {"word": word}} for word in ("spam", "eggs")]
+SCRIPT = [{"tool_calls": LOOK_UPS}, {"text": "ok"}]
 
 
 def main() -> None:
@@ -49,7 +50,8 @@ def _found(client: Client, root: User, agent: Agent, run: Any) -> dict[str, Any]
     form = client.get(f"/admin/agents/agent/{agent.pk}/change/").content.decode()
     return {
         "status": run.status,
-        "result": ToolCall.objects.get(run=run).result,
+        "result": ToolCall.objects.get(run=run, position=0).result,
+        "missed": [row.data for row in run.events.filter(type="glossary.word_missed")],
         "prompt": str(run.thread.epochs.get().head),
         "file": export_agent(agent, by=root),
         "options": client.get(f"/api/v1/agents/{agent.pk}").json()["options"],

@@ -7,3 +7,4 @@ class GlossaryConfig(FeatureConfig):
     verbose_name = "Glossary"
     order = 5000
     requires = ("agents",)
+    middleware_order = {"glossary": 5000}

@@ -1,4 +1,8 @@
+import json
+from dataclasses import replace
+
 from pydantic import BaseModel
+from vel_glossary.events import WordMissed
 from vel_glossary.models import Term
 from vel_glossary.options import GlossaryOptions
 
@@ -35,6 +39,13 @@ class GlossaryMiddleware(Middleware):
         if "look_up_word" not in context.tool_names:
             return ""
         return "## Glossary\nLook up words of the team before you use them."
+
+    async def wrap_tool_call(self, run, call, handler):
+        result = await handler(call)
+        if call.row.tool == "look_up_word" and result.is_error:
+            word = json.loads(call.row.edited_input or call.row.input).get("word", "")
+            result = replace(result, events=[*result.events, WordMissed(word=word)])
+        return result
 
 
 MIDDLEWARE = [GlossaryMiddleware()]
