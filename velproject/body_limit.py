@@ -23,7 +23,7 @@ FORM_BYTES = 5_000_000
 def longest_body() -> int:
     """Bytes of the largest form that a view takes: of features by `settings.UPLOAD_LIMITS`."""
     limits = [limit() for _, limit in collect("settings", "UPLOAD_LIMITS")]
-    return max(UploadSettings.now().UPLOAD_BYTES, *limits) + FORM_BYTES
+    return max([UploadSettings.now().UPLOAD_BYTES, *limits]) + FORM_BYTES
 
 
 class LimitedRequest(WebRequest):
@@ -36,6 +36,7 @@ class LimitedRequest(WebRequest):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.longest = longest_body()  # not asked again for each piece
         # Django parses forms, and describes a malformed one. Twisted would answer without a body.
         self._parsePOSTFormSubmission = False
 
@@ -48,7 +49,7 @@ class LimitedRequest(WebRequest):
         super().handle_reply(message)
 
     def gotLength(self, length: int | None) -> None:  # Twisted's name
-        if length is not None and length > longest_body():
+        if length is not None and length > self.longest:
             self._refuse()
             return
         super().gotLength(length)
@@ -57,7 +58,7 @@ class LimitedRequest(WebRequest):
         if self.is_refused:
             return  # it was on its way
         self.received += len(data)
-        if self.received > longest_body():  # in chunks, without a length
+        if self.received > self.longest:  # in chunks, without a length
             self._refuse()
             return
         super().handleContentChunk(data)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Max
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
@@ -195,11 +194,6 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
         }
         for run in runs
     ]
-
-
-def last_used(skill: Skill) -> Any:
-    found = SkillUse.objects.filter(version__skill=skill).aggregate(last=Max("created_at"))
-    return found["last"]
 
 
 def agents_of(skill: Skill, user: Person) -> list[tuple[Agent, bool]]:

@@ -62,11 +62,6 @@ def stored_document(version: SkillVersion) -> SkillDocument:
     return document_of(Head.from_json(version.head), body_of(version.content), sorted(paths))
 
 
-def analysed_version(version: SkillVersion) -> Analysed:
-    """Of a version with content."""
-    return analyse(stored_document(version))
-
-
 def _key(name: str, digest: str) -> str:
     """A package's bytes and its name settle what is searched of it."""
     return f"package {digest} {name}"

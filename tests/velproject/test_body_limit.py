@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agents.settings import UploadSettings
 from tests.support.runs import wait_until
 from tests.support.site import ROOT, Site, migrated_site
-from velproject.body_limit import FORM_BYTES
+from velproject.body_limit import FORM_BYTES, longest_body
 
 LIMIT = 50_000_000 + FORM_BYTES
 _REFUSED = b"HTTP/1.1 413 "
@@ -117,3 +119,8 @@ def open_files(below: Path) -> list[str]:
         if target.startswith(f"{below}/"):
             found.append(target)
     return found
+
+
+def test_without_a_feature_that_takes_files_the_limit_is_that_of_uploads(settings: Any) -> None:
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "skills_app"]
+    assert longest_body() == UploadSettings.now().UPLOAD_BYTES + FORM_BYTES
