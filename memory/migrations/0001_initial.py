@@ -5,11 +5,6 @@ from django.db import migrations, models
 from agents.create_models import CreateModels
 
 
-def forget_links(apps, schema_editor):
-    """Without its tables nothing needs what 0002 has kept."""
-    schema_editor.execute('DROP TABLE IF EXISTS memory_links_of_approvals')
-
-
 class Migration(migrations.Migration):
 
     initial = True
@@ -20,70 +15,70 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunPython(migrations.RunPython.noop, forget_links),
         CreateModels(
-            models=[
-                migrations.CreateModel(
-                    name='MemoryEditRequest',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_edit_requests', to='agents.agent')),
-                        ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.run')),
-                        ('path', models.CharField(max_length=200)),
-                        ('operation', models.CharField(choices=[('write', 'write'), ('append', 'append'), ('delete', 'delete'), ('restore', 'restore'), ('import', 'import')], max_length=10)),
-                        ('previous_content', models.TextField(blank=True, null=True)),
-                        ('base_revision', models.PositiveIntegerField(default=0)),
-                        ('proposed_content', models.TextField(blank=True, null=True)),
-                        ('asked', models.JSONField(default=dict, help_text='content, old_text and replace_all, as the agent gave them.')),
-                        ('reason', models.TextField(blank=True)),
-                        ('provenance', models.JSONField(default=dict, help_text="step, and sources: what the run had read of others' text.")),
-                        ('warnings', models.JSONField(default=list, help_text="Sentences, as on the memory's size.")),
-                        ('created_at', models.DateTimeField(auto_now_add=True)),
-                    ],
-                    options={
-                        'ordering': ['-created_at'],
-                    },
-                ),
-                migrations.CreateModel(
-                    name='MemoryFile',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_files', to='agents.agent')),
-                        ('path', models.CharField(max_length=200)),
-                        ('content', models.TextField()),
-                        ('content_type', models.CharField(default='text/markdown', max_length=100)),
-                        ('size_bytes', models.PositiveIntegerField()),
-                        ('revision', models.PositiveIntegerField(help_text='The number of its latest revision.')),
-                        ('created_at', models.DateTimeField(auto_now_add=True)),
-                        ('updated_at', models.DateTimeField(auto_now=True)),
-                    ],
-                    options={
-                        'ordering': ['agent', 'path'],
-                        'constraints': [models.UniqueConstraint(fields=('agent', 'path'), name='memory_file_path')],
-                    },
-                ),
-                migrations.CreateModel(
-                    name='MemoryRevision',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_revisions', to='agents.agent')),
-                        ('path', models.CharField(max_length=200)),
-                        ('number', models.PositiveIntegerField()),
-                        ('operation', models.CharField(choices=[('write', 'write'), ('append', 'append'), ('delete', 'delete'), ('restore', 'restore'), ('import', 'import')], max_length=10)),
-                        ('content', models.TextField(help_text='Null: the file was deleted.', null=True)),
-                        ('sha256', models.CharField(blank=True, max_length=64)),
-                        ('size_bytes', models.PositiveIntegerField(default=0)),
-                        ('reason', models.TextField(blank=True)),
-                        ('source', models.CharField(help_text='Which door the change came through.', max_length=20)),
-                        ('edit_request', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='revisions', to='memory.memoryeditrequest')),
-                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('created_at', models.DateTimeField(auto_now_add=True)),
-                    ],
-                    options={
-                        'ordering': ['agent', 'path', '-number'],
-                        'constraints': [models.UniqueConstraint(fields=('agent', 'path', 'number'), name='memory_revision_number')],
-                    },
-                ),
-            ],
+            models=[migrations.CreateModel(
+                name='MemoryEditRequest',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_edit_requests', to='agents.agent')),
+                    ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.run')),
+                    ('approval', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memory_edit', to='agents.approvalrequest')),
+                    ('path', models.CharField(max_length=200)),
+                    ('operation', models.CharField(choices=[('write', 'write'), ('append', 'append'), ('delete', 'delete'), ('restore', 'restore'), ('import', 'import')], max_length=10)),
+                    ('previous_content', models.TextField(blank=True, null=True)),
+                    ('base_revision', models.PositiveIntegerField(default=0)),
+                    ('proposed_content', models.TextField(blank=True, null=True)),
+                    ('asked', models.JSONField(default=dict, help_text='content, old_text and replace_all, as the agent gave them.')),
+                    ('reason', models.TextField(blank=True)),
+                    ('provenance', models.JSONField(default=dict, help_text="step, and sources: what the run had read of others' text.")),
+                    ('warnings', models.JSONField(default=list, help_text="Sentences, as on the memory's size.")),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                ],
+                options={
+                    'ordering': ['-created_at'],
+                    'indexes': [],
+                    'constraints': [],
+                },
+            ), migrations.CreateModel(
+                name='MemoryFile',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_files', to='agents.agent')),
+                    ('path', models.CharField(max_length=200)),
+                    ('content', models.TextField()),
+                    ('content_type', models.CharField(default='text/markdown', max_length=100)),
+                    ('size_bytes', models.PositiveIntegerField()),
+                    ('revision', models.PositiveIntegerField(help_text='The number of its latest revision.')),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('updated_at', models.DateTimeField(auto_now=True)),
+                ],
+                options={
+                    'ordering': ['agent', 'path'],
+                    'constraints': [models.UniqueConstraint(fields=('agent', 'path'), name='memory_file_path')],
+                    'indexes': [],
+                },
+            ), migrations.CreateModel(
+                name='MemoryRevision',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memory_revisions', to='agents.agent')),
+                    ('path', models.CharField(max_length=200)),
+                    ('number', models.PositiveIntegerField()),
+                    ('operation', models.CharField(choices=[('write', 'write'), ('append', 'append'), ('delete', 'delete'), ('restore', 'restore'), ('import', 'import')], max_length=10)),
+                    ('content', models.TextField(help_text='Null: the file was deleted.', null=True)),
+                    ('sha256', models.CharField(blank=True, max_length=64)),
+                    ('size_bytes', models.PositiveIntegerField(default=0)),
+                    ('reason', models.TextField(blank=True)),
+                    ('source', models.CharField(help_text='Which door the change came through.', max_length=20)),
+                    ('edit_request', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='revisions', to='memory.memoryeditrequest')),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                ],
+                options={
+                    'ordering': ['agent', 'path', '-number'],
+                    'constraints': [models.UniqueConstraint(fields=('agent', 'path', 'number'), name='memory_revision_number')],
+                    'indexes': [],
+                },
+            )],
         ),
     ]

@@ -1,113 +1,85 @@
-"""Takes the tables of webhooks from the app agents, with the permissions that people have."""
-
+import agents.ids
+import agents.secret_text
 import django.core.validators
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import agents.ids
-import agents.secret_text
-
-MODELS = ("inboundwebhook", "inboundwebhookdelivery", "inboundwebhookrefusal")
-
-
-def take_permissions(apps, schema_editor):
-    """Permissions refer to the content type, so they move with it."""
-    types = apps.get_model("contenttypes", "ContentType").objects
-    types.filter(app_label="agents", model__in=MODELS).update(app_label="vel_inbound_webhooks")
-
-
-def give_permissions_back(apps, schema_editor):
-    types = apps.get_model("contenttypes", "ContentType").objects
-    types.filter(app_label="vel_inbound_webhooks").update(app_label="agents")
+from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
-        ("agents", "0016_inbound_webhooks"),
-        ("contenttypes", "0002_remove_content_type_name"),
+        ('agents', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.SeparateDatabaseAndState(
-            state_operations=[
-                migrations.CreateModel(
-                    name='InboundWebhook',
-                    fields=[
-                        ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
-                        ('name', models.CharField(max_length=100)),
-                        ('thread_policy', models.CharField(choices=[('new', 'a new thread each time'), ('one', 'go on in one thread')], default='new', max_length=10)),
-                        ('is_enabled', models.BooleanField(default=True)),
-                        ('created_at', models.DateTimeField(auto_now_add=True)),
-                        ('updated_at', models.DateTimeField(auto_now=True)),
-                        ('message', models.TextField(help_text='{{ body.issue.title }} and the like are filled in, marked as data.')),
-                        ('signing', models.CharField(choices=[('standard', 'Standard Webhooks'), ('github', 'GitHub (X-Hub-Signature-256)'), ('slack', 'Slack (X-Slack-Signature)'), ('stripe', 'Stripe (Stripe-Signature)')], default='standard', max_length=10)),
-                        ('secret', agents.secret_text.SecretTextField(editable=False)),
-                        ('former_secret', agents.secret_text.SecretTextField(blank=True, editable=False)),
-                        ('former_until', models.DateTimeField(editable=False, help_text='Until then the secret before is taken as well.', null=True)),
-                        ('per_minute', models.PositiveIntegerField(default=30, help_text='Runs that it starts in a minute at most.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)])),
-                        ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='agents.agent')),
-                        ('owner', models.ForeignKey(help_text="Whose runs they are: the owner's rights and budgets apply.", on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
-                        ('thread', models.ForeignKey(blank=True, editable=False, help_text='The one thread, once it has begun.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.thread')),
-                    ],
-                    options={
-                        'ordering': ['name', 'id'],
-                        'abstract': False,
-                    },
-                ),
-                migrations.CreateModel(
-                    name='InboundWebhookRefusal',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('subject', models.CharField(blank=True, max_length=26)),
-                        ('day', models.DateField()),
-                        ('reason', models.CharField(max_length=20)),
-                        ('count', models.PositiveBigIntegerField(default=0)),
-                        ('last_at', models.DateTimeField()),
-                    ],
-                    options={
-                        'ordering': ['-day', 'subject', 'reason'],
-                        'constraints': [models.UniqueConstraint(fields=('subject', 'day', 'reason'), name='refusal_of_day')],
-                    },
-                ),
-                migrations.CreateModel(
-                    name='InboundWebhookDelivery',
-                    fields=[
-                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('key', models.CharField(max_length=200)),
-                        ('body_sha256', models.CharField(max_length=64)),
-                        ('size', models.PositiveIntegerField()),
-                        ('outcome', models.CharField(choices=[('started', 'started'), ('refused', 'not started')], max_length=10)),
-                        ('reason', models.CharField(blank=True, max_length=50)),
-                        ('detail', models.TextField(blank=True)),
-                        ('repeats', models.PositiveIntegerField(default=0, help_text='How often it came again.')),
-                        ('created_at', models.DateTimeField(auto_now_add=True)),
-                        ('hook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='vel_inbound_webhooks.inboundwebhook')),
-                        ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.run')),
-                    ],
-                    options={
-                        'verbose_name_plural': 'inbound webhook deliveries',
-                        'ordering': ['-id'],
-                        'constraints': [models.UniqueConstraint(fields=('hook', 'key'), name='delivery_once')],
-                    },
-                ),
-            ],
-            database_operations=[
-                migrations.RunSQL(
-                    [f"ALTER TABLE agents_{name} RENAME TO vel_inbound_webhooks_{name}" for name in MODELS],
-                    [
-                        # Without this app nothing deletes these rows, so none must be left.
-                        'UPDATE agents_run SET "trigger" = NULL WHERE "trigger" IN (SELECT id FROM vel_inbound_webhooks_inboundwebhook)',
-                        "DELETE FROM vel_inbound_webhooks_inboundwebhookdelivery",
-                        "DELETE FROM vel_inbound_webhooks_inboundwebhookrefusal",
-                        "DELETE FROM vel_inbound_webhooks_inboundwebhook",
-                        *[f"ALTER TABLE vel_inbound_webhooks_{name} RENAME TO agents_{name}" for name in MODELS],
-                    ],
-                ),
-            ],
+        CreateModels(
+            models=[migrations.CreateModel(
+                name='InboundWebhook',
+                fields=[
+                    ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
+                    ('name', models.CharField(max_length=100)),
+                    ('owner', models.ForeignKey(help_text="Whose runs they are: the owner's rights and budgets apply.", on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='agents.agent')),
+                    ('thread_policy', models.CharField(choices=[('new', 'a new thread each time'), ('one', 'go on in one thread')], default='new', max_length=10)),
+                    ('thread', models.ForeignKey(blank=True, editable=False, help_text='The one thread, once it has begun.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.thread')),
+                    ('is_enabled', models.BooleanField(default=True)),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                    ('updated_at', models.DateTimeField(auto_now=True)),
+                    ('message', models.TextField(help_text='{{ body.issue.title }} and the like are filled in, marked as data.')),
+                    ('signing', models.CharField(choices=[('standard', 'Standard Webhooks'), ('github', 'GitHub (X-Hub-Signature-256)'), ('slack', 'Slack (X-Slack-Signature)'), ('stripe', 'Stripe (Stripe-Signature)')], default='standard', max_length=10)),
+                    ('secret', agents.secret_text.SecretTextField(editable=False)),
+                    ('former_secret', agents.secret_text.SecretTextField(blank=True, editable=False)),
+                    ('former_until', models.DateTimeField(editable=False, help_text='Until then the secret before is taken as well.', null=True)),
+                    ('per_minute', models.PositiveIntegerField(default=30, help_text='Runs that it starts in a minute at most.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)])),
+                ],
+                options={
+                    'ordering': ['name', 'id'],
+                    'abstract': False,
+                    'indexes': [],
+                    'constraints': [],
+                },
+            ), migrations.CreateModel(
+                name='InboundWebhookDelivery',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('hook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='vel_inbound_webhooks.inboundwebhook')),
+                    ('key', models.CharField(max_length=200)),
+                    ('body_sha256', models.CharField(max_length=64)),
+                    ('size', models.PositiveIntegerField()),
+                    ('outcome', models.CharField(choices=[('started', 'started'), ('refused', 'not started')], max_length=10)),
+                    ('reason', models.CharField(blank=True, max_length=50)),
+                    ('detail', models.TextField(blank=True)),
+                    ('repeats', models.PositiveIntegerField(default=0, help_text='How often it came again.')),
+                    ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.run')),
+                    ('created_at', models.DateTimeField(auto_now_add=True)),
+                ],
+                options={
+                    'verbose_name_plural': 'inbound webhook deliveries',
+                    'ordering': ['-id'],
+                    'constraints': [models.UniqueConstraint(fields=('hook', 'key'), name='delivery_once')],
+                    'indexes': [],
+                },
+            ), migrations.CreateModel(
+                name='InboundWebhookRefusal',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('subject', models.CharField(blank=True, max_length=26)),
+                    ('day', models.DateField()),
+                    ('reason', models.CharField(max_length=20)),
+                    ('count', models.PositiveBigIntegerField(default=0)),
+                    ('last_at', models.DateTimeField()),
+                ],
+                options={
+                    'ordering': ['-day', 'subject', 'reason'],
+                    'constraints': [models.UniqueConstraint(fields=('subject', 'day', 'reason'), name='refusal_of_day')],
+                    'indexes': [],
+                },
+            )],
         ),
-        migrations.RunPython(take_permissions, give_permissions_back),
     ]
