@@ -99,20 +99,6 @@ class SubagentSpec(BaseModel):
     max_seconds: int | None = None
 
 
-class RetryRule(BaseModel):
-    """Which calls are made again after a transient error; only such as just read ever are.
-
-    `tool` is a name or a pattern with `*`; the first rule that fits decides. `attempts` counts the
-    first one, too. `backoff` is the first pause in seconds; it doubles, up to a minute.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tool: str = Field(min_length=1, max_length=200)
-    attempts: int = Field(ge=2, le=10)
-    backoff: float = Field(default=1.0, ge=0, le=60)
-
-
 MAX_FALLBACKS = 3
 
 
@@ -192,11 +178,9 @@ class AgentSpec(BaseModel):
     toolkit: str = ""
     """Names the tools and middleware of the Python program that it belongs to: only there they are.
     It changes when what a model is told of them does."""
-    guardrails: tuple[str, ...] = ()
-    """Names of registered guardrails, in the order in which they check."""
-    on_stuck: Literal["note", "end"] = "note"
-    """A run that repeats itself is told so; with `end` it fails if it goes on."""
-    tool_retries: tuple[RetryRule, ...] = ()
+    needs: dict[str, str] = Field(default_factory=dict)
+    """The middleware of features without which no run may be driven, each with the option that
+    needs it."""
     output_schema: str = ""
     """The form of its final answers: a JSON Schema as JSON text, since the order of names matters
     to models and not every database keeps it. Empty: any."""
@@ -220,14 +204,7 @@ class AgentSpec(BaseModel):
 
         `has_form`: the answer must have a form.
         """
-        needed = {}
-        if has_form:
-            needed["structured_output"] = "output_schema"
-        if self.on_stuck == "end":
-            needed["stuck"] = "on_stuck"
-        if self.tool_retries:
-            needed["tool_retries"] = "tool_retries"
-        return needed
+        return {**self.needs, **({"structured_output": "output_schema"} if has_form else {})}
 
     @property
     def output_schema_value(self) -> dict[str, Any] | None:
@@ -242,7 +219,9 @@ class AgentSpec(BaseModel):
         """
         fields: dict[str, Any] = dump(self)
         for name in LATER_FIELDS:
-            if getattr(self, name) == type(self).model_fields[name].default:
+            if getattr(self, name) == type(self).model_fields[name].get_default(
+                call_default_factory=True
+            ):
                 fields.pop(name, None)
         return fields
 
@@ -258,9 +237,7 @@ LATER_FIELDS = (
     "subagent",
     "read_only",
     "toolkit",
-    "guardrails",
-    "on_stuck",
-    "tool_retries",
+    "needs",
     "output_schema",
     "output_repairs",
     "fallbacks",

@@ -32,7 +32,7 @@ def _files(*markers: str) -> list[str]:
 
 
 UNIT_TESTS = (
-    *("tests/agents/agent_files", "tests/agents/custom", "tests/agents/guards"),
+    *("tests/agents/agent_files", "tests/agents/custom"),
     *("tests/agents/review", "tests/agents/selectors", "tests/agents/structured_output"),
     *("tests/agents/test_conditions.py", "tests/skills_app/library/search", "tests/structure"),
 )

@@ -18,6 +18,7 @@ from agents.admin.bulk import Bulk, carry_out
 from agents.admin.journal import person
 from agents.admin.subagents import copies_of
 from agents.hidden_text import visible
+from agents.kernel.options import option_permissions
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.services.agent_files import export_agent
@@ -37,7 +38,6 @@ _PARTS = {
     "sandbox": "sandbox",
     "approval": "interrupt_on",
     "MCP servers": "mcp_servers",
-    "guardrails": "guardrails",
 }
 """What a person is told was left out, by one of its fields."""
 MOST_EXPORTED = 500
@@ -67,6 +67,9 @@ class AgentActions(_Base):
                 for part, field in _PARTS.items()
                 if field in left_out_fields
                 if part != "MCP servers" or agent.mcp_servers
+            ]
+            left_out += [
+                name.replace("_", " ") for name in option_permissions() if name in left_out_fields
             ]
             left_out += [
                 relation.title.lower()
@@ -153,6 +156,9 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
         field.name: getattr(agent, field.name)
         for field in Agent._meta.concrete_fields
         if field.name not in left_out
+    }
+    copied["options"] = {
+        name: value for name, value in agent.options.items() if name not in left_out
     }
     name = f"{agent.name[:90]} (copy)"
     slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))

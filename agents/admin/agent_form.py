@@ -13,7 +13,6 @@ from agents.admin.approval_fields import (
     check_rules,
     check_tool_name,
 )
-from agents.admin.guard_fields import GuardrailChoice
 from agents.admin.json_input import JsonText
 from agents.admin.option_fields import option_values, take_options
 from agents.admin.relation_fields import RelationField
@@ -93,7 +92,6 @@ class AgentForm(forms.ModelForm):
         help_text=Agent._meta.get_field("integrations").help_text,
     )
     mcp_servers = JsonText(empty=[], help_text=Agent._meta.get_field("mcp_servers").help_text)
-    tool_retries = JsonText(empty=[], help_text=Agent._meta.get_field("tool_retries").help_text)
     fallbacks = JsonText(empty=[], help_text=Agent._meta.get_field("fallbacks").help_text)
     allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)
 
@@ -120,8 +118,6 @@ class AgentForm(forms.ModelForm):
             self.fields["toolbox"] = ToolboxChoice(self.instance.toolbox)
         if "provider" in self.fields:
             self.fields["provider"] = ProviderChoice(self.instance.provider)
-        if "guardrails" in self.fields:
-            self.fields["guardrails"] = GuardrailChoice(self.instance.guardrails)
         for name, field in self.relation_fields.items():
             self.initial.setdefault(name, field.begin(self.instance))
 

@@ -17,7 +17,6 @@ from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
 from agents.admin.agent_pages import agent_pages, with_links
 from agents.admin.approval_fields import APPROVAL_FIELDS
-from agents.admin.guard_fields import GUARD_FIELDS
 from agents.admin.option_fields import option_fieldsets, option_form_fields, option_values
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.relation_fields import (
@@ -35,6 +34,7 @@ from agents.admin.text import shown_input
 from agents.admin.try_agent import try_page
 from agents.admin.version_diff import changes
 from agents.hidden_text import visible
+from agents.kernel.options import option_classes, option_fields, option_permissions
 from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
@@ -140,7 +140,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         ("Other services", {"fields": ["integrations", "mcp_servers"]}),
         ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
         ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
-        ("Guards", {"fields": [*GUARD_FIELDS]}),
         ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
@@ -177,18 +176,22 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
         of_relations = relation_form_fields(partial(self._may_relate, request, obj))
-        form = type("AgentForm", (AgentForm,), {**option_form_fields(), **of_relations})
+        of_options = option_form_fields(obj or Agent(), without=not_to_change(request))
+        form = type("AgentForm", (AgentForm,), {**of_options, **of_relations})
         return super().get_form(request, obj, change, **{**kwargs, "form": form})
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
         *before, sharing, history = super().get_fieldsets(request, obj)
         before = with_links(before)
-        options = option_fieldsets()
+        refused = not_to_change(request)
+        options = option_fieldsets(without=refused)
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
-        if options and not may_change:
-            options = [("Options of features", {"fields": ["shown_options"]})]
+        if not may_change:
+            options = []
+        if option_classes() and (not may_change or option_permissions().keys() & refused):
+            options.append(("Options of features", {"fields": ["shown_options"]}))
         at = [title for title, _ in before].index("Other services")
         related = relation_fieldsets(partial(self._may_relate, request, obj))
         return [*before[:at], *related, *before[at:], *options, sharing, history]
@@ -201,7 +204,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         return may_change and name not in not_to_change(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
-        names = {relation.name for relation in relations()}
+        names = {*(relation.name for relation in relations()), *option_fields()}
         return [
             *super().get_readonly_fields(request, obj),
             *(name for name in not_to_change(request) if name not in names),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError as InvalidOptions
 from pydantic.fields import FieldInfo
 
 from agents.admin.json_input import JsonText
+from agents.kernel.features import collect
 from agents.kernel.options import (
     checked_options,
     known_options,
@@ -23,18 +25,30 @@ from agents.kernel.options import (
 from agents.models import Agent
 
 
-def option_fieldsets() -> list[tuple[str, dict[str, Any]]]:
-    """Return one fieldset for the options of each feature."""
-    return [
-        (kind.title or kind.__name__, {"fields": list(kind.model_fields)})
+def option_fieldsets(*, without: Collection[str] = ()) -> list[tuple[str, dict[str, Any]]]:
+    """Return one fieldset for the options of each feature, without some options."""
+    fields = [
+        (kind.title or kind.__name__, [name for name in kind.model_fields if name not in without])
         for kind in option_classes()
     ]
+    return [(title, {"fields": names}) for title, names in fields if names]
 
 
-def option_form_fields() -> dict[str, forms.Field]:
-    """Return a form field for each option. None of them must be filled in."""
-    defaults = option_defaults()
-    return {name: _form_field(field, defaults[name]) for name, field in option_fields().items()}
+def option_form_fields(agent: Agent, *, without: Collection[str] = ()) -> dict[str, forms.Field]:
+    """Return a form field for each option, without some. None of them must be filled in.
+
+    A feature can give an option a form field of its own: `admin.OPTION_FIELDS` are pairs of the
+    name and a function that gets the agent's value and the help text, and returns the field.
+    """
+    own = dict(pair for _, pair in collect("admin", "OPTION_FIELDS", skip_broken=True))
+    values, defaults = option_values(agent), option_defaults()
+    return {
+        name: own[name](values[name], field.description or "")
+        if name in own
+        else _form_field(field, defaults[name])
+        for name, field in option_fields().items()
+        if name not in without
+    }
 
 
 def option_values(agent: Agent) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from agents.spec import (
     FallbackModel,
     InterruptRule,
     PolicyRule,
-    RetryRule,
 )
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
@@ -123,9 +122,6 @@ class AgentFile(_Part):
     self_approval: bool = True
     approval_expiry: Positive | None = None
     approver_groups: list[Name] = []
-    guardrails: list[Name] = []
-    on_stuck: Literal["note", "end"] = "note"
-    tool_retries: list[RetryRule] = []
     sandbox: bool = True
     read_only: bool = False
     network: Literal["none", "allowlist", "full"] = "none"

@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.engine.crash_points import CrashPoint, reached
-from agents.engine.guarding import Ruling
 from agents.engine.journal import write_started
 from agents.engine.journal_rows import Call, Outcome, Writer
 from agents.engine.outcomes import store_outcomes
@@ -153,14 +152,10 @@ async def refuse_call(session: Session, call: Call, message: str, code: str) -> 
 
 
 async def _is_blocked(session: Session, ready: Ready) -> bool:
-    """Ask the guardrails, before anybody is asked about the call and again before it is made."""
-    if session.guards is not None:
-        ruling = await session.guards.call_refusal(ready.call, ready.tool, session.handle)
-        if ruling is not None:
-            await _block(session, ready.call, _refusal_of(ready.call, ruling))
-            return True
+    """Ask the middleware, before anybody is asked about the call and again before it is made."""
     if session.chain.check_call:
-        request = ToolCallRequest(ready.call, ready.tool.effect)
+        tool = ready.tool
+        request = ToolCallRequest(ready.call, tool.effect, leaves_machine=tool.leaves_machine)
         for item in session.chain.check_call:
             with session.handle.interruptible():
                 refusal = await item.check_call(session.context, request)
@@ -168,13 +163,6 @@ async def _is_blocked(session: Session, ready: Ready) -> bool:
                 await _block(session, ready.call, replace(refusal, by=refusal.by or item.name))
                 return True
     return False
-
-
-def _refusal_of(call: Call, ruling: Ruling) -> Refusal:
-    message = f"The guardrail {ruling.guardrail} blocked this call; it was not made: "
-    message += f"{ruling.reason}."
-    event = ruling.event("tool_call", call_id=call.call_id)
-    return Refusal(message, ruling.reason, "guardrail", ruling.guardrail, [event])
 
 
 async def _block(session: Session, call: Call, refusal: Refusal) -> None:

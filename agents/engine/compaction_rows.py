@@ -20,7 +20,6 @@ from agents.events.append import append_events
 from agents.events.catalogue.compaction import ContextCompacted
 from agents.models import Compaction, CompactionAuthor, Message, MessageRole
 from agents.providers.base import PromptHead, Role
-from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import read_todos, todos_as_markdown
 
 MESSAGES_SHOWN = 20
@@ -56,8 +55,7 @@ def read_messages(session: Session, before: Place) -> list[UserMessage]:
         role=MessageRole.USER,
         turn=0,
     )
-    # A message that a guardrail blocked is told nobody.
-    rows = rows.exclude(run__error_code=INPUT_REFUSED).order_by("run__number")
+    rows = rows.exclude(run__message_refused=True).order_by("run__number")
     numbers = list(rows.values_list("run__number", flat=True))
     shown = [*numbers[:1], *numbers[1:][-MESSAGES_SHOWN:]]
     return [

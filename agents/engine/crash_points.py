@@ -13,7 +13,7 @@ class CrashPoint(StrEnum):
     STARTED_WRITTEN = "started_written"
     TOOL_DONE = "tool_done"  # the tool has run; its result is not stored
     RESULTS_WRITTEN = "results_written"
-    BLOCKED = "blocked"  # a guardrail has blocked a call; that is not stored
+    BLOCKED = "blocked"  # a middleware has refused a call; that is not stored
     SUMMARISED = "summarised"  # what was said is summed up; nothing of it is stored
     COMPACTED = "compacted"  # it is stored; the conversation is the old one still
     MODEL_DOWN = "model_down"  # another model is about to go on; nothing of it is stored

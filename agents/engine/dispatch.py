@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from django.db import InterfaceError, InternalError, OperationalError
 
@@ -20,14 +20,12 @@ from agents.engine.call_context import CallContext
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import CallSubagents, still_waits
 from agents.engine.error_text import error_content
-from agents.engine.errors import FenceLost, StopReason
+from agents.engine.errors import FenceLost, Stopped, StopReason
 from agents.engine.eviction import within_bounds
 from agents.engine.family_state import family_state
-from agents.engine.guarding import text_of
 from agents.engine.history import INTERRUPTED
 from agents.engine.journal import write_attempt, write_events
 from agents.engine.journal_rows import Call, Outcome
-from agents.engine.lifecycle import tell
 from agents.engine.outcomes import outcome_of, stopped_outcome, store_outcomes
 from agents.engine.park import Question
 from agents.engine.results import finished_event
@@ -163,22 +161,14 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
     engine's own database or lease, pass through.
     """
     call, tool = item.call, item.tool
-    if session.hooks is not None:
-        given = json.loads(call.edited_input or call.input)
-        await tell(session, "before_tool", call.call_id, call.tool, given)
-    request = _Request(call, tool.effect, item)
+    request = _Request(call, tool.effect, item=item, leaves_machine=tool.leaves_machine)
     result = await _made_with_wraps(session, request)
     if result is None:
         return None
-    if session.guards is not None:
-        result = await session.guards.passed_result(call, result)
     outcome = outcome_of(call, await within_bounds(session, call, result))
     outcome.commits = request.commits
     await add_changes(session.files.snapshots, session.threads, tool.effect, outcome)
     _finish_parts(session, call, outcome)
-    if session.hooks is not None:
-        text = text_of(result)
-        await tell(session, "after_tool", call.call_id, call.tool, text, result.is_error)
     return outcome
 
 
@@ -186,7 +176,7 @@ async def _run_one(session: Session, item: Ready) -> Outcome | None:
 class _Request(ToolCallRequest):
     """A call with its tool, and the result of its last attempt."""
 
-    item: Ready
+    item: Ready = field(kw_only=True)
     attempts: int = 0
     result: ToolResult | None = None
 
@@ -209,19 +199,29 @@ async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | 
             session.leaving.append(leave)
             return None
         error: Exception = RuntimeError("a call that may change something cannot wait")
-    except (OperationalError, InterfaceError, InternalError, FenceLost):
-        raise
     except Exception as problem:  # noqa: BLE001  # logged below
         error = problem
-    extra = {"run_id": session.writer.run_id, "tool": item.call.tool}
+    return failed_wrap(session, request, error, request.result)
+
+
+def failed_wrap(
+    session: Session, request: ToolCallRequest, error: Exception, made: ToolResult | None
+) -> ToolResult:
+    """Return the result of a call around which a middleware failed.
+
+    `made` is the result that the middleware got. Raises `error` if it is not the middleware's.
+    """
+    if isinstance(error, (OperationalError, InterfaceError, InternalError, FenceLost, Stopped)):
+        raise error
+    call = request.row
+    extra = {"run_id": session.writer.run_id, "tool": call.tool}
     logger.error("a middleware failed around a tool call", exc_info=error, extra=extra)
-    made = request.result
-    text = f"A middleware failed around {item.call.tool}: {type(error).__name__}: {error}."
+    text = f"A middleware failed around {call.tool}: {type(error).__name__}: {error}."
     if made is None:
-        return _for_model(session, item.call, ToolResult(text, is_error=True, code="exception"))
+        return _for_model(session, call, ToolResult(text, is_error=True, code="exception"))
     text += " The call itself was made: check what it did before you repeat it."
     result = replace(made, content=text, is_error=True, code="exception", blocks=False)
-    return _for_model(session, item.call, result)
+    return _for_model(session, call, result)
 
 
 async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult:

@@ -17,11 +17,9 @@ from agents.engine.attachments import look_at_uploads
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import FenceLost, Stopped, StopReason
 from agents.engine.finish import cancel_driven_run, end_run, fail_run, stop_driving
-from agents.engine.guarding import check_message
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import MAX_LOST_DRIVERS, Claim, last_fault
-from agents.engine.lifecycle import tell
 from agents.engine.limits import wall_seconds_left
 from agents.engine.loading import open_session
 from agents.engine.outside import report
@@ -172,20 +170,15 @@ async def _drive_loaded(
             refusal = (claim.clock.refusal_code, claim.clock.refusal)
             await worker.database.run(_fail, writer, *refusal, None, spent(), False)
             return
-        for item in context.chain.before_agent:
-            end = end or await item.before_agent(context)
+        with handle.interruptible():
+            for item in context.chain.before_agent:
+                end = end or await item.before_agent(context)
         if end is not None:
             await worker.database.run(end_run, writer, end, spent())
-            return
-        refused = await check_message(worker.database, handle, writer, run, claim.clock.turn)
-        if refused is not None:
-            await worker.database.run(_fail, writer, *refused, None, spent(), False)
             return
         await settle_files(worker, handle, writer, run)
         await look_at_uploads(worker, handle, writer, run)
         session = await open_session(worker, handle, claim, context)
-        if session.hooks is not None and not session.turn:
-            await tell(session, "run_started")
         with wall_seconds_left(session):
             await run_turns(session)
     except ProviderError as error:

@@ -21,7 +21,7 @@ from agents.events.catalogue.runs import RunCompleted, RunFailed, RunUsage
 from agents.kernel import row_hooks
 from agents.kernel.lease import lock_and_release
 from agents.kernel.park import End
-from agents.models import RunClock
+from agents.models import Run, RunClock
 from agents.services.run_control import (
     close_open_work,
     end_children,
@@ -113,6 +113,8 @@ def end_run(writer: Writer, end: End, active_ms: int) -> None:
         lock_with_parent(writer.run_id, writer.parent_id)
         write_events(writer, end.events)
     fail_run(writer, end.code, end.message, active_ms)
+    if end.refuses_message:
+        Run.objects.filter(pk=writer.run_id).update(message_refused=True)
 
 
 def cancel_driven_run(writer: Writer, active_ms: int) -> None:

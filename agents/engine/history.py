@@ -18,7 +18,6 @@ from agents.engine.journal_rows import Call
 from agents.events.append import dump
 from agents.models import Compaction, Epoch, Message, MessageRole, Run, ToolCall
 from agents.providers.base import Role, Usage
-from agents.selectors.transcript import INPUT_REFUSED
 from agents.settings import MachineSettings
 from agents.states import ToolCallStatus
 
@@ -180,7 +179,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
     first_run, first_turn = start
     members = list(
         Run.objects.filter(thread_id=run.thread_id, number__gte=first_run, number__lte=run.number)
-        .exclude(error_code=INPUT_REFUSED)
+        .exclude(message_refused=True)
         .defer("structured_output", "output_schema")
     )
     numbers = {member.pk: member.number for member in members}

@@ -46,8 +46,8 @@ class Question:
     preview: Preview | None = None
 
 
-def asked_about(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """The calls as hooks are told of them."""
+def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
+    """Return the calls as middleware gets them."""
     return [
         {
             "call_id": question.call.call_id,
@@ -65,7 +65,8 @@ def wait_for_people(questions: Sequence[Question], family: str = "") -> Park:
     finished, over the call, its input, the workspace generation and `family`, the state of what
     the run shares with others.
     """
-    return Park(WaitReason.APPROVAL, partial(_ask_all, questions, family))
+    settle = partial(_ask_all, questions, family)
+    return Park(WaitReason.APPROVAL, settle, calls=_calls_of(questions))
 
 
 def _ask_all(questions: Sequence[Question], family: str, locked: Locked) -> Suspend | None:

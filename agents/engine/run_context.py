@@ -58,6 +58,13 @@ def claim_and_load(
         return Claimed(claim, failure=error)
 
 
+def _write_events_and_rows(
+    writer: Writer, events: Sequence[EventDraft], write: Callable[[], None]
+) -> None:
+    write_events(writer, events)
+    write()
+
+
 class DrivenRun(RunContext):
     """`RunContext` for one claim. `session` is None until the conversation is read."""
 
@@ -108,8 +115,13 @@ class DrivenRun(RunContext):
             await asyncio.wait([future])
             raise
 
-    async def write_events(self, events: Sequence[EventDraft]) -> None:
-        await self._database.share(write_events, self.writer, events)
+    async def write_events(
+        self, events: Sequence[EventDraft], write: Callable[[], None] | None = None
+    ) -> None:
+        if write is None:
+            await self._database.share(write_events, self.writer, events)
+        else:
+            await self._database.run(_write_events_and_rows, self.writer, events, write)
 
     async def close(self) -> None:
         """Close the middleware and the session. Writes no rows."""

@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 
 from agents.engine.database import Database
 from agents.engine.deltas import DeltaStream
-from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.token_count import Meter
 from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
-from agents.guards.registry import chosen, hook_calls
-from agents.guards.usable import HookCalls, joined
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
 from agents.middleware.context import McpServers, Preview
@@ -27,7 +24,6 @@ from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
 from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
-from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
 
 
@@ -88,11 +84,6 @@ class Session:
     """A model call with all wraps."""
     call_tool: ToolHandler = field(init=False, repr=False)
     """An attempt of a tool call with all wraps."""
-    guards: RunGuards | None = field(init=False)
-    """None for a run without guardrails."""
-    hooks: HookCalls | None = field(init=False)
-    """What to call at which point: the operator's hooks, then those of the Python program. None
-    for none."""
     overflows: int = 0
     """How often in a row the model's server said that the prompt is too long."""
     budget: Scope | None = None
@@ -110,13 +101,6 @@ class Session:
     """What the driver has to end before it lets go of the run."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
-
-    def __post_init__(self) -> None:
-        names = chosen(self.spec.guardrails)
-        toolkit = toolkit_of(self.run, self.spec.toolkit)
-        own = toolkit.guardrails if toolkit is not None else {}
-        self.guards = RunGuards(self.run, names, own) if names else None
-        self.hooks = joined(hook_calls(), toolkit.hooks if toolkit is not None else None)
 
     @property
     def agent_id(self) -> str:

@@ -11,8 +11,8 @@ from django.db import DatabaseError
 
 from agents.engine.database import Database
 from agents.engine.lease import orphaned_runs
-from agents.engine.lifecycle import EndTeller
 from agents.engine.resources import Resources
+from agents.engine.run_ends import EndTeller
 from agents.engine.watching import count_found
 from agents.ids import run_marker
 from agents.kernel.jobs import Job, feature_jobs
@@ -95,7 +95,7 @@ class Sweeper:
             await self._heartbeat.leave_counts()
 
     async def tell_ends(self) -> None:
-        """Tell hooks of all runs that have ended by now."""
+        """Notify features of all runs that have ended by now."""
         await self._ends.finish()
 
     async def _sweep(self) -> None:

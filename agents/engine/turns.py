@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 
 from agents.disk_space import is_used_up
@@ -23,7 +22,7 @@ from agents.engine.compaction import (
 from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import wait_for_children
-from agents.engine.dispatch import attempt_tool, run_open_calls
+from agents.engine.dispatch import attempt_tool, failed_wrap, run_open_calls
 from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
@@ -32,15 +31,14 @@ from agents.engine.finish import complete_run, end_run, fail_run
 from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
 from agents.engine.journal import check_fence, write_reply
 from agents.engine.journal_rows import Call, Totals
-from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import attempt_call, call_model, part_id
 from agents.engine.notes import insert_note, note_json, write_note
 from agents.engine.outcomes import committed
 from agents.engine.outside import report, report_drafts, reported
-from agents.engine.park import asked_about, park_run, wait_for_people
+from agents.engine.park import park_run, wait_for_people
 from agents.engine.results import called_event
-from agents.engine.review import ask_middleware, reply_stream, review_reply
+from agents.engine.review import review_reply
 from agents.engine.session import Session
 from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
@@ -65,7 +63,9 @@ async def run_turns(session: Session) -> None:
     """Go on from where the rows are until the run has ended or is parked. Raises `Stopped`."""
     context, chain = session.context, session.chain
     session.call_model = chain.model_handler(context, attempt_call)
-    session.call_tool = chain.tool_handler(context, partial(attempt_tool, session))
+    session.call_tool = chain.tool_handler(
+        context, partial(attempt_tool, session), partial(failed_wrap, session)
+    )
     while True:
         session.handle.check()
         try:
@@ -85,8 +85,6 @@ async def _take_turn(session: Session) -> bool:
             session.waits.clear()
             return not await park_run(session, wait_for_children(waits))
         if questions:
-            if session.hooks is not None:
-                await tell(session, "approval_requested", asked_about(questions))
             family = await family_state(session)
             if await park_run(session, wait_for_people(questions, family)):
                 return False
@@ -190,26 +188,19 @@ async def _after_failure(session: Session, error: ProviderError) -> None:
 async def _step(session: Session) -> bool:
     """One model call with what follows from it at once. False: the run has ended."""
     turn = session.turn + 1
-    if session.hooks is not None:
-        await tell(session, "before_model_call")
     request = ModelRequest(
         purpose="step",
         turn=turn,
         model=session.spec.model,
         provider=session.provider,
         conversation=session.conversation,
-        stream=reply_stream(session),
+        stream=session.stream,
     )
     reply = await call_model(session, request)
     reached(CrashPoint.REPLIED)
     await refuse_torn_reply(session, reply)
     _check_reply(reply)
     review = await review_reply(session, turn, reply)
-    if session.hooks is not None:
-        reply = review.reply
-        await tell(session, "after_model_call", reply.stop_reason, asdict(reply.usage))
-    if session.chain.after_model:
-        await ask_middleware(session, turn, review)
     reply = review.reply
     calls = _calls_of(session, turn, reply)
     ends = review.ends

@@ -26,7 +26,7 @@ from agents.engine.membership import Membership
 from agents.engine.resources import Resources
 from agents.engine.sweeper import Sweeper
 from agents.engine.watching import flush_spans
-from agents.guards.registry import guardrails, hook_calls
+from agents.kernel.chain import check_settings
 from agents.middleware.custom.registered import registered_tools
 from agents.models import POOL
 from agents.services.machine_membership import MachineRefused, refuse_nameless
@@ -50,7 +50,7 @@ class Worker(Resources):
     the suffixes of dead workers and the names of dead clusters: this worker ends their leases.
     `on_claim` is called once, when this process has claimed a run.
 
-    Raises `ImproperlyConfigured` if a guardrail, hook or tool of the settings cannot be used. Also
+    Raises `ImproperlyConfigured` if a tool or a middleware cannot use its settings. Also
     if the provider, the model or a directory of skills cannot, in a process that drives only its
     own runs. Clusters look at these when they start: a worker that replaces a dead one must not
     depend on a directory that is away for a moment.
@@ -67,8 +67,8 @@ class Worker(Resources):
         dead: Collection[str] = (),
         on_claim: Callable[[], None] | None = None,
     ) -> None:
-        for registered in (guardrails, hook_calls, registered_tools):
-            registered()
+        check_settings()
+        registered_tools()
         if executor != POOL:
             check_own_process()
         super().__init__(
@@ -113,7 +113,7 @@ class Worker(Resources):
         return asyncio.run_coroutine_threadsafe(job, self._loop)
 
     def tell_ends(self) -> None:
-        """Tell hooks of all runs that have ended by now. Blocks until they have returned."""
+        """Notify features of all runs that have ended by now. Blocks until they have returned."""
         asyncio.run_coroutine_threadsafe(self._sweeper.tell_ends(), self._loop).result()
 
     def stop(self, grace: float = 10.0) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.harness.errors import SetupError
-from agents.harness.guards import guardrails_from, hooks_from, retries_from
+from agents.harness.feature_options import checked
 
 Model = Mapping[str, Any] | str | None
 """`{"provider", "model"}`, a model's name, or None for the default. Also `api_key`, `max_tokens`,
@@ -147,9 +147,8 @@ class DeepAgentConfig:
         _check_positive("max_tokens", self.max_tokens, whole=True)
         _check_positive("max_cost", self.max_cost)
         _check_positive("max_seconds", self.max_seconds, whole=True)
-        self.guardrails = guardrails_from(self.guardrails)
-        self.hooks = hooks_from(self.hooks)
-        self.tool_retries = retries_from(self.tool_retries)
+        for name in ("guardrails", "hooks", "tool_retries"):
+            setattr(self, name, checked(name, getattr(self, name)))
         if self.checkpoint_interval != CHECKPOINTS:
             warnings.warn("checkpoint_interval does nothing: every step is stored.", stacklevel=4)
         if not self.auto_load_skills:

@@ -19,7 +19,7 @@ from agents.harness.config import (
     function_names,
 )
 from agents.harness.errors import SetupError
-from agents.harness.guards import check_guardrail_names, stored_names
+from agents.harness.feature_options import stored_options
 from agents.harness.models import ModelChoice, checked, checked_fallbacks, choice_of
 from agents.kernel.options import checked_options, option_fields
 from agents.kernel.relations import AgentRelation, relation_named, relations
@@ -66,7 +66,7 @@ class Definition:
             )
         if wrong := sorted(set(config.only_tools or ()) - built_in_tools().keys() - registered):
             raise SetupError(f"only_tools: there is no tool {wrong[0]!r}.")
-        check_guardrail_names(config.guardrails)
+        of_features = stored_options(config)
         for item in subagents:
             _check_model(item)
             if wrong := sorted(set(function_names(item.tools)) - known):
@@ -79,7 +79,7 @@ class Definition:
             subagents=subagents,
             interrupt_on={**_own_rules(toolkit), **config.interrupt_on},
             databases=_sealed(config.databases),
-            options=_checked_options(config.options),
+            options=_checked_options(_both(config.options, of_features)),
         )
 
     def slug(self, owner: Any) -> str:
@@ -114,8 +114,6 @@ class Definition:
         default = Agent._meta.get_field("max_output_tokens").default
         agent.max_output_tokens = self.choice.max_tokens or default
         agent.tools = self.tool_names()
-        agent.guardrails = stored_names(config.guardrails)
-        agent.tool_retries = [dict(rule) for rule in config.tool_retries]
         agent.options = dict(self.options)
         agent.toolkit = self.toolkit.fingerprint
         agent.interrupt_on = dict(self.interrupt_on)
@@ -200,6 +198,12 @@ def _check_model(item: SubagentConfig) -> None:
             f"The subagent {item.name}: model has {', '.join(wrong)}. A subagent can have only a "
             "provider and a model of its own: give the rest to the agent."
         )
+
+
+def _both(options: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if twice := sorted(options.keys() & arguments.keys()):
+        raise SetupError(f"{twice[0]}: give it as an argument or in options, not as both.")
+    return {**options, **arguments}
 
 
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -194,16 +194,16 @@ def _check_apps() -> None:
 
 
 def _check_settings() -> None:
-    """Refuse guardrails, hooks, tools, models and directories of the settings that cannot be used.
+    """Refuse code, models and directories of the settings that cannot be used.
 
     `manage.py` and `vel up` run these checks when they start; a program has no such moment.
     """
     # Imported here: they need Django's apps.
-    from agents.checks import guards, tools  # noqa: PLC0415
+    from agents.checks import tools  # noqa: PLC0415
     from agents.checks.settings import check_vel_settings  # noqa: PLC0415
     from agents.services.settings_places import check_own_process  # noqa: PLC0415
 
-    for check in (check_vel_settings, guards.check_guards, tools.check_tools):
+    for check in (check_vel_settings, tools.check_tools):
         for problem in check(None):
             raise SetupError(" ".join(filter(None, (problem.msg, problem.hint))))
     check_own_process()

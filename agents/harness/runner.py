@@ -124,8 +124,8 @@ class Runner:
         while self._unfinished:
             wait(list(self._unfinished))
         if self._forget is not None:
-            if self._toolkit.hooks and engine.is_running:
-                engine.worker.tell_ends()  # its hooks are gone afterwards
+            if self._toolkit.wants_ends and engine.is_running:
+                engine.worker.tell_ends()  # its code is gone afterwards
             self._forget()
             self._forget, self._owner = None, None
         engine.leave(self._token)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agents import toolkits
-from agents.guards.usable import calls_of
 from agents.harness.config import DeepAgentConfig, SubagentConfig, functions
 from agents.harness.errors import SetupError
-from agents.harness.guards import own_guardrails
+from agents.harness.feature_options import parts_of
 from agents.harness.process import engine
 from agents.middleware.custom.toolkit import Member, Toolkit, as_tools
 
@@ -26,8 +25,7 @@ def toolkit_of(
             as_tools(functions(config.tools)),
             tuple(Member.of(item) for item in config.middleware),
             own,
-            own_guardrails(config.guardrails),
-            calls_of(config.hooks),
+            parts_of(config),
         )
     except (TypeError, ValueError) as error:
         raise SetupError(str(error)) from error

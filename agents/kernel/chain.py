@@ -8,7 +8,7 @@ the same place for a hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -22,9 +22,15 @@ from agents.kernel.middleware import (
     Middleware,
     ModelHandler,
     RunContext,
+    ToolCallRequest,
     ToolHandler,
 )
 from agents.kernel.park import End
+from agents.kernel.tool_calls import ToolResult
+
+ToolFailure = Callable[[ToolCallRequest, Exception, ToolResult | None], ToolResult]
+"""(call, what a wrap has raised, the result that it got): the result of the call. It raises what
+is not an error of the wrap."""
 
 HOOKS = (
     "before_agent",
@@ -59,11 +65,37 @@ class Chain:
             handler = partial(item.wrap_model_call, run, handler=handler)
         return handler
 
-    def tool_handler(self, run: RunContext, handler: ToolHandler) -> ToolHandler:
-        """Return `handler` inside all wraps."""
+    def tool_handler(
+        self, run: RunContext, handler: ToolHandler, failed: ToolFailure
+    ) -> ToolHandler:
+        """Return `handler` inside all wraps.
+
+        What a wrap raises becomes the result that `failed` returns, so that the wraps around it
+        see each result.
+        """
         for item in reversed(self.wrap_tool_call):
-            handler = partial(item.wrap_tool_call, run, handler=handler)
+            handler = partial(_call_wrap, item, run, handler, failed)
         return handler
+
+
+async def _call_wrap(
+    item: Middleware,
+    run: RunContext,
+    handler: ToolHandler,
+    failed: ToolFailure,
+    call: ToolCallRequest,
+) -> ToolResult:
+    made: ToolResult | None = None
+
+    async def inner(call: ToolCallRequest) -> ToolResult:
+        nonlocal made
+        made = await handler(call)
+        return made
+
+    try:
+        return await item.wrap_tool_call(run, call, inner)
+    except Exception as error:  # noqa: BLE001  # `failed` logs it, or raises it again
+        return failed(call, error, made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +141,12 @@ def _feature_missing(context: LoadContext, names: Sequence[str]) -> End:
 def installed() -> tuple[Middleware, ...]:
     """Return the middleware of all features."""
     return tuple(item for _, item in _entries())
+
+
+def check_settings() -> None:
+    """Let all middleware check their settings. Raises `ImproperlyConfigured`."""
+    for item in installed():
+        item.check_settings()
 
 
 @lru_cache(maxsize=256)

@@ -97,8 +97,13 @@ class RunContext(ABC):
         """Run blocking code on a thread of its own."""
 
     @abstractmethod
-    async def write_events(self, events: Sequence[EventDraft]) -> None:
-        """Write events under the fence, that go with no other row."""
+    async def write_events(
+        self, events: Sequence[EventDraft], write: Callable[[], None] | None = None
+    ) -> None:
+        """Write events, and the rows of `write` in the same transaction, under the fence.
+
+        `write` follows the rules of `on_commit`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,7 @@ class ModelRequest(_Committing):
     provider: Provider
     conversation: Conversation
     stream: Watched
+    """Where watchers receive the parts of the reply. A wrap can put a filter here."""
     attempts: int = 0
     """How often the model was called."""
     has_parts: bool = False
@@ -170,6 +176,8 @@ class ToolCallRequest(_Committing):
     row: Call
     effect: str
     """The effect of the tool with this input: a value of `agents.models.Effect`."""
+    leaves_machine: bool = False
+    """Whether the input gets to another machine, although the effect is `read`."""
 
 
 ModelHandler = Callable[[ModelRequest], Awaitable[Reply]]
@@ -202,6 +210,8 @@ class Ending:
 
     turn: int
     reply: Reply
+    shown: Reply
+    """What watchers will see of it."""
     ends: bool
     """Whether the run ends with it: it has no calls, and nobody asks the model to go on."""
 
@@ -216,6 +226,9 @@ class ReplyDecision:
     """The run fails. If a person resumes it, the model reads the note."""
     reply: Reply | None = None
     """It is stored and sent back instead. Watchers see the model's own reply."""
+    shown: Reply | None = None
+    """Watchers see it instead. A middleware that hides text from them also holds back the stream:
+    see `ModelRequest.stream`."""
     events: Sequence[EventDraft] = ()
     completed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the event `run.completed`, if the run completes with this reply."""
@@ -233,6 +246,9 @@ class Middleware:
 
     name: ClassVar[str] = ""
     """Unique. It is the author of the messages to the model."""
+
+    def check_settings(self) -> None:
+        """Raise `ImproperlyConfigured` for settings with which no process may drive runs."""
 
     def load(self, context: LoadContext) -> object | End | None:
         """Return the state of a claim for `run.state`, in the transaction of the claim.

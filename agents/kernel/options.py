@@ -9,7 +9,7 @@ the defaults.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -19,6 +19,9 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
 from agents.kernel.features import collect
+
+NamedTool = tuple[tuple[str | int, ...], str]
+"""The path of a name in the values of options, and the name."""
 
 
 class AgentOptions(BaseModel):
@@ -30,6 +33,25 @@ class AgentOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     title: ClassVar[str] = ""
     """The heading of the fields in the admin. Empty: the name of the feature."""
+    permissions: ClassVar[Mapping[str, str]] = {}
+    """The permission that a person needs to change a field, besides that to change agents."""
+
+    def needed_middleware(self) -> Mapping[str, str]:
+        """Return the middleware without which no run may be driven, each with its field.
+
+        A version of the agent stores them: if the feature is removed, its runs fail.
+        """
+        return {}
+
+    def named_tools(self) -> Iterable[NamedTool]:
+        """Return the names of tools, and patterns with `*`, in the values."""
+        return ()
+
+    def check(self, spec: Any) -> None:
+        """Raise `ValueError`, as `field: reason`, for values that no run can use.
+
+        `spec` is the `AgentSpec` that is about to be stored.
+        """
 
 
 @lru_cache(maxsize=1)
@@ -95,6 +117,24 @@ def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
         }
     AgentOptions.model_validate(left)
     return checked
+
+
+def options_of(values: Mapping[str, Any]) -> list[AgentOptions]:
+    """Return the options of each feature with those of `values` that are its own.
+
+    Raises `pydantic.ValidationError`.
+    """
+    return [
+        kind.model_validate_json(
+            json.dumps({name: values[name] for name in kind.model_fields if name in values})
+        )
+        for kind in option_classes()
+    ]
+
+
+def option_permissions() -> dict[str, str]:
+    """Return the permissions of all options that need one."""
+    return {name: needed for kind in option_classes() for name, needed in kind.permissions.items()}
 
 
 def known_options(values: Mapping[str, Any]) -> dict[str, Any]:

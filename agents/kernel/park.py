@@ -49,6 +49,8 @@ class End:
     message: str
     events: Sequence[EventDraft] = ()
     """Events before the end."""
+    refuses_message: bool = False
+    """No model reads the message of the run, now or in a later run of the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Park:
     locks: Sequence[str] | None = None
     """Ids of the ancestors whose events `settle` writes, the highest first, and of the run.
     None: the run and the row of its parent."""
+    calls: Sequence[Mapping[str, Any]] = ()
+    """The calls that a person must decide about: `call_id`, `tool` and `input` of each."""
 
 
 def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:

@@ -141,7 +141,7 @@ class ToolkitMissing(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "It has tools, guardrails or hooks of the Python program that began it, which this "
+            "It has tools or other code of the Python program that began it, which this "
             "process does not have: go on there, with agent.resume(session_id)."
         )
 
@@ -151,7 +151,7 @@ def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Tool
     if not spec.toolkit:
         return toolset_for(spec, has_left_out=has_left_out)
     toolkit = toolkit_of(run, spec.toolkit)
-    if toolkit is None or not toolkit.has_guards_of(spec.guardrails, spec.toolkit):
+    if toolkit is None or not toolkit.has_parts_of(run.spec):
         raise ToolkitMissing
     return build_toolset(spec, has_left_out=has_left_out, more=[toolkit.middleware])
 

@@ -1,3 +1,4 @@
+import agents.create_models
 import agents.ids
 import agents.models.approval
 import agents.models.json_text
@@ -10,8 +11,6 @@ from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
 
-from agents.create_models import CreateModels
-
 
 class Migration(migrations.Migration):
 
@@ -23,7 +22,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels(
+        agents.create_models.CreateModels(
             models=[migrations.CreateModel(
                 name='Agent',
                 fields=[
@@ -55,9 +54,6 @@ class Migration(migrations.Migration):
                     ('mcp_servers', models.JSONField(blank=True, default=list, help_text='MCP servers whose tools it has, as ["time", {"server": "git", "tools": ["git_log"]}].')),
                     ('output_schema', agents.models.json_text.JSONTextField(blank=True, help_text='The form of its final answers, as JSON Schema: {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}. Empty: it answers in words.', null=True)),
                     ('output_repairs', models.PositiveSmallIntegerField(default=2, help_text='How often it is asked again when a final answer does not fit its form.', validators=[django.core.validators.MaxValueValidator(5)])),
-                    ('guardrails', models.JSONField(blank=True, default=list, help_text='Checks of what it is told, says and does (docs/guards.md).')),
-                    ('on_stuck', models.CharField(choices=[('note', 'tell the model'), ('end', 'tell the model, then end the run')], default='note', help_text='When it makes the same calls with the same results again and again.', max_length=10)),
-                    ('tool_retries', models.JSONField(blank=True, default=list, help_text='Calls that only read are made again after a time-out or a lost connection, as [{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.')),
                     ('integrations', models.JSONField(blank=True, default=list, help_text='Other services that it acts in, with the credentials of who runs it.')),
                     ('options', models.JSONField(blank=True, default=dict, editable=False, help_text='Options of features, without those that have their default.')),
                     ('toolkit', models.CharField(blank=True, editable=False, help_text='Names the tools of the Python program that it belongs to.', max_length=64)),
@@ -520,6 +516,7 @@ class Migration(migrations.Migration):
                     ('finish_reason', models.CharField(blank=True, max_length=50)),
                     ('error_code', models.CharField(blank=True, max_length=50)),
                     ('error_message', models.TextField(blank=True)),
+                    ('message_refused', models.BooleanField(default=False, editable=False, help_text='The run failed because of its message: no model reads it.')),
                     ('created_at', models.DateTimeField(auto_now_add=True)),
                     ('started_at', models.DateTimeField(blank=True, null=True)),
                     ('ended_at', models.DateTimeField(blank=True, null=True)),

@@ -166,25 +166,6 @@ class Agent(models.Model):
         validators=[MaxValueValidator(5)],
         help_text=_("How often it is asked again when a final answer does not fit its form."),
     )
-    guardrails = models.JSONField(
-        default=list,
-        blank=True,
-        help_text=_("Checks of what it is told, says and does (docs/guards.md)."),
-    )
-    on_stuck = models.CharField(
-        max_length=10,
-        choices=[("note", _("tell the model")), ("end", _("tell the model, then end the run"))],
-        default="note",
-        help_text=_("When it makes the same calls with the same results again and again."),
-    )
-    tool_retries = models.JSONField(
-        default=list,
-        blank=True,
-        help_text=_(
-            "Calls that only read are made again after a time-out or a lost connection, as "
-            '[{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.'
-        ),
-    )
     integrations = models.JSONField(
         default=list,
         blank=True,

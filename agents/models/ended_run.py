@@ -1,4 +1,4 @@
-"""Runs whose end the operator's hooks have not been told of."""
+"""Runs whose end features have not been notified of."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agents.models.run import Run
 
 
 class EndedRun(models.Model):
-    """Written with the end of a run where a hook wants to know of it, deleted when it does.
+    """Written with the end of a run if a feature wants to know of it, and deleted afterwards.
 
-    `due_at`: from then on a worker may tell it; one that begins to sets it to when others may. If
-    a Python program has hooks of its own, it is an hour after the end: only the program tells
-    it before.
+    `due_at`: when a worker may notify of it; a worker that starts sets it to when others may. If a
+    Python program has code of its own for ends, it is an hour after the end: before, only the
+    program notifies of it.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")

@@ -137,6 +137,11 @@ class Run(models.Model):
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
     error_message = models.TextField(blank=True)
+    message_refused = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text=_("The run failed because of its message: no model reads it."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

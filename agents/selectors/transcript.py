@@ -15,8 +15,6 @@ from agents.models import Message, ToolCall
 MAX_WORDS = 8
 MAX_LOOKED_AT = 200
 """Rows of each kind in which all words may stand, though perhaps only in JSON's own words."""
-INPUT_REFUSED = "guardrail_input"
-"""`Run.error_code` where a guardrail blocked the message: nobody is told of it."""
 EXCERPT = 400
 """Characters of one excerpt."""
 
@@ -49,7 +47,7 @@ def _in_messages(thread_id: str, words: Sequence[str]) -> Iterator[Found]:
     has_all = Q(run__thread_id=thread_id)
     for word in words:
         has_all &= Q(content__icontains=_as_stored(word))
-    rows = Message.objects.filter(has_all).exclude(run__error_code=INPUT_REFUSED)
+    rows = Message.objects.filter(has_all).exclude(run__message_refused=True)
     rows = rows.order_by("-run__number", "-turn")
     for row in rows.select_related("run").only("run__number", "turn", "role", "content")[
         :MAX_LOOKED_AT

@@ -14,6 +14,7 @@ from agents.agent_files.shape import (
     file_fields,
     in_snake_case,
 )
+from agents.kernel.options import NamedTool, options_of
 from agents.providers.registry import PROVIDERS
 from agents.selectors.mcp_servers import offered_names
 
@@ -77,9 +78,9 @@ def check_names_in_file(
     for at, rule in enumerate(data.get("approval_rules", ())):
         if "*" not in rule["tool"]:
             require(("approval_rules", at, "tool"), rule["tool"], tools, "tool")
-    for at, rule in enumerate(data.get("tool_retries", ())):
-        if "*" not in rule["tool"]:
-            require(("tool_retries", at, "tool"), rule["tool"], tools, "tool")
+    for path, name in _tools_in_options(data):
+        if "*" not in name:
+            require(path, name, tools, "tool")
     providers = {"", *PROVIDERS, present.get("provider", "")}
     require(("provider",), data.get("provider", ""), providers, "provider")
     toolboxes = {"", *known_toolboxes, present.get("toolbox", "")}
@@ -145,10 +146,14 @@ def _near(name: str, known: Collection[str]) -> str:
     return f"{meant} There are: {', '.join(sorted(each for each in known if each)) or 'none'}."
 
 
+def _tools_in_options(data: dict[str, Any]) -> list[NamedTool]:
+    return [each for options in options_of(data) for each in options.named_tools()]
+
+
 def _tools_in(data: dict[str, Any]) -> set[str]:
     found = {*(data.get("tools") or ()), *data.get("interrupt_on", ())}
-    for rules in ("approval_rules", "tool_retries"):
-        found |= {rule["tool"] for rule in data.get(rules, ())}
+    found |= {rule["tool"] for rule in data.get("approval_rules", ())}
+    found |= {name for _, name in _tools_in_options(data)}
     for each in data.get("subagents", ()):
         found |= set(each.get("tools") or ())
     return found

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from django.contrib.auth.models import PermissionsMixin
 
+from agents.kernel.options import option_permissions
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.selectors.visible import Person
@@ -32,7 +33,7 @@ APPROVAL_FIELDS = (
 SHARING_FIELDS = ("everyone", "groups")
 _GUARDED_FIELDS: dict[str, str] = {
     **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
-    **dict.fromkeys((*APPROVAL_FIELDS, "guardrails"), CONFIGURE_APPROVAL),
+    **dict.fromkeys(APPROVAL_FIELDS, CONFIGURE_APPROVAL),
     "mcp_servers": CONFIGURE_MCP,
     **dict.fromkeys(SHARING_FIELDS, SHARE_AGENT),
 }
@@ -46,6 +47,7 @@ def guarded_fields() -> dict[str, str]:
     """Return the permission that a field needs, beside the one to add or change agents."""
     return {
         **_GUARDED_FIELDS,
+        **option_permissions(),
         **{relation.name: relation.permission for relation in relations()},
     }
 

@@ -10,9 +10,7 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from pydantic import ValidationError
 
-from agents.guards.registry import guardrails
-from agents.guards.usable import OF_PROGRAM
-from agents.kernel.options import checked_options, known_options
+from agents.kernel.options import checked_options, known_options, options_of, without_known
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion, Subagent
 from agents.providers import registry
@@ -93,10 +91,7 @@ def build_spec(
             integrations=agent.integrations,
             mcp_tools=tool_specs(agent),
             subagents=subagent_specs(agent, subagents),
-            guardrails=agent.guardrails,
             toolkit=agent.toolkit,
-            on_stuck=agent.on_stuck,  # type: ignore[arg-type]
-            tool_retries=agent.tool_retries,
             general_subagent=agent.general_subagent,
             background_subagents=agent.background_subagents,
             max_concurrent_subagents=agent.max_concurrent_subagents,
@@ -108,6 +103,7 @@ def build_spec(
             max_tokens=agent.max_tokens,
             max_cost=float(agent.max_cost) if agent.max_cost is not None else None,
             max_seconds=agent.max_seconds,
+            needs=_needs_of(agent),
             **agent.options,
             **of_relations,
         )
@@ -117,7 +113,7 @@ def build_spec(
         location = ".".join(str(part) for part in first["loc"])
         raise InvalidRequest(f"{location}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
-    check_guardrails(spec)
+    _check_options(spec, agent.options)
     check_fallbacks(spec)
     return spec
 
@@ -129,17 +125,27 @@ def _rows_of(
     return related[relation.name] if relation.name in related else relation.rows(agent)
 
 
-def check_guardrails(spec: AgentSpec) -> None:
-    """Raises `InvalidRequest` for a guardrail that nobody knows, or that is named twice."""
-    for name in spec.guardrails:
-        of_program = bool(spec.toolkit) and name.startswith(OF_PROGRAM)
-        if name not in guardrails() and not of_program:
-            raise InvalidRequest(
-                f"guardrails: {name!r} is not registered; there are {', '.join(guardrails())}.",
-                code="invalid_agent",
-            )
-        if spec.guardrails.count(name) > 1:
-            raise InvalidRequest(f"guardrails: {name!r} is named twice.", code="invalid_agent")
+def _needs_of(agent: Agent) -> dict[str, str]:
+    """Return `AgentSpec.needs`.
+
+    Options of a feature that is not installed stay, and so do their needs.
+    """
+    needs: dict[str, str] = {}
+    if missing := without_known(agent.options):
+        latest = agent.versions.order_by("-number").first()
+        stored = {} if latest is None else latest.spec.get("needs", {})
+        needs = {name: option for name, option in stored.items() if option in missing}
+    for options in options_of(agent.options):
+        needs |= options.needed_middleware()
+    return needs
+
+
+def _check_options(spec: AgentSpec, values: Mapping[str, Any]) -> None:
+    for options in options_of(values):
+        try:
+            options.check(spec)
+        except ValueError as error:
+            raise InvalidRequest(str(error), code="invalid_agent") from None
 
 
 def _check_allowed_hosts(agent: Agent) -> None:

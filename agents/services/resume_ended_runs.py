@@ -6,7 +6,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from agents.models import Run, Thread
-from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.runs import RunRequest, create_run
 from agents.services.wake import lock_run
@@ -68,9 +67,8 @@ def _check_resumable(run: Run) -> None:
         raise Conflict("The run has been answered: send a new message.", code="completed")
     if not run.has_ended:
         raise Conflict("The run is at work or about to be: it needs no resuming.", code="active")
-    if run.error_code == INPUT_REFUSED:
+    if run.message_refused:
         raise Conflict(
-            "A guardrail blocked the message of this run, and the agent knows nothing of it: "
-            "send another message.",
+            "The message of this run was blocked, and no model has read it: send another message.",
             code="message_blocked",
         )

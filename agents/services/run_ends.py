@@ -1,35 +1,67 @@
-"""The ends of runs that hooks are still to be told of: rows, so that no crash loses one."""
+"""The ends of runs of which features are not yet notified: rows, so that no crash loses one.
+
+A feature lists instances of `EndListener` in its `run_ends.END_LISTENERS`. A process that drives
+runs notifies them within about a second, whoever ended the run.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 
+from django.core.signals import setting_changed
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agents.guards.registry import hook_calls
+from agents.kernel.features import collect
 from agents.kernel.row_hooks import RowHooks
 from agents.models import EndedRun, Run
 from agents.telemetry.counters import Counters
 from agents.telemetry.process import counters
 from agents.telemetry.wanted import traces_wanted
-from agents.toolkits import all_bound, threads_with
+from agents.toolkits import threads_with
 
 TELLING_SECONDS = 60
 """Whoever begins to tell of an end has so long before another process does it again."""
 
 
 PROGRAM_SECONDS = 3600
-"""A Python program has so long after the end of its run to tell its own hooks."""
+"""A Python program has so long after the end of its run to notify its own code."""
 
 THREADS_OF_ONE_QUERY = 500
 """SQLite limits the parameters of a query."""
 
 
+class EndListener(ABC):
+    """Is notified of each end at least once, and again if a process dies meanwhile."""
+
+    @abstractmethod
+    def wants_ends(self) -> bool:
+        """Return whether rows about ends must be written. It is called for each end."""
+
+    @abstractmethod
+    async def run_ended(self, run: Run) -> None:
+        """A run has ended. On a `DatabaseError` all listeners are notified again later."""
+
+
+@lru_cache(maxsize=1)
+def end_listeners() -> tuple[EndListener, ...]:
+    """Return the listeners of all features."""
+    return tuple(listener for _, listener in collect("run_ends", "END_LISTENERS"))
+
+
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "INSTALLED_APPS":
+        end_listeners.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="agents.services.run_ends")
+
+
 def note_end(run: Run) -> None:
-    """In the transaction that ends `run`. Nothing where neither hooks nor traces want to know."""
+    """In the transaction that ends `run`. Writes nothing if nobody wants to know."""
     if (numbers := counters()) is not None:
         transaction.on_commit(partial(_count_end, numbers, run))
     of_program = "." in run.spec.get("toolkit", "")
@@ -41,11 +73,7 @@ def note_end(run: Run) -> None:
 
 
 def somebody_wants_ends() -> bool:
-    return (
-        "run_ended" in (hook_calls() or ())
-        or any("run_ended" in toolkit.hooks for toolkit in all_bound())
-        or traces_wanted()
-    )
+    return traces_wanted() or any(listener.wants_ends() for listener in end_listeners())
 
 
 def _count_end(numbers: Counters, run: Run) -> None:
@@ -58,7 +86,7 @@ def _count_end(numbers: Counters, run: Run) -> None:
 def take_ended_run() -> tuple[EndedRun, Run] | None:
     """The longest due end, now this process's to tell; None for none.
 
-    The end of a run with hooks of a Python program is left to that program for `PROGRAM_SECONDS`.
+    The end of a run with code of a Python program is left to that program for `PROGRAM_SECONDS`.
     The program takes its own ends first.
     """
     now = timezone.now()
@@ -71,10 +99,10 @@ def take_ended_run() -> tuple[EndedRun, Run] | None:
 
 
 def _first_of_program(now: datetime) -> EndedRun | None:
-    """The first end that is left to this process, which has the run's hooks."""
+    """The first end that is left to this process, which has the program of the run."""
     # An end that is due earlier than this is due for everybody, or somebody tells of it.
     left = Q(due_at__gt=now + timedelta(seconds=TELLING_SECONDS))
-    threads = threads_with(lambda toolkit: "." in toolkit.fingerprint)
+    threads = threads_with(lambda toolkit: toolkit.wants_ends)
     for start in range(0, len(threads), THREADS_OF_ONE_QUERY):
         some = threads[start : start + THREADS_OF_ONE_QUERY]
         mine = Q(run__thread__in=some) | Q(run__thread__root__in=some)
@@ -92,7 +120,7 @@ def _first(which: Q) -> EndedRun | None:
 
 
 def forget_ended_run(row: EndedRun) -> None:
-    """The hooks have been told. One that ended once more meanwhile is told of again."""
+    """All are notified. A run that has ended once more meanwhile keeps its row."""
     EndedRun.objects.filter(pk=row.pk, due_at=row.due_at).delete()
 
 

@@ -18,20 +18,20 @@ def toolkit_of(run: Run, fingerprint: str) -> Any:
 
 
 def must_have_tools(run: Run) -> None:
-    """Raise `Conflict` unless this process has the tools, guardrails and hooks of the run."""
+    """Raise `Conflict` unless this process has the tools and other parts of the run."""
     fingerprint = run.spec.get("toolkit", "")
     if not fingerprint:
         return
     toolkit = toolkit_of(run, fingerprint)
     if toolkit is None:
         raise Conflict(
-            "This run has tools, guardrails or hooks of the Python program that began it: go on "
+            "This run has tools or other code of the Python program that began it: go on "
             "there, with agent.resume(session_id).",
             code="toolkit_missing",
         )
-    if not toolkit.has_guards_of(run.spec.get("guardrails", ()), fingerprint):
+    if not toolkit.has_parts_of(run.spec):
         raise Conflict(
-            "This run began with guardrails or hooks that the agent of this program lacks: make "
-            "the agent with the same ones, then resume.",
+            "This run began with code that the agent of this program lacks, for example "
+            "in its options: make the agent with the same options, then resume.",
             code="toolkit_missing",
         )

@@ -3,7 +3,7 @@
 from agents.settings.conversations import ContextSettings, MessageSettings
 from agents.settings.data import DataSettings, DiskSettings
 from agents.settings.doors import LimitSettings, PageSettings
-from agents.settings.extensions import AppSettings, GuardSettings, ToolSettings
+from agents.settings.extensions import AppSettings, ToolSettings
 from agents.settings.files import SnapshotSettings, UploadSettings
 from agents.settings.machines import MachineSettings
 from agents.settings.models import ModelSettings, ScriptSettings
@@ -32,7 +32,6 @@ SETTINGS = (
     McpSettings,
     AppSettings,
     ToolSettings,
-    GuardSettings,
     ShellSettings,
     MetricsSettings,
     EventSettings,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from agents.guards.builtin import mask_secrets
+from agents.telemetry.secret_masks import mask_secrets
 from agents.telemetry.spans import LONGEST, AttributeValue
 
 _SHORT = 1_000

@@ -1,8 +1,7 @@
+import agents.create_models
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
-
-from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -15,7 +14,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels(
+        agents.create_models.CreateModels(
             models=[migrations.CreateModel(
                 name='MemoryEditRequest',
                 fields=[

@@ -1,8 +1,7 @@
+import agents.create_models
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
-
-from agents.create_models import CreateModels
 
 # Tokens are only a-z, 0-9 and _. No tokenizer may split or fold them.
 SQLITE = [
@@ -57,7 +56,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels(
+        agents.create_models.CreateModels(
             models=[migrations.CreateModel(
                 name='ActiveSkill',
                 fields=[

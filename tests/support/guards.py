@@ -13,8 +13,16 @@ from django.conf import settings as django_settings
 from django.db import connection
 from django.test import override_settings
 
-from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow, block
-from agents.guards import replace as replaced
+from agents.features.guardrails.public import (
+    Decision,
+    GuardContext,
+    Guardrail,
+    HookContext,
+    Hooks,
+    allow,
+    block,
+)
+from agents.features.guardrails.public import replace as replaced
 from agents.models import ToolCall
 from tests.support.hang import HANG
 

@@ -90,7 +90,7 @@ class TextCompleted(Event):
     part_id: str
     """The part."""
     text: str
-    """The whole text of the part. It differs from the pieces if a guardrail replaced it."""
+    """The whole text of the part. It differs from the pieces if a middleware replaced it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,7 +129,7 @@ class ToolFailed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolDenied(Event):
-    """The call is not made: a policy, a guardrail or a person refused it, or a request expired."""
+    """The call is not made: a policy, a middleware or a person refused it, or a request expired."""
 
     type: ClassVar[str] = "tool.denied"
 
@@ -138,7 +138,7 @@ class ToolDenied(Event):
     reason: str
     """Why not, or an empty text."""
     by: str | Omitted = OMITTED
-    """The source of the policy's decision, or the name of the guardrail. Missing if a person
+    """The source of the policy's decision, or the name of what refused it. Missing if a person
     rejected the call or the request expired."""
 
 

@@ -28,7 +28,6 @@ from agents.features.forks.files import (
 from agents.features.forks.history import copy_history
 from agents.features.forks.quota import check_room_for_fork, count_copied
 from agents.models import POOL, Agent, AgentVersion, Message, Run, Thread
-from agents.selectors.transcript import INPUT_REFUSED
 from agents.selectors.visible import agents_for
 from agents.services.disk_reserve import disk_full_refused, require_room
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
@@ -143,9 +142,9 @@ def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
         )
     if run.status == RunStatus.PENDING:
         raise Conflict("The run has not begun: fork the one before it.", code="pending")
-    if run.error_code == INPUT_REFUSED:
+    if run.message_refused:
         raise Conflict(
-            "A guardrail blocked the message of this run: fork the one before it.",
+            "The message of this run was blocked: fork the run before it.",
             code="message_blocked",
         )
     agent = agents_for(by).filter(pk=run.thread.agent_id).first()

@@ -28,7 +28,6 @@ from agents.models import (
     Upload,
 )
 from agents.selectors.todos import todos_after
-from agents.selectors.transcript import INPUT_REFUSED
 from agents.services.todos import TodoDraft, store_todos
 from agents.services.upload_contents import copy_contents
 from agents.settings import MachineSettings
@@ -58,7 +57,7 @@ def copy_history(source: Run, turn: int, thread: Thread, *, uploads: bool) -> No
     """
     copies: dict[str, Run] = {}
     earlier = Run.objects.filter(thread=source.thread_id, number__lte=source.number)
-    for run in earlier.exclude(error_code=INPUT_REFUSED).order_by("number"):
+    for run in earlier.exclude(message_refused=True).order_by("number"):
         copies[run.pk] = _copy_run(run, thread, turn if run.pk == source.pk else None)
     _copy_compactions(source, turn, thread, copies)
     _copy_todos(source, turn, thread, copies[source.pk])

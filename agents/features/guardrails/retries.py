@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
-from agents.events.catalogue.guardrails import ToolRetried
 from agents.events.catalogue.messages import StepReset
 from agents.events.preview import preview
+from agents.features.guardrails.events import ToolRetried
+from agents.features.guardrails.options import GuardOptions
 from agents.kernel.middleware import (
     LoadContext,
     ModelHandler,
@@ -26,7 +25,6 @@ from agents.middleware.base import Middleware, ToolResult
 from agents.models import Effect
 from agents.providers.base import ProviderError, Reply
 from agents.settings import ModelSettings
-from agents.spec import RetryRule
 
 TRANSIENT = frozenset({"timeout", "connection"})
 """Codes of results that the same call may not come to when it is made again."""
@@ -70,24 +68,14 @@ def _pause(attempt: int, wished: float | None, base: float) -> float:
     return min(base * 2.0 ** (attempt - 1), MAX_PAUSE_SECONDS) * (0.5 + random.random() / 2)  # noqa: S311
 
 
-@dataclass(frozen=True, slots=True)
-class RetryRules:
-    """The agent's policy. The first rule that fits a tool decides."""
-
-    rules: tuple[RetryRule, ...] = ()
-
-    def of(self, tool: str) -> RetryRule | None:
-        return next((rule for rule in self.rules if fnmatchcase(tool, rule.tool)), None)
-
-
 class ToolRetries(Middleware):
     """Makes a call again, each attempt in the journal."""
 
     name = "tool_retries"
 
-    def load(self, context: LoadContext) -> RetryRules | None:
-        rules = context.spec.tool_retries
-        return RetryRules(rules) if rules else None
+    def load(self, context: LoadContext) -> GuardOptions | None:
+        options = context.spec.option(GuardOptions)
+        return options if options.tool_retries else None
 
     async def wrap_tool_call(
         self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
@@ -97,7 +85,7 @@ class ToolRetries(Middleware):
             result = await handler(call)
             if not result.is_error or result.code not in TRANSIENT or call.effect != Effect.READ:
                 return result
-            rule = run.state(RetryRules).of(row.tool)
+            rule = run.state(GuardOptions).retry_rule(row.tool)
             if rule is None or row.attempt >= rule.attempts:
                 return result
             pause = min(rule.backoff * 2.0 ** (row.attempt - 1), MAX_PAUSE_SECONDS)

@@ -17,14 +17,15 @@ from itertools import groupby
 from agents.engine.history import call_from_row
 from agents.engine.result_files import without_paths
 from agents.events.append import EventDraft
-from agents.events.catalogue.guardrails import GuardStuck
+from agents.features.guardrails.events import GuardStuck
+from agents.features.guardrails.options import GuardOptions
+from agents.features.guardrails.settings import GuardSettings
 from agents.kernel.middleware import Ending, LoadContext, ReplyDecision, RunContext, Tell
 from agents.kernel.park import End
 from agents.kernel.tool_calls import Call
 from agents.middleware.base import Middleware
 from agents.models import Message, MessageRole, ToolCall
 from agents.providers.base import Reply
-from agents.settings import GuardSettings
 
 STUCK = "stuck"
 """`Message.author` of the notes about it, and the error code of runs that end for it."""
@@ -168,7 +169,7 @@ class StuckMiddleware(Middleware):
         if is_first and await run.in_database(_is_told, run.row.pk, run.turn):
             return None  # an earlier driver did it
         what = _what(found)
-        if found.strike == 2 and run.spec.on_stuck == "end":
+        if found.strike == 2 and _ends_run(run):
             message = f"The agent was stuck and was told so: it has made {what}."
             return End(STUCK, message, [_event(found.kind, found.count, "end")])
         text = (
@@ -191,11 +192,15 @@ class StuckMiddleware(Middleware):
             note = "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
             events = [_event("empty_reply", count, "note")]
             return ReplyDecision(note=note, reply=stored, events=events)
-        if run.spec.on_stuck != "end":
+        if not _ends_run(run):
             return None
         message = f"The model's replies were empty {count} times in a row."
         end = End(STUCK, message, [_event("empty_reply", count, "end")])
         return ReplyDecision(end=end, reply=stored)
+
+
+def _ends_run(run: RunContext) -> bool:
+    return run.spec.option(GuardOptions).on_stuck == "end"
 
 
 def _has_words(reply: Reply) -> bool:

@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from pydantic import BaseModel
 
 from agents.custom.tool_spec import ToolSpec
-from agents.guards.runner import Beside, TooManyHang
+from agents.kernel.beside import Beside, TooManyHang
 from agents.middleware.base import Tool, ToolResult, error
 from agents.middleware.context import ToolContext as EngineContext
 from agents.middleware.custom.asking import AccountOff, PermissionMissing, context_of

@@ -7,19 +7,20 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from agents.custom.base_middleware import Middleware as CustomMiddleware
 from agents.custom.base_middleware import name_of
 from agents.custom.tool_spec import ToolSpec
 from agents.events.append import dump
-from agents.guards.guardrail import Guardrail
-from agents.guards.usable import OF_PROGRAM, HookCalls
+from agents.kernel.programs import ProgramPart
 from agents.middleware.base import Middleware, PromptContext, Tool
 from agents.middleware.custom.calling import engine_tool
 from agents.middleware.custom.state import StateKeeper
 from agents.middleware.wire_schema import wire_schema
 from agents.spec import AgentSpec
+
+Part = TypeVar("Part", bound=ProgramPart)
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,14 @@ class Member:
 class Toolkit:
     """They exist in this process only; `agents.toolkits` says for which threads.
 
-    `of_subagents` are tools that only the named subagents have. `guardrails` are by the names that
-    its agent has for them. `loop` is where the program awaits the run, for coroutines.
+    `of_subagents` are tools that only the named subagents have. `parts` are what the program gives
+    to features. `loop` is where the program awaits the run, for coroutines.
     """
 
     tools: tuple[ToolSpec, ...] = ()
     members: tuple[Member, ...] = ()
     of_subagents: Mapping[str, tuple[ToolSpec, ...]] = field(default_factory=dict)
-    guardrails: Mapping[str, Guardrail] = field(default_factory=dict)
-    hooks: HookCalls = field(default_factory=dict)
+    parts: tuple[ProgramPart, ...] = ()
     loop: asyncio.AbstractEventLoop | None = None
 
     @cached_property
@@ -70,7 +70,7 @@ class Toolkit:
     def fingerprint(self) -> str:
         """Changes with what a model is told of it; empty for an empty one.
 
-        The hooks come last, after a dot: whether a run has the same ones can be told from it.
+        What a run must find again comes last, after a dot: see `ProgramPart.pinned`.
         """
         told = [
             [tool.name, tool.description, wire_schema(tool.signature.model), tool.effect]
@@ -78,22 +78,30 @@ class Toolkit:
         ]
         segments = [[member.name, member.segment] for member in self.members]
         own = {name: [tool.name for tool in tools] for name, tools in self.of_subagents.items()}
-        guards = sorted(self.guardrails)
-        if not (told or segments or guards or self.hooks):
+        described = [part.described for part in self.parts if part.described]
+        if not (told or segments or described or self._pinned):
             return ""
-        parts = [told, segments, own, *([guards] if guards else [])]
-        return _digest(parts, 32) + self._hooks_digest
+        return _digest([told, segments, own, *described], 32) + self._pinned
 
     @cached_property
-    def _hooks_digest(self) -> str:
-        labels = {point: [call[0] for call in calls] for point, calls in self.hooks.items()}
-        return f".{_digest(labels, 16)}" if labels else ""
+    def _pinned(self) -> str:
+        pinned = [part.pinned for part in self.parts if part.pinned]
+        return f".{_digest(pinned, 16)}" if pinned else ""
 
-    def has_guards_of(self, guardrails: Iterable[str], fingerprint: str) -> bool:
-        """Whether it has the program's guardrails among these, and the hooks of a fingerprint."""
-        needed = {name for name in guardrails if name.startswith(OF_PROGRAM)}
-        _, dot, digest = fingerprint.partition(".")
-        return needed <= self.guardrails.keys() and dot + digest in ("", self._hooks_digest)
+    @property
+    def wants_ends(self) -> bool:
+        """Whether the program is notified of the ends of its runs."""
+        return bool(self._pinned)
+
+    def part(self, kind: type[Part]) -> Part | None:
+        """Return what the program gives to one feature."""
+        return next((part for part in self.parts if isinstance(part, kind)), None)
+
+    def has_parts_of(self, spec: Mapping[str, Any]) -> bool:
+        """Return whether the program has all that a run with this spec needs of its parts."""
+        _, dot, digest = spec.get("toolkit", "").partition(".")
+        has_pinned = dot + digest in ("", self._pinned)
+        return has_pinned and all(part.covers(spec) for part in self.parts)
 
     @cached_property
     def middleware(self) -> Middleware:

@@ -111,7 +111,7 @@ def test_after_later_messages_there_is_nothing_to_resume(ann: User) -> None:
 
 @pytest.mark.both_databases
 def test_a_blocked_message_and_a_subagents_run_are_not_resumed(ann: User) -> None:
-    run = ended(make_run(ann), error_code="guardrail_input")
+    run = ended(make_run(ann), error_code="guardrail_input", message_refused=True)
     assert problem_of(resume(ann, run))["code"] == "message_blocked"
     other = ended(make_run(ann), parent=run, error_code="")
     assert problem_of(resume(ann, other))["code"] == "subagent"

@@ -45,7 +45,10 @@ call_command("check", fail_level="ERROR")
 call_command("makemigrations", check=True, dry_run=True)
 call_command("migrate", verbosity=0)
 sys.argv = ["vel", "--provider", "scripted", "--model", "demo", "--no-sandbox", "Say hello"]
-main()
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
 """
 
 
@@ -97,8 +100,46 @@ def test_vel_works_without_a_feature(tmp_path: Path, names: Sequence[str]) -> No
     assert "No changes detected" in done.stdout
 
 
-def use(place: Path, data: Path, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Check the project at `place`, migrate an empty database, and complete a run."""
+GUARDED = """
+from agents.models import Agent, Run
+from agents.services.agents import save_agent
+
+agent = save_agent(Agent(slug="guarded", name="Guarded", provider="scripted", model="demo",
+                         sandbox=False, everyone=True))
+# As the feature has left them.
+agent.options = {"guardrails": ["secrets"]}
+agent.save()
+version = agent.versions.get()
+version.spec = {**version.spec, **agent.options, "needs": {"guardrails": "guardrails"}}
+version.save()
+agent.description = "Changed"
+save_agent(agent)
+sys.argv = ["vel", "--agent", "guarded", "Say hello"]
+try:
+    main()
+except SystemExit as end:
+    assert end.code
+run = Run.objects.get(agent_version__agent=agent)
+print(run.status, run.error_code, run.clock.turn, run.error_message)
+"""
+
+
+def test_an_agent_with_guardrails_fails_without_the_feature(tmp_path: Path) -> None:
+    names = ["guardrails"]
+    place = copy_without(tmp_path / "project", names)
+    with reachable_directory() as data:
+        done = use(place, data, names, GUARDED)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "failed feature_missing 0 This run needs middleware that is not installed" in done.stdout
+
+
+def use(
+    place: Path, data: Path, names: Sequence[str], then: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Check the project at `place`, migrate an empty database, and complete a run.
+
+    `then` is Python code for afterwards.
+    """
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = {
         **kept,
@@ -108,7 +149,7 @@ def use(place: Path, data: Path, names: Sequence[str]) -> subprocess.CompletedPr
         "REMOVED": " ".join(map(path_of, names)),
     }
     return subprocess.run(
-        [sys.executable, "-c", USE],
+        [sys.executable, "-c", USE + then],
         cwd=place,
         env=environment,
         capture_output=True,

@@ -9,7 +9,15 @@ import pytest
 from django.db import transaction
 
 from agents import toolkits
-from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow, block
+from agents.features.guardrails.public import (
+    Decision,
+    GuardContext,
+    Guardrail,
+    HookContext,
+    Hooks,
+    allow,
+    block,
+)
 from agents.models import Agent, EndedRun, Run
 from agents.services.errors import Conflict
 from agents.services.run_control import resume_run
@@ -107,7 +115,11 @@ def test_registered_guardrails_are_chosen_by_name(make_agent: MakeAgent) -> None
     with guards.registered(guardrails=("NoWord", "Everywhere")):
         agent = make_agent(["ok"], guardrails=["no-word", "secrets", NoPrices])
         asyncio.run(agent.run("Hello"))
-        assert Agent.objects.get().guardrails == ["no-word", "secrets", "python:no-prices"]
+        assert Agent.objects.get().options["guardrails"] == [
+            "no-word",
+            "secrets",
+            "python:no-prices",
+        ]
         assert [kind for kind, *_ in guards.seen].count("input") == 2
         with pytest.raises(SetupError, match="guardrails: 'nobody' is not registered"):
             asyncio.run(make_agent(["ok"], guardrails=["nobody"], name="b").run("Hello"))
@@ -179,7 +191,7 @@ def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, o
     run = Run.objects.get()
     without = make_agent(ASKS, tools=[send])
     for answer in (None, {"text": "changed"}):
-        with pytest.raises(Conflict, match="guardrails or hooks that the agent of this program"):
+        with pytest.raises(Conflict, match="began with code that the agent of this program lacks"):
             asyncio.run(collect(without.resume("s", answer)))
     run.refresh_from_db()
     assert run.status == "waiting"
@@ -195,7 +207,7 @@ def test_a_process_without_the_guardrails_ends_the_run(
 ) -> None:
     agent = make_agent(["ok"], guardrails=[NoPrices])
     monkeypatch.setattr(toolkits, "bind", lambda *_: None)  # as where the program is not
-    with pytest.raises(RunFailed, match="guardrails or hooks of the Python program") as failed:
+    with pytest.raises(RunFailed, match="tools or other code of the Python program") as failed:
         asyncio.run(agent.run("What is the price?"))
     assert failed.value.code == "toolkit_missing"
 
@@ -204,13 +216,19 @@ def test_a_process_without_the_guardrails_ends_the_run(
     ("options", "told"),
     [
         ({"guardrails": NoPrices}, "guardrails: give a list of"),
-        ({"guardrails": [Told]}, "guardrails: Told is no agents.guards.Guardrail"),
-        ({"guardrails": [3]}, "guardrails: int 3 is no agents.guards.Guardrail"),
+        (
+            {"guardrails": [Told]},
+            "guardrails: Told is no Guardrail of agents.features",
+        ),
+        (
+            {"guardrails": [3]},
+            "guardrails: int 3 is no Guardrail of agents.features",
+        ),
         ({"guardrails": [NeedsArgument]}, "NeedsArgument cannot be made without arguments"),
         ({"guardrails": [guards.Lazy]}, "guardrails: Lazy checks nothing"),
         ({"guardrails": [guards.Unnamed]}, "guardrails: Unnamed has the name ''"),
         ({"guardrails": [NoPrices, NoPrices()]}, "'no-prices' is given twice"),
-        ({"hooks": [NoPrices]}, "hooks: NoPrices is no agents.guards.Hooks"),
+        ({"hooks": [NoPrices]}, "hooks: NoPrices is no Hooks of agents.features"),
         ({"hooks": [guards.Idle]}, "hooks: Idle has no hook"),
         ({"hooks": "Told"}, "hooks: give a list of"),
         ({"tool_retries": [{"tool": "execute_sql"}]}, "tool_retries: number 1: attempts"),
@@ -261,4 +279,6 @@ def test_a_harness_takes_them_as_fields() -> None:
 
     asyncio.run(use())
     assert told.points == ["run_ended failed guardrail_input"]
-    assert Agent.objects.get().tool_retries == [{"tool": "*", "attempts": 2, "backoff": 1.0}]
+    assert Agent.objects.get().options["tool_retries"] == [
+        {"tool": "*", "attempts": 2, "backoff": 1.0}
+    ]

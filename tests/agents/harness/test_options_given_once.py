@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from agents.guards import Decision, GuardContext, Guardrail, HookContext, Hooks, allow
+from agents.features.guardrails.public import (
+    Decision,
+    GuardContext,
+    Guardrail,
+    HookContext,
+    Hooks,
+    allow,
+)
 from agents.harness.config import MODEL_KEYS
 from agents.models import Agent
 from agents.services.agents import build_spec

@@ -14,7 +14,7 @@ __all__ = ["cache", "place"]
 
 OWN_CODE = """
 from vel import tool
-from agents.guards import Guardrail, Hooks, allow, block, replace
+from agents.features.guardrails.public import Guardrail, Hooks, allow, block, replace
 
 class G(Guardrail):
     name = "g"
@@ -137,8 +137,12 @@ asyncio.run(main())
     ("variable", "value", "told"),
     [
         ("VEL_GUARDRAILS", "nosuch.G", "nosuch.G cannot be used (ModuleNotFoundError"),
-        ("VEL_GUARDRAILS", "owncode.NoGuardrail", "is no agents.guards.Guardrail"),
-        ("VEL_HOOKS", "owncode.G", "is no agents.guards.Hooks"),
+        (
+            "VEL_GUARDRAILS",
+            "owncode.NoGuardrail",
+            "is no Guardrail of agents.features",
+        ),
+        ("VEL_HOOKS", "owncode.G", "is no Hooks of agents.features"),
         ("VEL_HOOKS", "owncode.Nothing", "owncode.Nothing cannot be used"),
         ("VEL_TOOLS", "owncode.nothing", "owncode.nothing cannot be used"),
         ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: expected absolute paths"),

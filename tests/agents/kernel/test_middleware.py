@@ -15,7 +15,7 @@ from django.db.models import F
 
 from agents.checks.features import check_features
 from agents.engine.crash_points import CrashPoint
-from agents.events.catalogue.guardrails import GuardStuck
+from agents.features.guardrails.events import GuardStuck
 from agents.kernel import chain
 from agents.kernel.middleware import (
     Ending,
@@ -35,6 +35,7 @@ from agents.kernel.tool_calls import ToolResult
 from agents.middleware.base import Middleware
 from agents.models import Message, RequestCount, Run, RunClock, StateFile, ToolCall
 from agents.providers.base import Reply, Usage
+from agents.services.agents import save_agent
 from agents.services.run_control import cancel_run
 from tests.agents.engine.test_recovery import crash_once
 from tests.agents.kernel.probe import middleware as probe
@@ -372,8 +373,9 @@ class Fails(Middleware):
 
     name = "fails"
 
-    def __init__(self, *, after: bool) -> None:
+    def __init__(self, *, after: bool, message: str = "the wrap is broken") -> None:
         self.after = after
+        self.message = message
 
     async def wrap_tool_call(
         self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
@@ -381,7 +383,7 @@ class Fails(Middleware):
         if self.after:
             call.on_commit(row(call.row.tool))
             await handler(call)
-        raise ValueError("the wrap is broken")
+        raise ValueError(self.message)
 
 
 @pytest.mark.both_databases
@@ -410,6 +412,30 @@ def test_a_wrap_that_raises_before_the_call_is_the_result_of_the_call(
     assert (call.status, call.code) == ("failed", "exception")
     assert "itself was made" not in call.result
     assert not StateFile.objects.exists()
+
+
+class Sees(Middleware):
+    name = "sees"
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bool]] = []
+
+    async def wrap_tool_call(
+        self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
+    ) -> ToolResult:
+        result = await handler(call)
+        self.seen.append((str(result.content), result.is_error))
+        return result
+
+
+def test_the_wraps_outside_see_what_a_wrap_raises(tmp_path: Path, install: Install) -> None:
+    outer = Sees()
+    install(outer, Fails(after=True))
+    run = drive_to_end(play(tmp_path, PLAN, DONE))
+    assert run.status == "completed"
+    ((text, is_error),) = outer.seen
+    assert is_error
+    assert "ValueError: the wrap is broken" in text
 
 
 class CallsTwice(Middleware):
@@ -810,6 +836,7 @@ def test_a_wrap_can_change_a_result(tmp_path: Path, install: Install) -> None:
 @pytest.mark.parametrize(
     ("feature", "fields", "message"),
     [
+        ("guardrails", {"guardrails": ["secrets"]}, "guardrails (for guardrails)"),
         ("guardrails", {"on_stuck": "end"}, "stuck (for on_stuck)"),
         ("guardrails", {"tool_retries": [{"tool": "*", "attempts": 2}]}, "tool_retries (for"),
         ("structured_output", {"output_schema": {"type": "object"}}, "structured_output (for"),
@@ -818,13 +845,16 @@ def test_a_wrap_can_change_a_result(tmp_path: Path, install: Install) -> None:
 def test_a_run_that_needs_a_removed_feature_ends_with_a_clear_reason(
     settings: Any, tmp_path: Path, feature: str, fields: dict[str, Any], message: str
 ) -> None:
+    user = make_user()
+    agent = make_agent(user, model=script_file(tmp_path, [DONE]), **fields)
     name = f"agents.features.{feature}"
     settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != name]
-    user = make_user()
-    make_agent(user, model=script_file(tmp_path, [DONE]), **fields)
-    run = drive_to_end(start_run(user))
-    assert (run.status, run.error_code) == ("failed", "feature_missing")
-    assert message in run.error_message
-    assert run.clock.turn == 0
+    for version in (1, 2):
+        agent.system_prompt = f"Version {version}."
+        save_agent(agent)
+        run = drive_to_end(start_run(user))
+        assert (run.status, run.error_code) == ("failed", "feature_missing")
+        assert message in run.error_message
+        assert run.clock.turn == 0
     make_agent(user, slug="plain", name="plain", model=script_file(tmp_path, [DONE], "plain.json"))
     assert drive_to_end(start_run(user, agent="plain")).status == "completed"

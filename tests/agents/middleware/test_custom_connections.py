@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
-from agents.guards.runner import Beside
+from agents.kernel.beside import Beside
 from agents.middleware.custom.connections import all_or_nothing
 from tests.support.hang import HANG
 

@@ -93,7 +93,6 @@ def test_the_form_says_at_the_field_which_entry_is_wrong() -> None:
             "max_concurrent_subagents": 5,
             "subagent_depth": 1,
             "output_repairs": 2,
-            "on_stuck": "note",
             "approvals_needed": 1,
             "owner": make_user().pk,
             "version": 1,

@@ -60,8 +60,10 @@ def full_agent() -> Agent:
         approvals_needed=2,
         self_approval=False,
         approval_expiry=60,
-        on_stuck="end",
-        tool_retries=[{"tool": "ls", "attempts": 3, "backoff": 0.5}],
+        options={
+            "on_stuck": "end",
+            "tool_retries": [{"tool": "ls", "attempts": 3, "backoff": 0.5}],
+        },
         network="allowlist",
         allowed_hosts=["*.example.org"],
         command_timeout=9,

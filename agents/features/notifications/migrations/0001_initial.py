@@ -1,8 +1,7 @@
+import agents.create_models
 import agents.ids
 import django.db.models.deletion
 from django.db import migrations, models
-
-from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -14,7 +13,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels(
+        agents.create_models.CreateModels(
             models=[migrations.CreateModel(
                 name='Notification',
                 fields=[

@@ -1,9 +1,8 @@
+import agents.create_models
 import agents.ids
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
-
-from agents.create_models import CreateModels
 
 
 class Migration(migrations.Migration):
@@ -16,7 +15,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels(
+        agents.create_models.CreateModels(
             models=[migrations.CreateModel(
                 name='Schedule',
                 fields=[

@@ -129,7 +129,7 @@ def test_copied_replies_cost_nothing(run: Run) -> None:
     ("fields", "code"),
     [
         ({"status": RunStatus.PENDING}, "pending"),
-        ({"error_code": "guardrail_input"}, "message_blocked"),
+        ({"message_refused": True}, "message_blocked"),
     ],
 )
 def test_what_the_agent_has_not_heard_is_not_forked(
@@ -151,7 +151,7 @@ def test_a_subagents_run_is_not_forked(run: Run) -> None:
 @pytest.mark.both_databases
 def test_a_blocked_message_is_in_no_fork(run: Run) -> None:
     blocked = make_run(run.owner, thread=run.thread_id, message="Bad words")
-    Run.objects.filter(pk=blocked.pk).update(status="failed", error_code="guardrail_input")
+    Run.objects.filter(pk=blocked.pk).update(status="failed", message_refused=True)
     assert "Bad words" not in said(forked(later_run(run)))
 
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from agents.engine.crash_points import CrashPoint
-from agents.features.guardrails.retries import RetryRules
+from agents.features.guardrails.options import GuardOptions, RetryRule
 from agents.middleware import planning as planning_module
 from agents.models import Run, StateFile, ToolCall
 from agents.services.run_control import cancel_run
-from agents.spec import RetryRule
 from sandbox.backends.state import StateFilesystemBackend
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.runs import (
@@ -159,5 +158,6 @@ def test_the_first_rule_that_fits_decides() -> None:
         RetryRule(tool="execute_sql", attempts=2),
         RetryRule(tool="*", attempts=5),
     )
-    assert RetryRules(rules).of("execute_sql") is rules[0]
-    assert RetryRules(rules).of("ls") is rules[1]
+    options = GuardOptions(tool_retries=rules)
+    assert options.retry_rule("execute_sql") == rules[0]
+    assert options.retry_rule("ls") == rules[1]

@@ -20,13 +20,6 @@ from agents.events.catalogue.budgets import BudgetWarning
 from agents.events.catalogue.compaction import ContextCompacted
 from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
-from agents.events.catalogue.guardrails import (
-    GuardBlocked,
-    GuardReplaced,
-    GuardStuck,
-    HookFailed,
-    ToolRetried,
-)
 from agents.events.catalogue.messages import StepReset, StepStarted, TextCompleted, TextDelta
 from agents.events.catalogue.planning import TodosUpdated
 from agents.events.catalogue.runs import (
@@ -258,27 +251,6 @@ class Display:
             self.note(f"↻ the run goes on: {one_line(str(data['reason']), 300)}", "yellow")
         self._busy("thinking")
 
-    def _on_guard_stuck(self, data: dict[str, Any]) -> None:
-        what = "the run ends" if data["action"] == "end" else "it was told so"
-        kind = str(data["kind"]).replace("_", " ")
-        self.note(f"  stuck ({kind}, {data['count']} times): {what}", "yellow")
-
-    def _on_guard_blocked(self, data: dict[str, Any]) -> None:
-        who = one_line(str(data["guardrail"]))
-        stage = str(data["stage"]).replace("_", " ")
-        self.note(f"  ✗ {who} blocked ({stage}): {one_line(str(data['reason']), 200)}", "red")
-
-    def _on_guard_replaced(self, data: dict[str, Any]) -> None:
-        stage = str(data["stage"]).replace("_", " ")
-        self.note(f"  {one_line(str(data['guardrail']))} changed it ({stage})", "yellow")
-
-    def _on_hook_failed(self, data: dict[str, Any]) -> None:
-        self.note(f"  hook {one_line(str(data['hook']))}: {data['message']}", "yellow")
-
-    def _on_tool_retried(self, data: dict[str, Any]) -> None:
-        reason = one_line(str(data["message"]), 200)
-        self.note(f"  again in {data['retry_in']:g} s: {reason}", "yellow")
-
     def _on_run_completed(self, data: dict[str, Any]) -> None:
         self._rest()
         if data["finish_reason"] == "max_tokens":
@@ -348,11 +320,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     ApprovalDecided.type: Display._on_approval_decided,
     RunSuspended.type: Display._on_run_suspended,
     RunResumed.type: Display._on_run_resumed,
-    GuardStuck.type: Display._on_guard_stuck,
-    GuardBlocked.type: Display._on_guard_blocked,
-    GuardReplaced.type: Display._on_guard_replaced,
-    HookFailed.type: Display._on_hook_failed,
-    ToolRetried.type: Display._on_tool_retried,
     RunCompleted.type: Display._on_run_completed,
     RunFailed.type: Display._on_run_failed,
     RunCancelled.type: Display._on_run_cancelled,

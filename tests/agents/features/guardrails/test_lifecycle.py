@@ -121,7 +121,7 @@ def test_what_a_crash_interrupts_is_told_again(tmp_path: Path, point: CrashPoint
     assert run.status == "completed"
     twice = ["before_model_call", "after_model_call", "before_tool", "after_tool"]
     counts = [names().count(name) for name in twice]
-    assert counts == ([3, 2, 1, 1] if point == CrashPoint.REPLIED else [2, 2, 2, 2])
+    assert counts == ([3, 3, 1, 1] if point == CrashPoint.REPLIED else [2, 2, 2, 2])
     assert names().count("run_ended") == 1
 
 
@@ -129,7 +129,7 @@ def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path)
     with registered(hooks=("Ends",)):
         run = play(tmp_path, [DONE])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("agents.engine.lifecycle.EndTeller.look", lambda self: None)
+            patch.setattr("agents.engine.run_ends.EndTeller.look", lambda self: None)
             drive_to_end(run)
         assert seen == []
         with running_worker():

@@ -1,4 +1,4 @@
-"""Django system checks of guardrails and hooks: one that cannot be used must not be missed."""
+"""Django system checks of the settings of guardrails and hooks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.guards.registry import guardrails, hook_calls
-from agents.settings import GuardSettings
+from agents.features.guardrails.registry import guardrails, hook_calls
+from agents.features.guardrails.settings import GuardSettings
 
 _HINT = (
     "GUARDRAILS and HOOKS of VEL are lists of dotted paths (VEL_GUARDRAILS and VEL_HOOKS: with "
@@ -20,7 +20,7 @@ _HINT = (
 
 @register(Tags.security)
 def check_guards(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Each path of `VEL["GUARDRAILS"]` and `VEL["HOOKS"]` leads to one, under a name of its own."""
+    """Report paths in `VEL["GUARDRAILS"]` and `VEL["HOOKS"]` that cannot be used."""
     try:
         GuardSettings.now()
     except ImproperlyConfigured:
@@ -34,3 +34,10 @@ def _problem(load: Callable[[], object], check_id: str) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         return [Error(str(error), hint=_HINT, id=check_id)]
     return []
+
+
+def _problems() -> list[str]:
+    return [f"{problem.msg} {problem.hint}" for problem in check_guards(None)]
+
+
+OWN_PROCESS = [_problems]

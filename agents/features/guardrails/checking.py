@@ -13,38 +13,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-
-from agents.engine.database import Database
-from agents.engine.handle import RunHandle
-from agents.engine.journal import write_events
-from agents.engine.journal_rows import Call, Writer
 from agents.engine.results import clean_text
 from agents.events.append import EventDraft, dump
-from agents.events.catalogue.guardrails import GuardBlocked, GuardReplaced
-from agents.events.catalogue.messages import ReasoningDelta, TextDelta
-from agents.events.event import OMITTED, Omitted, Piece
-from agents.guards.guardrail import STAGES, Decision, GuardContext, Guardrail, makes
-from agents.guards.registry import chosen, guardrails
-from agents.guards.runner import GUARDRAILS
-from agents.guards.usable import OF_PROGRAM
-from agents.middleware.base import Tool, ToolResult
+from agents.events.event import OMITTED, Omitted
+from agents.features.guardrails.events import GuardBlocked, GuardReplaced
+from agents.features.guardrails.guardrail import STAGES, Decision, GuardContext, Guardrail, makes
+from agents.features.guardrails.program import ProgramGuards
+from agents.features.guardrails.registry import guardrails
+from agents.features.guardrails.usable import OF_PROGRAM
+from agents.kernel.beside import Beside
+from agents.kernel.middleware import RunContext, ToolCallRequest
+from agents.kernel.tool_calls import Call, ToolResult
 from agents.middleware.registry import ToolkitMissing
-from agents.models import Effect, Message, MessageRole, Run
-from agents.selectors.transcript import INPUT_REFUSED
+from agents.models import Effect, Run
 from agents.services.run_toolkits import toolkit_of
 
 logger = logging.getLogger(__name__)
 
+BESIDE = Beside("guardrail")
 REFUSED = "guardrail"
+"""The error code of runs and calls that a guardrail has blocked."""
 _RUN_CODE = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What all guardrails of a stage came to. `guardrail`: who blocked, or who replaced.
+    """The decision of all guardrails of a stage. `guardrail`: who blocked, or who replaced.
 
-    `is_broken`: it was not decided, but failed.
+    `is_broken`: a check failed, so it decided nothing.
     """
 
     action: str = "allow"
@@ -68,9 +64,11 @@ class UnknownGuardrail(Exception):
 class RunGuards:
     """The guardrails of one run, by stage, in the order in which they check."""
 
-    def __init__(self, run: Run, names: Sequence[str], of_program: Mapping[str, Guardrail]) -> None:
-        """`of_program` are those of the Python program that the run belongs to, by name."""
-        self._run = run
+    def __init__(self, names: Sequence[str], of_program: Mapping[str, Guardrail]) -> None:
+        """`of_program` are those of the Python program that the run belongs to, by name.
+
+        Raises `ToolkitMissing` and `UnknownGuardrail`.
+        """
         self._cleared: set[tuple[int, int, str]] = set()
         """(turn, position, input) of calls that these guardrails have let pass."""
         known = {**guardrails(), **of_program}
@@ -112,34 +110,26 @@ class RunGuards:
             return Ruling("replace", text or "", "", ", ".join(replaced))
         return Ruling()
 
-    async def call_refusal(self, call: Call, tool: Tool[Any], handle: RunHandle) -> Ruling | None:
-        """Why a call may not be made, if a guardrail says so. The same question is asked once."""
+    async def blocked_call(self, run: RunContext, request: ToolCallRequest) -> Ruling | None:
+        """Return the ruling of a guardrail that blocks a call. Each input is checked once."""
+        call = request.row
         given = call.edited_input or call.input
         question = (call.turn, call.position, given)
         if not self.has("check_tool_call") or question in self._cleared:
             return None
-        context = context_of(
-            self._run, call.turn, leaves_machine=self._leaves_machine(call.tool, tool)
-        )
-        with handle.interruptible():
-            ruling = await self.rule("check_tool_call", context, call.tool, json.loads(given))
+        context = context_of(run, call.turn, leaves_machine=_leaves_machine(run, request))
+        ruling = await self.rule("check_tool_call", context, call.tool, json.loads(given))
         if ruling.action == "block":
             return ruling
         self._cleared.add(question)
         return None
 
-    def _leaves_machine(self, name: str, tool: Tool[Any]) -> bool:
-        """Whether what the call is given can get to another machine."""
-        if tool.effect == Effect.EXTERNAL or tool.leaves_machine:
-            return True
-        return name in _RUN_CODE and self._run.spec["network"] != "none"
-
-    async def passed_result(self, call: Call, result: ToolResult) -> ToolResult:
-        """The result as it may be stored. What the tool did stays done."""
+    async def passed_result(self, run: RunContext, call: Call, result: ToolResult) -> ToolResult:
+        """Return the result as it may be stored. What the tool did stays done."""
         if not self.has("check_tool_result"):
             return result
         given = json.loads(call.edited_input or call.input)
-        context = context_of(self._run, call.turn)
+        context = context_of(run, call.turn)
         text = text_of(result)
         ruling = await self.rule("check_tool_result", context, call.tool, given, text=text)
         if ruling.action == "allow":
@@ -153,8 +143,15 @@ class RunGuards:
                 f"The call was made, but the guardrail {ruling.guardrail} withholds its result: "
                 f"{ruling.reason}. Do not try to get it in another way."
             )
-            result.is_error, result.code = True, "guardrail"
+            result.is_error, result.code = True, REFUSED
         return result
+
+
+def _leaves_machine(run: RunContext, request: ToolCallRequest) -> bool:
+    """Return whether the input of a call can get to another machine."""
+    if request.effect == Effect.EXTERNAL or request.leaves_machine:
+        return True
+    return request.row.tool in _RUN_CODE and run.spec.network != "none"
 
 
 async def _decision(
@@ -164,10 +161,10 @@ async def _decision(
     arguments: tuple[Any, ...],
     may_replace: bool,
 ) -> Decision | str:
-    """A decision that can be carried out, or why there is none."""
+    """Return a decision that can be carried out, or why there is none."""
     extra = {"run_id": context.run_id, "guardrail": guardrail.name, "stage": stage}
     try:
-        given = await GUARDRAILS.call(
+        decided = await BESIDE.call(
             getattr(guardrail, stage), context, *arguments, seconds=guardrail.seconds
         )
     except TimeoutError:
@@ -177,82 +174,26 @@ async def _decision(
         logger.exception("a guardrail failed", extra=extra)
         # The text of the error may hold what was checked: it stays in the log.
         return type(error).__name__
-    if not isinstance(given, Decision):
-        return f"it returned {type(given).__name__}, not a Decision"
-    if given.action == "replace" and not (may_replace and isinstance(given.text, str)):
+    if not isinstance(decided, Decision):
+        return f"it returned {type(decided).__name__}, not a Decision"
+    if decided.action == "replace" and not (may_replace and isinstance(decided.text, str)):
         return f"{stage} cannot replace"
-    return given
+    return decided
 
 
-def context_of(run: Run, turn: int, **more: bool) -> GuardContext:
-    return GuardContext(run.pk, run.thread_id, run.owner_id, run.spec["slug"], turn, **more)
+def program_guards(run: Run, fingerprint: str) -> ProgramGuards | None:
+    """Return what the Python program of a run gives. None if the run has none, or not here."""
+    toolkit = toolkit_of(run, fingerprint)
+    return None if toolkit is None else toolkit.part(ProgramGuards)
 
 
-async def check_message(
-    database: Database, handle: RunHandle, writer: Writer, run: Run, turn: int
-) -> tuple[str, str] | None:
-    """Whether a run may begin or go on: the (code, message) of its end if not.
-
-    Before the first model call the person's message is checked. What replaces it is stored in its
-    place; made again after a crash, the check finds that. Raises `ToolkitMissing` for a guardrail
-    of a Python program that this process is not.
-    """
-    try:
-        names = chosen(run.spec.get("guardrails", ()))
-        if not names:
-            return None
-        toolkit = toolkit_of(run, run.spec.get("toolkit", ""))
-        guards = RunGuards(run, names, toolkit.guardrails if toolkit is not None else {})
-    except (UnknownGuardrail, ImproperlyConfigured) as problem:
-        return REFUSED, str(problem)
-    if turn or not guards.has("check_input"):
-        return None
-    message = await database.run(_opening_message, run.pk)
-    with handle.interruptible():
-        ruling = await guards.rule("check_input", context_of(run, 0), text=message.text)
-    if ruling.action == "replace" and not ruling.text.strip():
-        ruling = Ruling("block", "", "nothing of the message was left", ruling.guardrail)
-    if ruling.action == "block":
-        await database.share(write_events, writer, [ruling.event("input")])
-        return (
-            INPUT_REFUSED,
-            f"The guardrail {ruling.guardrail} blocked the message: {ruling.reason}.",
-        )
-    if ruling.action == "replace":
-        await database.run(_replace_message, writer, message, ruling)
-    return None
-
-
-def _opening_message(run_id: str) -> Message:
-    return Message.objects.get(run=run_id, turn=0, role=MessageRole.USER)
-
-
-def _replace_message(writer: Writer, message: Message, ruling: Ruling) -> None:
-    write_events(writer, [ruling.event("input")])
-    rest = [block for block in message.blocks if block["type"] != "text"]
-    content = dump([{"type": "text", "text": ruling.text}, *rest])
-    Message.objects.filter(pk=message.pk).update(content=content)
+def context_of(run: RunContext, turn: int, **more: bool) -> GuardContext:
+    row = run.row
+    return GuardContext(row.pk, row.thread_id, row.owner_id, run.spec.slug, turn, **more)
 
 
 def text_of(result: ToolResult) -> str:
-    """A tool's result as one text."""
+    """Return a tool's result as one text."""
     if result.blocks:
         return "\n".join(block.get("text", f"[{block['type']}]") for block in result.content)
     return result.content if isinstance(result.content, str) else dump(result.content)
-
-
-class HeldBack:
-    """A reply's stream whose words are not shown: they have to be checked as a whole first."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def add(self, kind: type[Piece], part: str, text: str) -> None:
-        if kind not in (TextDelta, ReasoningDelta):
-            self._stream.add(kind, part, text)
-
-    def put(self, draft: EventDraft) -> None:
-        self._stream.put(draft)
-
-    def drop_parts(self) -> None:
-        self._stream.drop_parts()

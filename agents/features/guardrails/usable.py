@@ -1,4 +1,4 @@
-"""What makes a guardrail or hooks usable, wherever they come from."""
+"""Checks of guardrails and hooks, of settings and of programs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from agents.guards.guardrail import STAGES, Guardrail, makes
-from agents.guards.lifecycle_hooks import ALIASES, POINTS, Hooks
+from agents.features.guardrails.guardrail import STAGES, Guardrail, makes
+from agents.features.guardrails.lifecycle_hooks import ALIASES, POINTS, Hooks
 
+PUBLIC = "agents.features.guardrails.public"
+"""Where operators import the classes from."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 Kind = TypeVar("Kind")
@@ -32,12 +34,12 @@ def instance_of(found: Any, kind: type[Kind]) -> Kind:
     """
     made = found if isinstance(found, kind) else found() if callable(found) else found
     if not isinstance(made, kind):
-        raise TypeError(f"is no agents.guards.{kind.__name__}: subclass it.")
+        raise TypeError(f"is no {kind.__name__} of {PUBLIC}: subclass it.")
     return made
 
 
 def check_guardrail(guardrail: Guardrail) -> None:
-    """Raises `ValueError` for one without a name or without a check."""
+    """Raise `ValueError` for a guardrail without a name or without a check."""
     if not isinstance(guardrail.name, str) or not _NAME.fullmatch(guardrail.name):
         raise ValueError(
             f"has the name {guardrail.name!r}: give it one of lower case letters, digits, - and _."
@@ -47,7 +49,7 @@ def check_guardrail(guardrail: Guardrail) -> None:
 
 
 def calls_of(all_hooks: Iterable[Hooks]) -> HookCalls:
-    """What to call at which point. Raises `ValueError` for hooks that have no method."""
+    """Return the methods to call at each point. Raises `ValueError` for hooks without any."""
     calls: dict[str, list[HookCall]] = {}
     for hooks in all_hooks:
         label = type(hooks).__name__
@@ -69,7 +71,7 @@ def calls_of(all_hooks: Iterable[Hooks]) -> HookCalls:
 
 
 def joined(first: HookCalls | None, second: HookCalls | None) -> HookCalls | None:
-    """The calls of both, at each point those of `first` first. None for none."""
+    """Return the calls of both, those of `first` first. None if there are none."""
     if not first or not second:
         return first or second or None
     points = dict.fromkeys((*first, *second))

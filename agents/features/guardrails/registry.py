@@ -1,4 +1,4 @@
-"""Which guardrails and hooks the operator has registered."""
+"""The guardrails and hooks that the operator has registered."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
-from agents.guards.builtin import MaxLength, Secrets
-from agents.guards.guardrail import Guardrail
-from agents.guards.lifecycle_hooks import Hooks
-from agents.guards.usable import HookCalls, calls_of, check_guardrail, instance_of, joined
-from agents.settings import GuardSettings
+from agents.features.guardrails.builtin import MaxLength, Secrets
+from agents.features.guardrails.guardrail import Guardrail
+from agents.features.guardrails.lifecycle_hooks import Hooks
+from agents.features.guardrails.settings import GuardSettings
+from agents.features.guardrails.usable import (
+    HookCalls,
+    calls_of,
+    check_guardrail,
+    instance_of,
+    joined,
+)
 
 BUILTIN: tuple[Guardrail, ...] = (Secrets(), MaxLength())
 
@@ -23,7 +29,7 @@ Kind = TypeVar("Kind")
 
 @lru_cache(maxsize=1)
 def guardrails() -> Mapping[str, Guardrail]:
-    """All that agents can choose, by name. Raises `ImproperlyConfigured` for a wrong setting."""
+    """Return all that agents can choose, by name. Raises `ImproperlyConfigured`."""
     found = {guardrail.name: guardrail for guardrail in BUILTIN}
     for path in _paths("GUARDRAILS"):
         guardrail = _loaded(path, Guardrail, "GUARDRAILS")
@@ -47,14 +53,14 @@ def _for_every_agent() -> tuple[str, ...]:
 
 
 def chosen(names: Iterable[str]) -> tuple[str, ...]:
-    """The guardrails of an agent that names these, the operator's general ones first."""
+    """Return the guardrails of an agent with these names, those for every agent first."""
     always = _for_every_agent()
     return (*always, *(name for name in names if name not in always)) if always else tuple(names)
 
 
 @lru_cache(maxsize=1)
 def hook_calls() -> HookCalls | None:
-    """What is to be called at each point that has something, or None if nothing is registered.
+    """Return the methods to call at each point, or None if no hooks are registered.
 
     Raises `ImproperlyConfigured` for a wrong setting.
     """
@@ -78,7 +84,7 @@ def _paths(key: str) -> tuple[str, ...]:
 
 
 def _loaded(path: str, kind: type[Kind], key: str) -> Kind:
-    """The instance that `path` names: an object of that kind, or what calling it gives."""
+    """Return the instance that `path` names, or that calling it returns."""
     where = f'settings.VEL["{key}"]: {path}'
     try:
         found = import_string(path)
@@ -99,4 +105,4 @@ def _forget(*, setting: str, **kwargs: object) -> None:
             remembered.cache_clear()
 
 
-setting_changed.connect(_forget, dispatch_uid="agents.guards.registry")
+setting_changed.connect(_forget, dispatch_uid="agents.features.guardrails.registry")

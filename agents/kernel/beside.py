@@ -1,9 +1,9 @@
-"""Running an operator's code beside the engine: it may hang or raise, and the engine goes on.
+"""Run other people's code beside the engine. It can hang or raise, and the engine continues.
 
-Coroutines run on an event loop of their own in a daemon thread, so that a client that they keep
-open stays usable; functions each on a daemon thread. A function cannot be killed: one that hangs
-keeps its thread, and when too many do, no more are begun. Guardrails and hooks share nothing: a
-hook that hangs must not let a guardrail fail, for that ends runs.
+Coroutines run on an event loop in a daemon thread, so that a client that they keep open stays
+usable. Each function runs on a daemon thread. A function cannot be killed: if it hangs, it keeps
+its thread, and if too many hang, no other is started. Each kind of code has a `Beside` of its
+own: one kind that hangs must not let another fail.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MAX_HANGING = 16
 
 
 class TooManyHang(Exception):
-    """Nothing was called: earlier calls still hold all the threads there may be."""
+    """The function was not called: earlier calls have all threads."""
 
 
 class Beside:
-    """A place for one kind of an operator's code. Threads are made when they are needed."""
+    """The threads and the event loop for one kind of code, made when they are needed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,10 +36,10 @@ class Beside:
         self.hanging: set[threading.Thread] = set()
 
     async def call(self, function: Callable[..., Any], *arguments: Any, seconds: float) -> Any:
-        """What `function(*arguments)` returns, or, if that is a coroutine, what it comes to.
+        """Call `function(*arguments)`, and await it if it is a coroutine function.
 
-        Raises what it raises, `TimeoutError` after `seconds`, and `TooManyHang`. When the caller
-        is cancelled, so is a coroutine; a function goes on and nobody listens.
+        Raises its exception, `TimeoutError` after `seconds`, and `TooManyHang`. If the caller is
+        cancelled, a coroutine is cancelled, too; a function continues, and its result is lost.
         """
         if inspect.iscoroutinefunction(function):
             running = _contained(function, arguments)
@@ -117,7 +117,3 @@ def _settle(result: Future[Any], *, value: Any = None, error: Exception | None =
         result.set_exception(error)
     else:
         result.set_result(value)
-
-
-GUARDRAILS = Beside("guardrail")
-HOOKS = Beside("hook")

@@ -13,10 +13,10 @@ from django.conf import settings as django_settings
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from agents.guards import GuardContext
-from agents.guards.registry import guardrails
+from agents.features.guardrails.options import RetryRule
+from agents.features.guardrails.public import GuardContext
+from agents.features.guardrails.registry import guardrails
 from agents.models import StateFile, ToolCall
-from agents.spec import RetryRule
 from tests.support.runs import (
     drive_to_end,
     events,
@@ -27,7 +27,7 @@ from tests.support.runs import (
     wait_until,
 )
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "guards.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "guards.md"
 
 
 @pytest.fixture

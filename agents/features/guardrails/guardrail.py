@@ -1,4 +1,4 @@
-"""Guardrails: checks of what comes in, what goes out, and what tools are given and give back."""
+"""Guardrails: checks of messages, replies, calls of tools and their results."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a check decided: made by `allow`, `replace` and `block`."""
+    """The decision of a check. `allow`, `replace` and `block` return it."""
 
     action: Literal["allow", "replace", "block"]
     text: str = ""
-    """With `replace`: what stands in its place."""
+    """With `replace`: the new text."""
     reason: str = ""
-    """With `block`: told to the model and to the person, so it must not hold what was blocked."""
+    """With `block`: for the model and the person, so it must not contain the blocked text."""
 
 
 _ALLOW = Decision("allow")
 
 
 def allow() -> Decision:
-    """Let it pass as it is."""
+    """Let the text or call pass unchanged."""
     return _ALLOW
 
 
 def replace(text: str) -> Decision:
-    """Let `text` pass in its place."""
+    """Let `text` pass instead."""
     return Decision("replace", text=text)
 
 
 def block(reason: str) -> Decision:
-    """Let it not pass. `reason` is told to the model and to the person."""
+    """Stop the text or call. The model and the person get `reason`."""
     return Decision("block", reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class GuardContext:
-    """Where a check stands. `turn` is the number of the model call, 0 before the first."""
+    """The run that is checked. `turn` is the number of the model call, 0 before the first."""
 
     run_id: str
     thread_id: str
@@ -47,52 +47,51 @@ class GuardContext:
     """The agent's slug."""
     turn: int
     is_final: bool = False
-    """In `check_output`: whether the reply would end the run. Others go with tool calls."""
+    """In `check_output`: whether the reply would end the run. Other replies have tool calls."""
     leaves_machine: bool = False
-    """In `check_tool_call`: whether what the call is given can reach another machine."""
+    """In `check_tool_call`: whether the input of the call can reach another machine."""
 
 
 Answer = Decision | Awaitable[Decision]
 
 
 class Guardrail:
-    """Subclass it, give it a `name`, and override the checks that it makes.
+    """Subclass it, give it a `name`, and override checks.
 
     A check is a method or an `async def`. It runs beside the engine, never inside a transaction,
-    and has `seconds`. One that raises, takes longer, or returns anything but a `Decision` blocks.
-    After a crash a check may be made again for the same thing, never left out: nothing takes
-    effect before its decision. An instance is shared by all runs of the process.
+    and has `seconds`. A check that raises, takes longer, or returns anything except a `Decision`
+    blocks. After a crash a check can be repeated for the same text or call: nothing takes effect
+    before its decision. All runs of the process share an instance.
     """
 
     name: str = ""
-    """By which agents choose it: lower case, digits, `-` and `_`. Unique."""
+    """Agents choose it by this name: lower case, digits, `-` and `_`. Unique."""
     description: str = ""
-    """Beside its name in the admin."""
+    """Displayed after its name in the admin."""
     for_every_agent: bool = False
-    """Whether all runs have it, those of agents that do not choose it too."""
+    """Whether all runs have it, also those of agents that do not choose it."""
     seconds: float = 10.0
-    """How long a check may take."""
+    """Time limit of a check."""
 
     def check_input(self, context: GuardContext, text: str) -> Answer:
         """The person's message, before the model sees it. `replace` changes the stored message."""
         return allow()
 
     def check_output(self, context: GuardContext, text: str) -> Answer:
-        """What the model says to the person: its text, and apart from it its thinking."""
+        """A text of the model for the person and, separately, its thinking."""
         return allow()
 
     def check_tool_call(self, context: GuardContext, tool: str, given: dict[str, Any]) -> Answer:
-        """A call before anybody is asked about it, and again before it is made.
+        """A call before a person decides about it, and again before it is made.
 
-        There is no `replace`: a call that somebody changed is neither what the model asked for
-        nor what a person approved. It blocks.
+        `replace` blocks, because neither the model nor a person has approved the changed call.
         """
         return allow()
 
     def check_tool_result(
         self, context: GuardContext, tool: str, given: dict[str, Any], text: str
     ) -> Answer:
-        """What a call gave back, errors too, before it is stored and before the model sees it."""
+        """The result of a call, including errors, before it is stored and sent to the model."""
         return allow()
 
 
@@ -100,5 +99,5 @@ STAGES = ("check_input", "check_output", "check_tool_call", "check_tool_result")
 
 
 def makes(guardrail: Guardrail, stage: str) -> bool:
-    """Whether a guardrail has a check of its own at `stage`."""
+    """Return whether a guardrail overrides the check of a stage."""
     return getattr(type(guardrail), stage) is not getattr(Guardrail, stage)

@@ -9,7 +9,7 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from agents.guards.registry import chosen, guardrails, hook_calls
+from agents.features.guardrails.registry import chosen, guardrails, hook_calls
 from tests.support.guards import PATH, registered
 
 
@@ -37,13 +37,13 @@ def test_general_ones_come_first_and_once() -> None:
         ("GUARDRAILS", [f"{PATH}.Nothing"], ["Nothing cannot be used", "ImportError"]),
         ("GUARDRAILS", ["no_such_module.Guard"], ["ModuleNotFoundError"]),
         ("GUARDRAILS", [f"{PATH}.WORD"], ["WORD cannot be used", "not callable"]),
-        ("GUARDRAILS", [f"{PATH}.Watch"], ["is no agents.guards.Guardrail"]),
+        ("GUARDRAILS", [f"{PATH}.Watch"], ["is no Guardrail of agents.features"]),
         ("GUARDRAILS", [f"{PATH}.Mask", f"{PATH}.Mask"], ["names more than once"]),
         ("GUARDRAILS", [f"{PATH}.Mask", f"{PATH}.SecondMask"], ["'mask'", "another guardrail has"]),
         ("GUARDRAILS", [f"{PATH}.Secrets2"], ["'secrets'", "another guardrail has"]),
         ("GUARDRAILS", [f"{PATH}.Unnamed"], ["has the name ''"]),
         ("GUARDRAILS", [f"{PATH}.Lazy"], ["checks nothing", "check_tool_result"]),
-        ("HOOKS", [f"{PATH}.Mask"], ["is no agents.guards.Hooks"]),
+        ("HOOKS", [f"{PATH}.Mask"], ["is no Hooks of agents.features"]),
         ("HOOKS", [f"{PATH}.Idle"], ["has no hook", "run_started"]),
         ("HOOKS", [f"{PATH}.Watch", f"{PATH}.Idle"], ["Idle has no hook"]),
     ],

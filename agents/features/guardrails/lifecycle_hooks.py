@@ -1,4 +1,4 @@
-"""Hooks: an operator's code that is told what a run does, and can change nothing of it."""
+"""Lifecycle hooks: code of operators that watches runs and cannot change them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
-    """Which run it is. `turn` is the number of the model call, 0 before the first."""
+    """The run. `turn` is the number of the model call, 0 before the first."""
 
     run_id: str
     thread_id: str
@@ -23,20 +23,20 @@ Done = Awaitable[None] | None
 
 
 class Hooks:
-    """Subclass it and override the points to be told of; each is a method or an `async def`.
+    """Subclass it and override points. Each is a method or an `async def`.
 
-    They run in the worker, beside the engine, never inside a transaction; the run waits for each
-    at most `seconds`. What they raise is logged and shown as an event `hook.failed`, and changes
-    nothing. Each is told at least once: what a crash interrupts is done again and told again, so
-    know it by (run_id, turn, call_id). All but `run_ended` are told before what they tell of is
-    stored, so that a crash may also leave a thing told that has never been.
+    They run in the worker, beside the engine, never inside a transaction. The run waits for each
+    at most `seconds`. An exception is logged, becomes an event `hook.failed`, and changes nothing.
+    Each is called at least once: after a crash the interrupted step and its hooks are repeated, so
+    identify it by (run_id, turn, call_id). All except `run_ended` are called before the row is
+    stored, so after a crash a hook can know a step that does not exist.
     """
 
     seconds: float = 10.0
     """How long the run waits for one call."""
 
     def run_started(self, context: HookContext) -> Done:
-        """Before the first model call, with the message accepted by the guardrails."""
+        """Before the first model call, after the guardrails have accepted the message."""
 
     def before_model_call(self, context: HookContext) -> Done:
         """`context.turn` is the call's number."""
@@ -49,7 +49,7 @@ class Hooks:
     def before_tool(
         self, context: HookContext, call_id: str, tool: str, given: dict[str, Any]
     ) -> Done:
-        """Right before a call is made, approved if it had to be."""
+        """Right before a call is made, after its approval."""
 
     def after_tool(
         self, context: HookContext, call_id: str, tool: str, text: str, is_error: bool
@@ -60,7 +60,7 @@ class Hooks:
         """Before the run parks. Each call: call_id, tool, input."""
 
     def run_ended(self, context: HookContext, status: str, code: str, message: str) -> Done:
-        """Within seconds of the end, whoever ended it; once more where a failed run was resumed.
+        """Within seconds of the end, whatever its cause; again after a failed run was resumed.
 
         `status`: completed, failed or cancelled; `code` and `message` of a failure.
         """
@@ -76,4 +76,4 @@ POINTS = (
     "run_ended",
 )
 ALIASES = {"onToolCall": "before_tool", "onError": "run_ended"}
-"""Names of vel-ts. A method of that name is called at our point; `onError` for failures only."""
+"""Names of vel-ts, each with its point. `onError` is called for failures only."""

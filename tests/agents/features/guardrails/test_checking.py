@@ -11,12 +11,15 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.engine.crash_points import CrashPoint
-from agents.guards import runner
+from agents.features.guardrails import checking
+from agents.kernel import beside
 from agents.models import ApprovalRequest, Message, Run, RunEvent, StateFile, ToolCall
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.run_control import cancel_run
 from tests.agents.engine.test_model_faults import served
 from tests.agents.engine.test_recovery import crash_once
+from tests.agents.kernel.test_middleware import Fails, Install
+from tests.agents.kernel.test_middleware import install as install
 from tests.support.guards import WORD, HangsAsync, registered, seen
 from tests.support.messages_prefix import assert_prefix_stable
 from tests.support.messages_script import Turn
@@ -258,14 +261,14 @@ def test_a_call_that_cannot_be_checked_is_not_made(tmp_path: Path, name: str, sl
 def test_guardrails_that_hang_take_no_more_threads_than_there_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "MAX_HANGING", 2)
+    monkeypatch.setattr(beside, "MAX_HANGING", 2)
     calls = [{"name": "write_file", "input": {"path": f"/{n}", "content": ""}} for n in range(4)]
     with registered(("Hangs",)):
         run = drive_to_end(play(tmp_path, [{"tool_calls": calls}, DONE], "hangs"))
         assert run.status == "completed"
         results = [json.loads(row.result) for row in ToolCall.objects.filter(run=run)]
         assert ["TooManyHang" in result for result in results] == [False, False, True, True]
-    wait_until(lambda: not runner.GUARDRAILS.hanging, "the end of what hung")
+    wait_until(lambda: not checking.BESIDE.hanging, "the end of what hung")
 
 
 def test_a_result_is_withheld_before_it_is_stored(tmp_path: Path) -> None:
@@ -287,6 +290,19 @@ def test_a_result_can_be_replaced(tmp_path: Path) -> None:
     made = ToolCall.objects.get(run=run)
     assert made.status == "succeeded"
     assert "It is ****." in made.result
+    assert WORD not in everything(run)
+
+
+def test_what_a_middleware_raises_around_a_call_is_checked(
+    tmp_path: Path, install: Install
+) -> None:
+    """It may repeat the result of the call."""
+    install(Fails(after=True, message=f"It says {WORD}."), order={"fails": 500})
+    with registered(("NoWord",)):
+        run = drive_to_end(play(tmp_path, [call("ls", path="/"), DONE], "no-word"))
+    made = ToolCall.objects.get(run=run)
+    assert (run.status, made.status, made.code) == ("completed", "failed", "guardrail")
+    assert "withholds its result" in made.result
     assert WORD not in everything(run)
 
 

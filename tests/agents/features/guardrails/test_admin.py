@@ -42,7 +42,7 @@ def test_an_agent_without_guards_has_nothing_of_them_in_its_version():
     ("fields", "words"),
     [
         ({"guardrails": ["nobody"]}, "There is no guardrail “nobody”"),
-        ({"tool_retries": '{"ls": 3}'}, "valid tuple"),
+        ({"tool_retries": '{"ls": 3}'}, "valid array"),
         ({"tool_retries": '[{"tool": "ls", "attempts": 1}]'}, "greater than or equal to 2"),
         ({"tool_retries": '[{"tool": "ls", "attempts": 2, "wait": 3}]'}, "Extra inputs"),
         ({"on_stuck": "panic"}, "not one of the available choices"),
@@ -63,7 +63,7 @@ def test_a_guardrail_that_is_gone_is_shown_and_keeps_the_agent_from_being_saved(
     assert "is not registered; there are secrets, max_length" in text_of(answer)
     client.post(page_url(agent), form())
     agent.refresh_from_db()
-    assert agent.guardrails == []
+    assert agent.options == {}
 
 
 def test_who_may_not_configure_approval_cannot_take_a_guardrail_away():
@@ -71,11 +71,11 @@ def test_who_may_not_configure_approval_cannot_take_a_guardrail_away():
     client = client_of(rows.staff("writer", "view_agent", "change_agent"))
     client.post(page_url(agent), form(guardrails=[], name="Changed"))
     agent.refresh_from_db()
-    assert (agent.name, agent.guardrails) == ("Changed", ["secrets"])
+    assert (agent.name, agent.options) == ("Changed", {"guardrails": ["secrets"]})
 
 
 def test_a_duplicate_has_what_the_person_could_have_chosen():
     agent = rows.agent("helper", guardrails=["secrets"], on_stuck="end")
     act(client_of(rows.superuser()), "duplicate_selected", agent)
     copy = Agent.objects.exclude(pk=agent.pk).get()
-    assert (copy.guardrails, copy.on_stuck) == (["secrets"], "end")
+    assert copy.options == {"guardrails": ["secrets"], "on_stuck": "end"}

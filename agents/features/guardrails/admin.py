@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.guards.registry import guardrails
-from agents.models import Agent
-
-GUARD_FIELDS = ["guardrails", "on_stuck", "tool_retries"]
+from agents.features.guardrails.registry import guardrails
 
 
 class GuardrailChoice(forms.MultipleChoiceField):
@@ -22,7 +19,7 @@ class GuardrailChoice(forms.MultipleChoiceField):
         'VEL["GUARDRAILS"].',
     }
 
-    def __init__(self, present: Sequence[str]) -> None:
+    def __init__(self, present: Sequence[str], help_text: str) -> None:
         try:
             known = guardrails()
         except ImproperlyConfigured:
@@ -32,10 +29,12 @@ class GuardrailChoice(forms.MultipleChoiceField):
             for name, guardrail in known.items()
         ]
         choices += [(name, f"{name} (not registered)") for name in present if name not in known]
-        help_text = Agent._meta.get_field("guardrails").help_text
         super().__init__(required=False, choices=choices, help_text=help_text)
 
 
 def _label(name: str, description: str, *, always: bool) -> str:
     label = f"{name}: {description}" if description else name
     return f"{label} (every agent has it)" if always else label
+
+
+OPTION_FIELDS = (("guardrails", GuardrailChoice),)

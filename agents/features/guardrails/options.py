@@ -1,0 +1,80 @@
+"""The options of an agent: what checks it, and what happens when it is stuck or a call fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.features.guardrails.registry import guardrails
+from agents.features.guardrails.usable import OF_PROGRAM
+from agents.kernel.options import AgentOptions, NamedTool
+
+
+class RetryRule(BaseModel):
+    """Which calls are made again after a transient error; only such as just read ever are.
+
+    `tool` is a name or a pattern with `*`; the first rule that fits decides. `attempts` counts the
+    first one, too. `backoff` is the first pause in seconds; it doubles, up to a minute.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: str = Field(min_length=1, max_length=200)
+    attempts: int = Field(ge=2, le=10)
+    backoff: float = Field(default=1.0, ge=0, le=60)
+
+
+class GuardOptions(AgentOptions):
+    """Read by the middleware of this feature."""
+
+    title = "Guards"
+    permissions = {"guardrails": "agents.configure_approval"}
+
+    guardrails: tuple[Annotated[str, Field(min_length=1, max_length=300)], ...] = Field(
+        default=(),
+        description="Checks of its messages, replies, calls and results (docs/guards.md).",
+    )
+    on_stuck: Literal["note", "end"] = Field(
+        default="note",
+        description="When it repeats the same calls with the same results: tell the model, or "
+        "tell the model and then end the run.",
+    )
+    tool_retries: tuple[RetryRule, ...] = Field(
+        default=(),
+        description="Calls that only read are made again after a time-out or a lost connection, as "
+        '[{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.',
+    )
+
+    def retry_rule(self, tool: str) -> RetryRule | None:
+        """Return the first rule that fits a tool."""
+        return next((rule for rule in self.tool_retries if fnmatchcase(tool, rule.tool)), None)
+
+    def needed_middleware(self) -> dict[str, str]:
+        needed = {}
+        if self.guardrails:
+            needed["guardrails"] = "guardrails"
+        if self.on_stuck == "end":
+            needed["stuck"] = "on_stuck"
+        if self.tool_retries:
+            needed["tool_retries"] = "tool_retries"
+        return needed
+
+    def named_tools(self) -> Iterator[NamedTool]:
+        for at, rule in enumerate(self.tool_retries):
+            yield ("tool_retries", at, "tool"), rule.tool
+
+    def check(self, spec: Any) -> None:
+        """Refuse a guardrail that nobody knows, or that is named twice."""
+        for name in self.guardrails:
+            of_program = bool(spec.toolkit) and name.startswith(OF_PROGRAM)
+            if name not in guardrails() and not of_program:
+                known = ", ".join(guardrails())
+                raise ValueError(f"guardrails: {name!r} is not registered; there are {known}.")
+            if self.guardrails.count(name) > 1:
+                raise ValueError(f"guardrails: {name!r} is named twice.")
+
+
+OPTIONS = (GuardOptions,)

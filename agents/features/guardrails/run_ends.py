@@ -1,0 +1,5 @@
+"""Who is notified of the ends of runs."""
+
+from agents.features.guardrails.lifecycle import LifecycleEnds
+
+END_LISTENERS = (LifecycleEnds(),)

@@ -1,0 +1,47 @@
+"""What a Python program gives to features for its agent: arguments of `create_deep_agent`.
+
+A feature lists instances of `ProgramOptions` in its `program.PROGRAM_OPTIONS`. The module is
+imported before Django is set up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class ProgramPart:
+    """What a program gives to one feature. It exists in the process of the program only."""
+
+    described: Any = None
+    """JSON. The agent gets a new version when it changes."""
+    pinned: Any = None
+    """JSON. A run continues only in a program that has the same. Such a program is notified of the
+    ends of its runs."""
+
+    def covers(self, spec: Mapping[str, Any]) -> bool:
+        """Return whether the program has all that a run with this spec needs of it."""
+        return True
+
+
+class ProgramOptions(ABC):
+    """Arguments that a feature adds to `create_deep_agent`."""
+
+    names: ClassVar[tuple[str, ...]]
+    """Each is a field of `DeepAgentConfig`."""
+
+    @abstractmethod
+    def checked(self, name: str, value: Any) -> Any:
+        """Return a value as the config keeps it. Raises `ValueError`. Django is not set up."""
+
+    @abstractmethod
+    def part(self, values: Mapping[str, Any]) -> ProgramPart:
+        """Return what the program keeps for the feature."""
+
+    @abstractmethod
+    def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options that the agent stores, without those that are left out.
+
+        Raises `ValueError` for what no run can use.
+        """
