@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+ENDS_MARK = "."
+"""It is in the fingerprint of a toolkit whose program is notified of the ends of its runs."""
 _lock = threading.RLock()  # a collected agent is unbound wherever that happens
 _bound: dict[str, Any] = {}
 

@@ -61,6 +61,9 @@ _NAMES = {
     "ToolContext": _CUSTOM + "context",
     "BaseMiddleware": _CUSTOM + "base_middleware",
     "Middleware": _CUSTOM + "base_middleware",
+    "ModelAnswer": _CUSTOM + "hooks",
+    "ToolAnswer": _CUSTOM + "hooks",
+    "EndRun": _CUSTOM + "hooks",
     "scripted_model": _HARNESS + "scripted",
 }
 __all__ = list(_NAMES)

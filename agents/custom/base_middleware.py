@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from agents.custom.hooks import Hooks
 from agents.custom.tool_spec import ToolSpec
 
 State = dict[str, Any]
@@ -24,8 +25,8 @@ class Middleware(Protocol):
     def load_state(self, state: State) -> None: ...
 
 
-class BaseMiddleware:
-    """Tools, a part of the system prompt, and a state that stays with the session.
+class BaseMiddleware(Hooks):
+    """Tools, a part of the system prompt, a state that stays with the session, and hooks.
 
     An instance serves all sessions of its agent. Before each call of one of its tools it is given
     the state of that session (`load_state`), afterwards it is asked for it (`get_state`), and the
@@ -52,7 +53,7 @@ class BaseMiddleware:
         """Become what `get_state` has told. A new session has the state of the new instance."""
 
 
-def name_of(middleware: Middleware) -> str:
+def name_of(middleware: object) -> str:
     """Its name, or its class's in small letters: `OrderDesk` is `order_desk`."""
     given = getattr(middleware, "name", "")
     if isinstance(given, str) and given:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from agents.custom.hooks import HOOKS, overrides
 from agents.harness.errors import SetupError
 from agents.harness.feature_options import checked
 
@@ -147,6 +148,8 @@ class DeepAgentConfig:
         _check_positive("max_tokens", self.max_tokens, whole=True)
         _check_positive("max_cost", self.max_cost)
         _check_positive("max_seconds", self.max_seconds, whole=True)
+        hooked = [item for item in self.middleware if any(overrides(item, hook) for hook in HOOKS)]
+        checked("middleware", hooked)
         for name in ("guardrails", "hooks", "tool_retries"):
             setattr(self, name, checked(name, getattr(self, name)))
         if self.checkpoint_interval != CHECKPOINTS:

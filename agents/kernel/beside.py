@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -20,6 +20,10 @@ from django.db import connections
 
 MAX_HANGING = 16
 """Functions of one kind that have outlived their time limit and hold a thread."""
+
+
+Here = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
+"""Awaits a coroutine function in the task that called `Beside.run`."""
 
 
 class TooManyHang(Exception):
@@ -66,6 +70,55 @@ class Beside:
                 if not over.is_set():
                     self.hanging.add(thread)
             raise
+
+    async def run(
+        self,
+        function: Callable[[Here], Awaitable[Any]],
+        *,
+        seconds: float,
+        visible: tuple[type[Exception], ...] = (),
+    ) -> Any:
+        """Await `function(here)` on the event loop of this kind of code.
+
+        `await here(make)` awaits `make()` in the task of the caller, and returns its result. The
+        function gets its exceptions of the types `visible`. Others are raised here, and cancel the
+        function. Raises also its own exceptions, and `TimeoutError` after `seconds` of its own
+        time.
+        """
+        loop = asyncio.get_running_loop()
+        requests: asyncio.Queue[tuple[Callable[[], Awaitable[Any]], Future[Any]]] = asyncio.Queue()
+
+        async def here(make: Callable[[], Awaitable[Any]]) -> Any:
+            result: Future[Any] = Future()
+            loop.call_soon_threadsafe(requests.put_nowait, (make, result))
+            return await asyncio.wrap_future(result)
+
+        running = asyncio.run_coroutine_threadsafe(_contained(function, (here,)), self._side_loop())
+        ended = asyncio.wrap_future(running)
+        left = seconds
+        try:
+            while True:
+                request = loop.create_task(requests.get())
+                began = loop.time()
+                try:
+                    both = {ended, request}
+                    await asyncio.wait(both, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                    if ended.done():
+                        return ended.result()
+                    if not request.done():
+                        raise TimeoutError
+                    make, result = request.result()
+                finally:
+                    request.cancel()
+                left -= loop.time() - began
+                try:
+                    value = await make()
+                except visible as error:
+                    _settle(result, error=error)
+                else:
+                    _settle(result, value=value)
+        finally:
+            running.cancel()
 
     def _run(
         self,

@@ -17,8 +17,9 @@ class ProgramPart:
     described: Any = None
     """JSON. The agent gets a new version when it changes."""
     pinned: Any = None
-    """JSON. A run continues only in a program that has the same. Such a program is notified of the
-    ends of its runs."""
+    """JSON. A run continues only in a program that has the same."""
+    wants_ends: bool = False
+    """Whether the program is notified of the ends of its runs."""
 
     def covers(self, spec: Mapping[str, Any]) -> bool:
         """Return whether the program has all that a run with this spec needs of it."""

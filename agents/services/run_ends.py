@@ -21,7 +21,7 @@ from agents.models import EndedRun, Run
 from agents.telemetry.counters import Counters
 from agents.telemetry.process import counters
 from agents.telemetry.wanted import traces_wanted
-from agents.toolkits import threads_with
+from agents.toolkits import ENDS_MARK, threads_with
 
 TELLING_SECONDS = 60
 """Whoever begins to tell of an end has so long before another process does it again."""
@@ -64,7 +64,7 @@ def note_end(run: Run) -> None:
     """In the transaction that ends `run`. Writes nothing if nobody wants to know."""
     if (numbers := counters()) is not None:
         transaction.on_commit(partial(_count_end, numbers, run))
-    of_program = "." in run.spec.get("toolkit", "")
+    of_program = ENDS_MARK in run.spec.get("toolkit", "")
     if of_program or somebody_wants_ends():
         # Other processes do not even look at the ends that are left to a program: however many
         # there are, they delay no other end.

@@ -28,6 +28,7 @@ class ProgramGuards(ProgramPart):
         self.guardrails = guardrails
         self.hooks = hooks
         self.described = sorted(guardrails)
+        self.wants_ends = bool(hooks)
         self.pinned = {point: [call[0] for call in calls] for point, calls in hooks.items()}
 
     def covers(self, spec: Mapping[str, Any]) -> bool:

@@ -19,8 +19,11 @@ from agents.middleware.custom.calling import engine_tool
 from agents.middleware.custom.state import StateKeeper
 from agents.middleware.wire_schema import wire_schema
 from agents.spec import AgentSpec
+from agents.toolkits import ENDS_MARK
 
 Part = TypeVar("Part", bound=ProgramPart)
+_LENGTH = 32
+"""Characters of a fingerprint before the part that runs must find again."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Toolkit:
     def fingerprint(self) -> str:
         """Changes with what a model is told of it; empty for an empty one.
 
-        What a run must find again comes last, after a dot: see `ProgramPart.pinned`.
+        What a run must find again comes last: see `ProgramPart.pinned`.
         """
         told = [
             [tool.name, tool.description, wire_schema(tool.signature.model), tool.effect]
@@ -81,17 +84,18 @@ class Toolkit:
         described = [part.described for part in self.parts if part.described]
         if not (told or segments or described or self._pinned):
             return ""
-        return _digest([told, segments, own, *described], 32) + self._pinned
+        return _digest([told, segments, own, *described], _LENGTH) + self._pinned
 
     @cached_property
     def _pinned(self) -> str:
         pinned = [part.pinned for part in self.parts if part.pinned]
-        return f".{_digest(pinned, 16)}" if pinned else ""
+        mark = ENDS_MARK if self.wants_ends else "~"
+        return f"{mark}{_digest(pinned, 16)}" if pinned else ""
 
     @property
     def wants_ends(self) -> bool:
         """Whether the program is notified of the ends of its runs."""
-        return bool(self._pinned)
+        return any(part.wants_ends for part in self.parts)
 
     def part(self, kind: type[Part]) -> Part | None:
         """Return what the program gives to one feature."""
@@ -99,8 +103,7 @@ class Toolkit:
 
     def has_parts_of(self, spec: Mapping[str, Any]) -> bool:
         """Return whether the program has all that a run with this spec needs of its parts."""
-        _, dot, digest = spec.get("toolkit", "").partition(".")
-        has_pinned = dot + digest in ("", self._pinned)
+        has_pinned = spec.get("toolkit", "")[_LENGTH:] in ("", self._pinned)
         return has_pinned and all(part.covers(spec) for part in self.parts)
 
     @cached_property

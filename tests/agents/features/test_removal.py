@@ -78,6 +78,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["slack"],
         ["databases"],
         ["forks"],
+        ["custom_middleware"],
         ["google_workspace"],
         ["mcp_server"],
         ["notifications"],

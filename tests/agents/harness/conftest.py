@@ -13,7 +13,13 @@ from tests.support.runs import wait_until
 from vel import DeepAgent, create_deep_agent, scripted_model
 
 MakeAgent = Callable[..., DeepAgent]
-KEPT = ("vel-tool-loop", "vel-guardrail-loop", "vel-hook-loop", "vel-helpers")
+KEPT = (
+    "vel-tool-loop",
+    "vel-guardrail-loop",
+    "vel-hook-loop",
+    "vel-middleware-loop",
+    "vel-helpers",
+)
 """Threads that live as long as the process."""
 
 

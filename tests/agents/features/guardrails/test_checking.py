@@ -297,7 +297,7 @@ def test_what_a_middleware_raises_around_a_call_is_checked(
     tmp_path: Path, install: Install
 ) -> None:
     """It may repeat the result of the call."""
-    install(Fails(after=True, message=f"It says {WORD}."), order={"fails": 500})
+    install(Fails(after=True, message=f"It says {WORD}."), order={"fails": 600})
     with registered(("NoWord",)):
         run = drive_to_end(play(tmp_path, [call("ls", path="/"), DONE], "no-word"))
     made = ToolCall.objects.get(run=run)

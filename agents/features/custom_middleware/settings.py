@@ -1,0 +1,18 @@
+"""The setting of custom middleware."""
+
+from agents.kernel.settings import FeatureSettings
+
+
+class MiddlewareSettings(FeatureSettings):
+    """Middleware of your own
+
+    See [middleware](middleware.md). `PYTHONPATH` says where the modules are.
+    """
+
+    IN_PROGRAMS = True
+
+    MIDDLEWARE: tuple[str, ...] = ()
+    """Dotted paths of middleware, whose hooks are called in every run."""
+
+
+SETTINGS = (MiddlewareSettings,)
