@@ -125,25 +125,6 @@ class FallbackModel(BaseModel):
     model: str = Field(min_length=1, max_length=200)
 
 
-class McpToolSpec(BaseModel):
-    """A tool of an MCP server as a person accepted it. `name` is what the model calls it.
-
-    `input_schema` is JSON text, since the order of names matters to models. `digest` is of what
-    the server said of the tool: while it says anything else, calls are refused.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    server: str
-    tool: str
-    description: str
-    input_schema: str
-    effect: Literal["read", "external"] = "external"
-    seconds: int
-    digest: str
-
-
 class AgentSpec(BaseModel):
     """An agent as a run pins it. Times are seconds, cost is US dollars; None means no limit.
 
@@ -177,8 +158,6 @@ class AgentSpec(BaseModel):
     command_timeout: int | None = None
     integrations: tuple[str, ...] = ()
     """Other services that it acts in, by the credential of who runs it."""
-    mcp_tools: tuple[McpToolSpec, ...] = ()
-    """Of MCP servers. Whether it still has them is asked anew at each call."""
     subagents: tuple[SubagentSpec, ...] = ()
     general_subagent: bool = True
     background_subagents: bool = False
@@ -249,7 +228,6 @@ class AgentSpec(BaseModel):
 
 LATER_FIELDS = (
     "integrations",
-    "mcp_tools",
     "subagents",
     "general_subagent",
     "background_subagents",

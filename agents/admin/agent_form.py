@@ -92,7 +92,6 @@ class AgentForm(forms.ModelForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=Agent._meta.get_field("integrations").help_text,
     )
-    mcp_servers = JsonText(empty=[], help_text=Agent._meta.get_field("mcp_servers").help_text)
     tool_retries = JsonText(empty=[], help_text=Agent._meta.get_field("tool_retries").help_text)
     fallbacks = JsonText(empty=[], help_text=Agent._meta.get_field("fallbacks").help_text)
     allowed_hosts = JsonText(empty=[], help_text=Agent._meta.get_field("allowed_hosts").help_text)

@@ -18,7 +18,12 @@ from agents.admin.agent_form import AgentForm
 from agents.admin.agent_pages import agent_pages, with_links
 from agents.admin.approval_fields import APPROVAL_FIELDS
 from agents.admin.guard_fields import GUARD_FIELDS
-from agents.admin.option_fields import option_fieldsets, option_form_fields, option_values
+from agents.admin.option_fields import (
+    option_fieldsets,
+    option_form_fields,
+    option_values,
+    options_shown,
+)
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.relation_fields import (
     relation_fieldsets,
@@ -35,6 +40,7 @@ from agents.admin.text import shown_input
 from agents.admin.try_agent import try_page
 from agents.admin.version_diff import changes
 from agents.hidden_text import visible
+from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
@@ -137,7 +143,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         ("Skills", {"fields": ["builtin_skills", "skill_mode"]}),
         ("Approval", {"fields": [*APPROVAL_FIELDS]}),
         ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
-        ("Other services", {"fields": ["integrations", "mcp_servers"]}),
+        ("Other services", {"fields": ["integrations"]}),
         ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
         ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
         ("Guards", {"fields": [*GUARD_FIELDS]}),
@@ -176,35 +182,37 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def get_form(
         self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        of_relations = relation_form_fields(partial(self._may_relate, request, obj))
-        form = type("AgentForm", (AgentForm,), {**option_form_fields(), **of_relations})
+        of_relations = relation_form_fields(partial(self._may_set, request, obj))
+        of_options = option_form_fields(partial(self._may_set, request, obj))
+        form = type("AgentForm", (AgentForm,), {**of_options, **of_relations})
         return super().get_form(request, obj, change, **{**kwargs, "form": form})
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
         *before, sharing, history = super().get_fieldsets(request, obj)
         before = with_links(before)
-        options = option_fieldsets()
+        options = option_fieldsets(partial(self._may_set, request, obj))
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
         if options and not may_change:
             options = [("Options of features", {"fields": ["shown_options"]})]
         at = [title for title, _ in before].index("Other services")
-        related = relation_fieldsets(partial(self._may_relate, request, obj))
+        related = relation_fieldsets(partial(self._may_set, request, obj))
         return [*before[:at], *related, *before[at:], *options, sharing, history]
 
-    def _may_relate(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
-        """Whether the person may change the relation `name` of this agent."""
+    def _may_set(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
+        """Whether the person may change the option or relation `name` of this agent."""
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
         return may_change and name not in not_to_change(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
-        names = {relation.name for relation in relations()}
+        of_features = {*option_fields(), *(relation.name for relation in relations())}
         return [
             *super().get_readonly_fields(request, obj),
-            *(name for name in not_to_change(request) if name not in names),
+            *(name for name in not_to_change(request) if name not in of_features),
+            *options_shown().values(),
             *relations_shown(),
             *(page.field for page in agent_pages()),
         ]

@@ -23,7 +23,7 @@ from agents.admin.mcp_tools import accept_page, fetch_page
 from agents.admin.typed_fields import TypedFieldAdmin
 from agents.hidden_text import visible
 from agents.models import Agent, McpServer
-from agents.selectors.mcp_servers import agents_with, status_of
+from agents.selectors.mcp_servers import agents_with, agents_with_servers, status_of
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.mcp_servers import check_server, may_configure, remove_server, save_server
 from agents.services.mcp_state import PLACEHOLDER
@@ -234,4 +234,4 @@ class McpServerAdmin(TypedFieldAdmin):
 
 
 def _users(server: McpServer) -> list[str]:
-    return agents_with(server.slug, Agent.objects.exclude(mcp_servers=[]))
+    return agents_with(server.slug, agents_with_servers(Agent.objects.all()))

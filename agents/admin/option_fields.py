@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache, partial
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -12,29 +14,63 @@ from pydantic import ValidationError as InvalidOptions
 from pydantic.fields import FieldInfo
 
 from agents.admin.json_input import JsonText
+from agents.hidden_text import visible
 from agents.kernel.options import (
     checked_options,
     known_options,
     option_classes,
     option_defaults,
     option_fields,
+    option_permissions,
     without_known,
 )
 from agents.models import Agent
 
 
-def option_fieldsets() -> list[tuple[str, dict[str, Any]]]:
-    """Return one fieldset for the options of each feature."""
+def option_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, dict[str, Any]]]:
+    """Return one fieldset for the options of each feature.
+
+    A person who may only look at an option sees its value.
+    """
+    shown = options_shown()
     return [
-        (kind.title or kind.__name__, {"fields": list(kind.model_fields)})
-        for kind in option_classes()
+        (
+            kind.title or kind.__name__,
+            {"fields": [name if may_change(name) else shown.get(name, name) for name in fields]},
+        )
+        for kind, fields in ((kind, kind.model_fields) for kind in option_classes())
     ]
 
 
-def option_form_fields() -> dict[str, forms.Field]:
-    """Return a form field for each option. None of them must be filled in."""
-    defaults = option_defaults()
-    return {name: _form_field(field, defaults[name]) for name, field in option_fields().items()}
+def option_form_fields(may_change: Callable[[str], bool]) -> dict[str, forms.Field]:
+    """Return a form field for each option that the person may change.
+
+    None of them must be filled in.
+    """
+    defaults, guarded = option_defaults(), option_permissions()
+    return {
+        name: _form_field(field, defaults[name])
+        for name, field in option_fields().items()
+        if name not in guarded or may_change(name)
+    }
+
+
+def options_shown() -> dict[str, Callable[[Agent], str]]:
+    """Return, for each option that needs a permission, a function that shows its value."""
+    return {name: _shown(name) for name in option_permissions()}
+
+
+@cache
+def _shown(name: str) -> Callable[[Agent], str]:
+    """Always the same function: the admin compares those of a form with each other."""
+    show: Any = partial(_text, name)
+    show.__name__ = name
+    show.short_description = name.replace("_", " ")
+    return show
+
+
+def _text(name: str, agent: Agent) -> str:
+    return visible(json.dumps(option_values(agent)[name], ensure_ascii=False))
 
 
 def option_values(agent: Agent) -> dict[str, Any]:

@@ -88,13 +88,6 @@ class SubagentFile(_Part):
     max_seconds: Count | None = None
 
 
-class McpServerFile(_Part):
-    """An MCP server, with those of its accepted tools that the agent has."""
-
-    server: Name
-    tools: list[Name]
-
-
 class AgentFile(_Part):
     """An agent of Vel. A field that is left out has its default.
 
@@ -133,7 +126,6 @@ class AgentFile(_Part):
     toolbox: str = Field(default="", max_length=100)
     command_timeout: Annotated[int, Field(ge=1, le=600)] | None = None
     integrations: list[IntegrationName] = []
-    mcp_servers: list[Name | McpServerFile] = []
     general_subagent: bool = True
     background_subagents: bool = False
     max_concurrent_subagents: int = Field(default=5, ge=1, le=100)

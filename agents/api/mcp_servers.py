@@ -20,7 +20,7 @@ from agents.api.serializers.mcp_servers import (
 )
 from agents.api.serializers.strict import read_body, read_query
 from agents.models import McpServer, TokenScope
-from agents.selectors.mcp_servers import servers_named_in
+from agents.selectors.mcp_servers import agents_with_servers, servers_named_in, servers_of
 from agents.selectors.visible import agents_for, may_see_all_mcp_servers, mcp_servers_for
 from agents.services.errors import InvalidRequest, NotAllowed, NotFound
 from agents.services.mcp_connections import fetch_tools
@@ -114,7 +114,7 @@ def _shown(row: McpServer, user: AbstractBaseUser) -> Response:
 def _context(user: AbstractBaseUser) -> dict[str, Any]:
     """The agents of each server, by its slug."""
     found: dict[str, list[str]] = {}
-    for agent in agents_for(user).exclude(mcp_servers=[]).order_by("slug"):
-        for slug in servers_named_in(agent.mcp_servers):
+    for agent in agents_with_servers(agents_for(user)).order_by("slug"):
+        for slug in servers_named_in(servers_of(agent)):
             found.setdefault(slug, []).append(agent.slug)
     return {"agents": found}

@@ -25,7 +25,6 @@ from agents.engine.history import (
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim
-from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_choice import provider_of, spec_in_force
 from agents.engine.resources import Resources
 from agents.engine.run_context import DrivenRun
@@ -35,7 +34,6 @@ from agents.engine.window import Window, window_of
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import append_events, dump
 from agents.events.catalogue.messages import StepCompleted, StepReset, StepStarted
-from agents.ids import run_marker
 from agents.middleware.registry import toolset_of
 from agents.middleware.run_parts import (
     RunPart,
@@ -181,9 +179,6 @@ async def open_session(
         budget=loaded.budget,
     )
     context.session = session
-    servers = RunMcpServers(session, run_marker(run.pk))
-    session.mcp = servers
-    session.on_close.append(servers.close)
     session.open_calls, session.late_notes = loaded.calls, loaded.late_notes
     if loaded.last_step == StepStarted.type:
         session.stream.put(StepReset(step=session.turn + 1, reason="the model call is made again"))

@@ -112,12 +112,10 @@ class DrivenRun(RunContext):
         await self._database.share(write_events, self.writer, events)
 
     async def close(self) -> None:
-        """Close the middleware and the session. Writes no rows."""
+        """Close the middleware."""
         for item in self.chain.close:
             try:
                 await item.close(self)
             except Exception:
                 extra = {"run_id": self.writer.run_id, "middleware": item.name}
                 logger.exception("a middleware could not be closed", extra=extra)
-        if self.session is not None:
-            await self.session.close()

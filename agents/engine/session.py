@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
-from agents.middleware.context import McpServers, Preview
+from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
 from agents.models import Run
@@ -105,9 +105,6 @@ class Session:
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
     provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
     """This loop's client of another model API, for the agent's fallbacks."""
-    mcp: McpServers = field(init=False)
-    on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-    """What the driver has to end before it lets go of the run."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
@@ -144,11 +141,6 @@ class Session:
         """Add to the conversation what is stored already. The model's replies are counted apart."""
         self.conversation.append(role, blocks_json)
         self.meter.append(blocks_json)
-
-    async def close(self) -> None:
-        """End what lives as long as this claim, such as connections to MCP servers."""
-        for close in self.on_close:
-            await close()
 
     def drafts(self) -> list[EventDraft]:
         """Streamed output that has not been written yet."""

@@ -9,6 +9,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.guardrails",
     "agents.features.databases",
+    "agents.features.mcp_client",
     "agents.features.slack",
     "agents.features.structured_output",
     "agents.features.google_workspace",

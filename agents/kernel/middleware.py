@@ -276,4 +276,4 @@ class Middleware:
         """The driver has let go of the run, which has this status now."""
 
     async def close(self, run: RunContext) -> None:
-        """The driver stops, in whatever way: its lease may be lost. Write nothing."""
+        """The driver stops, in whatever way: its lease may be lost. Write no row of the run."""

@@ -9,7 +9,7 @@ the defaults.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -30,6 +30,20 @@ class AgentOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     title: ClassVar[str] = ""
     """The heading of the fields in the admin. Empty: the name of the feature."""
+    permission: ClassVar[str] = ""
+    """Who lacks it can only look at the fields. Empty: who may change the agent may change them."""
+
+    def pinned(self, agent: Any) -> Mapping[str, Any]:
+        """Return what a version of `agent` with these options has besides, as JSON data.
+
+        Raises `agents.services.errors.InvalidRequest`, whose message begins with the name of the
+        field.
+        """
+        return {}
+
+    def tool_names(self) -> Collection[str]:
+        """Return the names of tools that only agents with these options have."""
+        return ()
 
 
 @lru_cache(maxsize=1)
@@ -74,6 +88,41 @@ def option_defaults() -> dict[str, Any]:
         for kind in option_classes()
         for name, value in kind().model_dump(mode="json").items()
     }
+
+
+def option_permissions() -> dict[str, str]:
+    """Return the permission that a field needs, for the fields that need one."""
+    return {
+        name: kind.permission
+        for kind in option_classes()
+        if kind.permission
+        for name in kind.model_fields
+    }
+
+
+def pinned_fields(values: Mapping[str, Any], agent: Any) -> dict[str, Any]:
+    """Return what a version of `agent` with these valid options has besides them.
+
+    Raises `agents.services.errors.InvalidRequest`.
+    """
+    return {
+        name: value
+        for options in _options_in(values)
+        for name, value in options.pinned(agent).items()
+    }
+
+
+def option_tools(values: Mapping[str, Any]) -> set[str]:
+    """Return the names of tools that only agents with these valid options have."""
+    return {name for options in _options_in(values) for name in options.tool_names()}
+
+
+def _options_in(values: Mapping[str, Any]) -> Iterator[AgentOptions]:
+    """The options of which `values` has a field."""
+    for kind in option_classes():
+        own = {name: values[name] for name in kind.model_fields if name in values}
+        if own:
+            yield kind.model_validate_json(json.dumps(own))
 
 
 def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,6 @@ class Migration(migrations.Migration):
                     ('allowed_hosts', models.JSONField(blank=True, default=list, help_text='What the allow-list holds, as ["pypi.org", "*.example.org", "api.example.com:8443"].')),
                     ('toolbox', models.CharField(blank=True, help_text="A Python environment that the operator built. Empty: the system's Python.", max_length=100)),
                     ('command_timeout', models.PositiveIntegerField(blank=True, help_text="Seconds a command may take unless the call says otherwise. Empty: the tool's own.", null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)])),
-                    ('mcp_servers', models.JSONField(blank=True, default=list, help_text='MCP servers whose tools it has, as ["time", {"server": "git", "tools": ["git_log"]}].')),
                     ('output_schema', agents.models.json_text.JSONTextField(blank=True, help_text='The form of its final answers, as JSON Schema: {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}. Empty: it answers in words.', null=True)),
                     ('output_repairs', models.PositiveSmallIntegerField(default=2, help_text='How often it is asked again when a final answer does not fit its form.', validators=[django.core.validators.MaxValueValidator(5)])),
                     ('guardrails', models.JSONField(blank=True, default=list, help_text='Checks of what it is told, says and does (docs/guards.md).')),

@@ -145,13 +145,6 @@ class Agent(models.Model):
             "Seconds a command may take unless the call says otherwise. Empty: the tool's own."
         ),
     )
-    mcp_servers = models.JSONField(
-        default=list,
-        blank=True,
-        help_text=_(
-            'MCP servers whose tools it has, as ["time", {"server": "git", "tools": ["git_log"]}].'
-        ),
-    )
     output_schema = JSONTextField(
         null=True,
         blank=True,

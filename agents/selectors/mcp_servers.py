@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from django.db.models import QuerySet
+
 from agents.mcp.names import offered_name
 from agents.models import Agent, McpServer
 from text_scanner import Finding, scan
@@ -82,7 +84,7 @@ def status_of(row: McpServer) -> str:
 
 
 def assigned(entries: object) -> Iterator[tuple[str, tuple[str, ...] | None]]:
-    """(slug, the tools of it that an agent has, None for all) for what `Agent.mcp_servers` holds.
+    """(slug, the tools of it that an agent has, None for all) for the option `mcp_servers`.
 
     Raises `ValueError` that says what is wrong, after the number of the entry.
     """
@@ -115,6 +117,16 @@ def servers_named_in(entries: object) -> set[str]:
         return set()
 
 
+def servers_of(agent: Agent) -> Any:
+    """Return the option `mcp_servers` of an agent, as it is stored."""
+    return agent.options.get("mcp_servers", [])
+
+
+def agents_with_servers(agents: QuerySet[Agent]) -> QuerySet[Agent]:
+    """Return those of `agents` that have servers."""
+    return agents.filter(options__has_key="mcp_servers")
+
+
 def offered_names(entries: object) -> set[str]:
     """What models call all accepted tools of the servers that an agent has."""
     slugs = servers_named_in(entries) if entries else ()
@@ -124,17 +136,17 @@ def offered_names(entries: object) -> set[str]:
 
 def agents_with(slug: str, agents: Iterable[Agent]) -> list[str]:
     """The slugs of those of `agents` that have this server, in order."""
-    return sorted(agent.slug for agent in agents if slug in servers_named_in(agent.mcp_servers))
+    return sorted(agent.slug for agent in agents if slug in servers_named_in(servers_of(agent)))
 
 
 def server_of_run(agent_id: str, slug: str, tool: str) -> tuple[McpServer, dict[str, Any]] | None:
     """The server and what is pinned of the tool, if the agent has both now. None otherwise."""
-    agent = Agent.objects.only("mcp_servers").filter(pk=agent_id).first()
+    agent = Agent.objects.only("options").filter(pk=agent_id).first()
     row = McpServer.objects.filter(slug=slug, enabled=True).first()
     if agent is None or row is None:
         return None
     try:
-        assignments = dict(assigned(agent.mcp_servers))
+        assignments = dict(assigned(servers_of(agent)))
     except ValueError:
         return None
     if slug not in assignments or (

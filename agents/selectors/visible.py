@@ -19,7 +19,7 @@ from agents.models import (
     Thread,
     UsageTotal,
 )
-from agents.selectors.mcp_servers import servers_named_in
+from agents.selectors.mcp_servers import agents_with_servers, servers_named_in, servers_of
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -177,8 +177,8 @@ def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
     """Servers of agents that `user` may use, or all for operators."""
     if may_see_all_mcp_servers(user):
         return McpServer.objects.all()
-    assigned = agents_for(user).exclude(mcp_servers=[]).values_list("mcp_servers", flat=True)
-    slugs = {slug for entries in assigned for slug in servers_named_in(entries)}
+    agents = agents_with_servers(agents_for(user)).only("options")
+    slugs = {slug for agent in agents for slug in servers_named_in(servers_of(agent))}
     return McpServer.objects.filter(slug__in=slugs, enabled=True)
 
 

@@ -14,8 +14,8 @@ from agents.agent_files.shape import (
     file_fields,
     in_snake_case,
 )
+from agents.kernel.options import option_tools
 from agents.providers.registry import PROVIDERS
-from agents.selectors.mcp_servers import offered_names
 
 MOST_PROBLEMS = 50
 
@@ -69,7 +69,7 @@ def check_names_in_file(
             message = f"{name!r} is no {what}{_near(name, known)}"
             problems.append(file.problem(path, message))
 
-    tools = {*known_tools, *_tools_in(present), *offered_names(data.get("mcp_servers", []))}
+    tools = {*known_tools, *_tools_in(present), *option_tools(data)}
     for at, name in enumerate(data.get("tools") or ()):
         require(("tools", at), name, tools, "tool")
     for name in data.get("interrupt_on", ()):

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from django.contrib.auth.models import PermissionsMixin
 
+from agents.kernel.options import option_permissions
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed
-from agents.services.mcp_servers import CONFIGURE_MCP
 
 CONFIGURE_SANDBOX = "agents.configure_sandbox"
 CONFIGURE_APPROVAL = "agents.configure_approval"
@@ -33,7 +33,6 @@ SHARING_FIELDS = ("everyone", "groups")
 _GUARDED_FIELDS: dict[str, str] = {
     **dict.fromkeys(SANDBOX_FIELDS, CONFIGURE_SANDBOX),
     **dict.fromkeys((*APPROVAL_FIELDS, "guardrails"), CONFIGURE_APPROVAL),
-    "mcp_servers": CONFIGURE_MCP,
     **dict.fromkeys(SHARING_FIELDS, SHARE_AGENT),
 }
 
@@ -47,6 +46,7 @@ def guarded_fields() -> dict[str, str]:
     return {
         **_GUARDED_FIELDS,
         **{relation.name: relation.permission for relation in relations()},
+        **option_permissions(),
     }
 
 

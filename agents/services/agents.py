@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from agents.guards.registry import guardrails
 from agents.guards.usable import OF_PROGRAM
-from agents.kernel.options import checked_options, known_options
+from agents.kernel.options import checked_options, known_options, pinned_fields
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion, Subagent
 from agents.providers import registry
@@ -21,7 +21,6 @@ from agents.services.agent_state import agent_state
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
 from agents.services.fallbacks import check_fallbacks
-from agents.services.mcp_tools import tool_specs
 from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
 from agents.services.prompt_values import check_new_prompts
@@ -66,6 +65,7 @@ def build_spec(
     }
     _check_allowed_hosts(agent)
     try:
+        checked_options(known_options(agent.options))
         spec = AgentSpec(
             name=agent.name,
             slug=agent.slug,
@@ -91,7 +91,6 @@ def build_spec(
             command_timeout=agent.command_timeout,
             read_only=agent.read_only,
             integrations=agent.integrations,
-            mcp_tools=tool_specs(agent),
             subagents=subagent_specs(agent, subagents),
             guardrails=agent.guardrails,
             toolkit=agent.toolkit,
@@ -110,8 +109,8 @@ def build_spec(
             max_seconds=agent.max_seconds,
             **agent.options,
             **of_relations,
+            **pinned_fields(agent.options, agent),
         )
-        checked_options(known_options(agent.options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"])

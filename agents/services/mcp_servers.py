@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from agents.models import Agent, McpServer, McpTransport
 from agents.secret_text import HIDDEN, SecretText
-from agents.selectors.mcp_servers import agents_with
+from agents.selectors.mcp_servers import agents_with, agents_with_servers
 from agents.selectors.visible import Person
 from agents.services.audit import changes_between, fields_of, record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
@@ -140,7 +140,7 @@ def remove_server(server_id: str, *, by: Person) -> None:
     row = McpServer.objects.select_for_update().filter(pk=server_id).first()
     if row is None:
         raise NotFound("There is no such MCP server.")
-    users = agents_with(row.slug, Agent.objects.exclude(mcp_servers=[]))
+    users = agents_with(row.slug, agents_with_servers(Agent.objects.all()))
     if users:
         raise Conflict(
             f"These agents have it: {', '.join(users[:10])}. Take it from them first, or clear "

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 from django.contrib.auth.models import PermissionsMixin
 from django.db import transaction
 from django.utils import timezone
 
 from agents.mcp.definitions import Listing
-from agents.mcp.input_schema import usable_schema
-from agents.mcp.limits import MAX_TOOLS
-from agents.mcp.names import offered_name
-from agents.models import Agent, Effect, McpServer, McpTransport
-from agents.selectors.mcp_servers import assigned
+from agents.models import Effect, McpServer
 from agents.selectors.visible import Person
 from agents.services.audit import record
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFound
-from agents.spec import McpToolSpec
 
 ACCEPT = "agents.accept_mcp_tools"
 EFFECTS = (str(Effect.READ), str(Effect.EXTERNAL))
@@ -102,61 +95,8 @@ def accept_tools(
     return row
 
 
-def tool_specs(agent: Agent) -> tuple[McpToolSpec, ...]:
-    """The accepted tools of the agent's servers, as a version of it has them.
-
-    Raises `InvalidRequest` (code `invalid_agent`) that names the entry.
-    """
-    if not agent.mcp_servers:
-        return ()
-    try:
-        assignments = dict(assigned(agent.mcp_servers))
-    except ValueError as problem:
-        location, _, reason = str(problem).partition(": ")
-        message = f".{location}: {reason}" if reason else f": {location}"
-        raise _invalid(message) from None
-    rows = {
-        row.slug: row for row in McpServer.objects.filter(slug__in=assignments).defer("secrets")
-    }
-    specs: list[McpToolSpec] = []
-    for number, (slug, wanted) in enumerate(assignments.items()):
-        row = rows.get(slug)
-        if row is None:
-            known = ", ".join(McpServer.objects.values_list("slug", flat=True)) or "none"
-            raise _invalid(f".{number}: there is no MCP server {slug!r}; there are: {known}.")
-        if row.transport == McpTransport.STDIO and not agent.sandbox:
-            raise _invalid(
-                f".{number}: {slug} runs in the sandbox, which this agent does not have."
-            )
-        if row.enabled:
-            specs += [
-                _spec(row, tool) for tool in row.tools if wanted is None or tool["name"] in wanted
-            ]
-    if len(specs) > MAX_TOOLS:
-        raise _invalid(f": these are {len(specs)} tools, and an agent may have {MAX_TOOLS}.")
-    return tuple(specs)
-
-
-def _spec(row: McpServer, tool: Mapping[str, Any]) -> McpToolSpec:
-    schema = usable_schema(tool["input_schema"])
-    return McpToolSpec(
-        name=offered_name(row.slug, tool["name"]),
-        server=row.slug,
-        tool=tool["name"],
-        description=tool["description"],
-        input_schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
-        effect=tool["effect"],
-        seconds=row.call_seconds,
-        digest=tool["digest"],
-    )
-
-
 def _locked(server_id: str) -> McpServer:
     row = McpServer.objects.select_for_update().filter(pk=server_id).first()
     if row is None:
         raise NotFound("There is no such MCP server.")
     return row
-
-
-def _invalid(message: str) -> InvalidRequest:
-    return InvalidRequest(f"mcp_servers{message}", code="invalid_agent")

@@ -14,7 +14,8 @@ from agents.models import Agent, AuditEntry, McpServer
 from agents.services.mcp_servers import save_server, secrets_of
 from agents.services.mcp_tools import accept_tools, store_listing
 from tests.agents.admin import rows
-from tests.agents.admin.pages import client_of, list_url, messages_of, page_url, text_of
+from tests.agents.admin.pages import act, client_of, list_url, messages_of, page_url, text_of
+from tests.agents.admin.test_agents import form as agent_form
 from tests.support.mcp_servers import define
 
 pytestmark = pytest.mark.django_db
@@ -194,16 +195,43 @@ def test_fetching_starts_the_server_and_shows_what_it_says() -> None:
 
 def test_a_server_that_agents_have_is_not_deleted(root: User, git: McpServer) -> None:
     agent = rows.agent(slug="coder")
-    Agent.objects.filter(pk=agent.pk).update(mcp_servers=["git"])
+    Agent.objects.filter(pk=agent.pk).update(options={"mcp_servers": ["git"]})
     client = client_of(root)
     delete = reverse("admin:agents_mcpserver_delete", args=[git.pk])
     assert "git is a server of coder" in text_of(client.get(delete))
     client.post(delete, {"post": "yes"})
     assert McpServer.objects.exists()
-    Agent.objects.update(mcp_servers=[])
+    Agent.objects.update(options={})
     client.post(delete, {"post": "yes"})
     assert not McpServer.objects.exists()
     assert AuditEntry.objects.filter(action="mcp_server.removed").exists()
+
+
+def test_who_may_not_configure_servers_sees_those_of_an_agent_and_changes_none(
+    git: McpServer,
+) -> None:
+    agent = rows.agent("helper", options={"mcp_servers": ["git"]})
+    client = client_of(rows.staff("editor", "add_agent", "change_agent", "view_agent"))
+    page = client.get(page_url(agent))
+    assert "mcp_servers" not in page.context["adminform"].form.fields
+    assert "[&quot;git&quot;]" in text_of(page)
+    client.post(page_url(agent), agent_form(mcp_servers="", description="Other."))
+    agent.refresh_from_db()
+    assert (agent.description, agent.options) == ("Other.", {"mcp_servers": ["git"]})
+    copied = act(client, "duplicate_selected", agent)
+    assert "MCP servers" in messages_of(copied)[-1]
+    assert Agent.objects.get(slug="helper-copy").options == {}
+
+
+def test_an_operator_gives_servers_to_an_agent_in_its_form(root: User, git: McpServer) -> None:
+    agent, client = rows.agent("helper"), client_of(root)
+    wrong = client.post(page_url(agent), agent_form(mcp_servers='["git", 7]'))
+    assert "Write the name of a server" in text_of(wrong)
+    wrong = client.post(page_url(agent), agent_form(mcp_servers='["git", "got"]'))
+    assert "there is no MCP server" in text_of(wrong)
+    client.post(page_url(agent), agent_form(mcp_servers='["git"]'))
+    agent.refresh_from_db()
+    assert agent.options == {"mcp_servers": ["git"]}
 
 
 def test_fields_of_a_new_server_that_are_left_alone_are_empty(root: User) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents.engine import mcp_servers
+from agents.features.mcp_client import runs as mcp_runs
+from agents.features.mcp_client.options import McpTools
 from agents.ids import run_marker
 from agents.mcp import connection
 from agents.middleware.registry import build_toolset
@@ -152,10 +153,10 @@ def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -
     agent = agent_of(ada, tmp_path, say())
     for take_away in (
         lambda: McpServer.objects.update(enabled=False),
-        lambda: Agent.objects.update(mcp_servers=[]),
+        lambda: Agent.objects.update(options={}),
         lambda: McpServer.objects.update(tools=[]),
     ):
-        Agent.objects.filter(pk=agent.pk).update(mcp_servers=["plain"])
+        Agent.objects.filter(pk=agent.pk).update(options={"mcp_servers": ["plain"]})
         McpServer.objects.update(enabled=True)
         run = drive_to_end(start_run(ada), until=("waiting",))
         take_away()
@@ -220,7 +221,7 @@ def test_only_some_tools_of_a_server(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada), ada)
     agent = agent_of(ada, tmp_path, mcp_servers=[{"server": "plain", "tools": ["other"]}])
     spec = AgentSpec.model_validate(current_version(agent).spec)
-    assert [tool.name for tool in spec.mcp_tools] == ["mcp__plain__other"]
+    assert [tool.name for tool in spec.option(McpTools).mcp_tools] == ["mcp__plain__other"]
     general = find_subagent(spec, "general")
     assert general is not None
     child = child_spec(spec.model_copy(update={"read_only": True}), general)
@@ -301,7 +302,7 @@ def test_real_servers_from_a_toolbox(
 ) -> None:
     """A public server of PyPI, and a small retrieval server over the thread's files."""
     settings.VEL = {**settings.VEL, "DATA_DIR": data_with_mcp()}
-    for module in (connection, mcp_servers):  # a busy machine starts these programs slowly
+    for module in (connection, mcp_runs):  # a busy machine starts these programs slowly
         monkeypatch.setattr(module, "OPEN_SECONDS", HANG)
     monkeypatch.setattr(mcp_connections, "FETCH_SECONDS", HANG)
     arguments = ["--local-timezone", "UTC"]

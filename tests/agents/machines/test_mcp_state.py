@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from django.contrib.auth.models import User
 
-from agents.engine import mcp_servers
+from agents.features.mcp_client import runs as mcp_runs
 from agents.models import Machine, McpState, Message, Run, Thread, ToolCall
 from agents.services import mcp_state, mcp_state_moves
 from agents.services.erasure import erase_thread, finish_erasures
@@ -156,7 +156,7 @@ def test_erasing_takes_it_from_the_storage(ada: User, machines: Machines, tmp_pa
 def test_a_thread_erased_while_it_is_stored_leaves_nothing(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stores, has_ended = mcp_servers.store_state, Event()
+    stores, has_ended = mcp_runs.store_state, Event()
 
     def erased_meanwhile(workspace: Workspace) -> str | None:
         assert has_ended.wait(HANG)
@@ -169,7 +169,7 @@ def test_a_thread_erased_while_it_is_stored_leaves_nothing(
 
     with machines.on("a") as data:
         thread = play(tmp_path, told(COUNT), **SERVERS).thread
-        monkeypatch.setattr(mcp_servers, "store_state", erased_meanwhile)
+        monkeypatch.setattr(mcp_runs, "store_state", erased_meanwhile)
         with running_worker() as running:
             run = start_run(ada, thread=thread.pk)
             running.submit(run.pk)

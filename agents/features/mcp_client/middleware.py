@@ -1,4 +1,4 @@
-"""Tools of MCP servers, as a person has accepted them."""
+"""The tools of MCP servers, as a person has accepted them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agents.features.mcp_client.options import McpTools, McpToolSpec
+from agents.features.mcp_client.runs import RunServers
+from agents.kernel.middleware import LoadContext, RunContext
 from agents.mcp.errors import McpError
 from agents.mcp.input_schema import input_model
 from agents.mcp.results import Answer, File, read_answer
@@ -16,7 +19,7 @@ from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
 from agents.providers.base import Block
-from agents.spec import AgentSpec, McpToolSpec
+from agents.spec import AgentSpec
 from sandbox.errors import FileError, SandboxError
 
 DIRECTORY = "/sandbox/shared/results"
@@ -31,9 +34,19 @@ class McpMiddleware(Middleware):
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
         return [
             _tool(tool)
-            for tool in spec.mcp_tools
+            for tool in spec.option(McpTools).mcp_tools
             if not spec.read_only or tool.effect == Effect.READ
         ]
+
+    def every_tool(self) -> list[Tool[Any]]:
+        """None: an agent can only name those of its own servers."""
+        return []
+
+    def load(self, context: LoadContext) -> RunServers | None:
+        return RunServers() if context.spec.option(McpTools).mcp_tools else None
+
+    async def close(self, run: RunContext) -> None:
+        await run.state(RunServers).close(run)
 
 
 def _tool(tool: McpToolSpec) -> Tool[Any]:
@@ -51,15 +64,14 @@ def _tool(tool: McpToolSpec) -> Tool[Any]:
 async def _run(tool: McpToolSpec, context: ToolContext, given: BaseModel) -> ToolResult:
     arguments = dict(given.model_extra or {})
     try:
-        answer = await context.mcp.call(tool, arguments, context.deadline)
+        result = await context.state(RunServers).call(context, tool, arguments)
     except McpError as problem:
         unsure = problem.unsure and tool.effect != Effect.READ
-        told = " It may have been carried out: check before you repeat it." if unsure else ""
-        return error(problem.message + told, "outcome_unknown" if unsure else problem.code)
-    read = await context.in_thread(
-        partial(read_answer, answer.result, pictures=answer.shows_pictures)
-    )
-    return await _result(context, tool, read)
+        advice = " It may have been carried out: check before you repeat it." if unsure else ""
+        return error(problem.message + advice, "outcome_unknown" if unsure else problem.code)
+    pictures = await context.takes_images()
+    answer = await context.in_thread(partial(read_answer, result, pictures=pictures))
+    return await _result(context, tool, answer)
 
 
 async def _result(context: ToolContext, tool: McpToolSpec, answer: Answer) -> ToolResult:
@@ -88,9 +100,9 @@ def _picture(png: bytes) -> Block:
 
 
 def _keep(context: ToolContext, tool: McpToolSpec, number: int, part: File) -> str:
-    """Where a file of an answer lies. Its name is nobody's but Vel's."""
-    place = f"{context.run_id}:{context.call_id}:{number}"
-    digest = hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    """Store a file of an answer under a name that Vel chooses. Return the line for the model."""
+    source = f"{context.run_id}:{context.call_id}:{number}"
+    digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     path = f"{DIRECTORY}/mcp-{tool.server}-{digest}.{part.ending}"
     size = f"{len(part.data):,} bytes"
     try:
@@ -98,3 +110,6 @@ def _keep(context: ToolContext, tool: McpToolSpec, number: int, part: File) -> s
     except (FileError, SandboxError, OSError) as problem:
         return f"[{part.kind} of {size}, which could not be kept: {problem}]"
     return f"[{part.kind} of {size}: {path}]"
+
+
+MIDDLEWARE = [McpMiddleware()]
