@@ -206,6 +206,9 @@ class AgentSpec(BaseModel):
             needed["stuck"] = "on_stuck"
         if self.tool_retries:
             needed["tool_retries"] = "tool_retries"
+        for limit in ("max_tokens", "max_cost"):
+            if getattr(self, limit) is not None:
+                needed["budgets"] = limit
         return needed
 
     @property

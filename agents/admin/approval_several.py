@@ -131,7 +131,6 @@ def with_rows() -> QuerySet[ApprovalRequest]:
         "run__thread",
         "tool_call",
         *request_relations(),
-        "allowance",
         "first_approver",
         "decided_by",
     ).order_by("id")

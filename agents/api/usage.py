@@ -14,9 +14,8 @@ from agents.api.base import ApiView, person
 from agents.api.operations import operation
 from agents.api.serializers.strict import StrictSerializer, read_query
 from agents.models import TokenScope
-from agents.selectors.usage import usage_by_day
-from agents.services.budget_scope import zone_of
-from agents.services.reservations import dollars
+from agents.providers.prices import dollars
+from agents.selectors.usage import usage_by_day, zone_of
 
 MAX_DAYS = 366
 

@@ -39,6 +39,7 @@ from agents.engine.summary import Summary, summarise
 from agents.engine.token_count import estimate_tokens, head_tokens, measured
 from agents.engine.window import BYTES_PER_TOKEN, note_overflow, window_of
 from agents.events.catalogue.messages import StepReset
+from agents.kernel.middleware import ModelRequest
 from agents.middleware.registry import toolset_of
 from agents.models import Compaction, CompactionAuthor
 from agents.providers.base import ProviderError, Reply
@@ -73,13 +74,13 @@ async def make_room(session: Session) -> None:
             raise _hopeless(session, f"it still has about {total:,} tokens")
 
 
-async def refuse_torn_reply(session: Session, reply: Reply) -> None:
+async def refuse_torn_reply(session: Session, request: ModelRequest, reply: Reply) -> None:
     """Raise `ProviderError` (context_window) for a reply that the window's end has torn.
 
     It counts in what the run used, and the call is made again with more room, a few times.
     """
     if reply.stop_reason == TORN and session.overflows < MAX_TRIES:
-        await count_side_call(session, reply.usage)
+        await count_side_call(session, request, reply.usage)
         raise ProviderError(
             "The reply reached the end of the model's window.", code="context_window"
         )

@@ -44,7 +44,6 @@ from agents.middleware.run_parts import (
 )
 from agents.models import Run, RunEvent
 from agents.providers.base import PromptHead, Provider, Role
-from agents.services.budget_scope import Scope, open_budget
 from agents.services.workspaces import WorkspaceLocation, assign_sandbox_uid, run_location
 from agents.spec import AgentSpec
 from agents.structured_output.wording import message_note
@@ -61,7 +60,6 @@ class Loaded:
     last_step: str
     parts: RunParts
     location: WorkspaceLocation
-    budget: Scope | None
     has_left_out: bool
     late_notes: list[str] = field(default_factory=list)
 
@@ -106,7 +104,6 @@ def load_run(
         last_step=last or "",
         parts=parts,
         location=run_location(run),
-        budget=open_budget(run, spec),
         has_left_out=shorter is not None,
         late_notes=late_notes(run, calls),
     )
@@ -176,7 +173,6 @@ async def open_session(
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,
         active_ms_before=clock.active_ms,
-        budget=loaded.budget,
     )
     context.session = session
     session.open_calls, session.late_notes = loaded.calls, loaded.late_notes

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from django.db import DatabaseError
 
 from agents.engine.database import Database
+from agents.engine.errors import Stopped, StopReason
+from agents.engine.handle import RunHandle
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim, claim_run
@@ -69,6 +71,7 @@ class DrivenRun(RunContext):
         loaded: Loaded,
         database: Database,
         threads: Executor,
+        handle: RunHandle,
     ) -> None:
         self.row = claim.run
         self.writer = writer
@@ -79,6 +82,7 @@ class DrivenRun(RunContext):
         self._turn = claim.clock.turn
         self._database = database
         self._threads = threads
+        self._handle = handle
 
     @property
     def spec(self) -> AgentSpec:
@@ -107,6 +111,12 @@ class DrivenRun(RunContext):
         except asyncio.CancelledError:
             await asyncio.wait([future])
             raise
+
+    async def pause(self, seconds: float) -> None:
+        if self._handle.draining:
+            raise Stopped(StopReason.DRAIN)
+        with self._handle.interruptible():
+            await asyncio.sleep(seconds)
 
     async def write_events(self, events: Sequence[EventDraft]) -> None:
         await self._database.share(write_events, self.writer, events)

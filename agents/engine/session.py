@@ -25,19 +25,8 @@ from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
 from agents.models import Run
 from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
-from agents.services.budget_scope import Scope
-from agents.services.reservations import Reserved
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
-
-
-@dataclass(slots=True)
-class Prompt:
-    """How long a prompt was: of which conversation, in bytes, and in the server's tokens."""
-
-    conversation: Conversation
-    size: int
-    tokens: int
 
 
 def _no_provider(name: str) -> Provider:
@@ -95,12 +84,6 @@ class Session:
     for none."""
     overflows: int = 0
     """How often in a row the model's server said that the prompt is too long."""
-    budget: Scope | None = None
-    """What its calls count in; None for a run that nothing limits."""
-    reserved: Reserved | None = None
-    """For the model call under way, or one that failed."""
-    prompt_size: int = 0
-    last_prompt: Prompt | None = None
     approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
     provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)

@@ -15,7 +15,7 @@ from agents.engine.history import Said
 from agents.engine.model_call import call_model
 from agents.engine.model_choice import may_fall_back
 from agents.engine.session import Session
-from agents.engine.side_calls import count_side_call, reserve_side_call
+from agents.engine.side_calls import count_side_call
 from agents.engine.token_count import estimate_tokens
 from agents.engine.window import BYTES_PER_TOKEN
 from agents.events.append import EventDraft, dump
@@ -114,18 +114,17 @@ async def _ask(session: Session, text: str, limit_tokens: int) -> Reply:
     conversation = session.provider.conversation(head)
     content = dump([{"type": "text", "text": text}])
     conversation.append("user", content)
-    if not await reserve_side_call(session, len(content.encode()) + len(SYSTEM) + 1_000, output):
-        raise ProviderError("no budget has room for a summary", code="no_budget")
     request = ModelRequest(
         purpose="side",
         turn=session.turn + 1,
         model=session.spec.model,
+        max_output=output,
         provider=session.provider,
         conversation=conversation,
         stream=Unheard(),
     )
     reply = await call_model(session, request)
-    await count_side_call(session, reply.usage, request.commits)
+    await count_side_call(session, request, reply.usage)
     return reply
 
 

@@ -7,13 +7,6 @@ from functools import partial
 
 from agents.disk_space import is_used_up
 from agents.engine.admission import check_call, judge_call
-from agents.engine.budget import (
-    BudgetAppeared,
-    note_settled,
-    notice_budget,
-    reserve_call,
-    settle_call,
-)
 from agents.engine.compaction import (
     OVERFLOWS,
     after_overflow,
@@ -36,7 +29,7 @@ from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
 from agents.engine.model_call import attempt_call, call_model, part_id
 from agents.engine.notes import insert_note, note_json, write_note
-from agents.engine.outcomes import committed
+from agents.engine.outcomes import commit_with
 from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
@@ -126,8 +119,6 @@ async def _ask(session: Session) -> bool:
             if not await fall_back(session, error):
                 raise
             return True
-    if not await reserve_call(session):
-        return False
     try:
         return await _step(session)
     except ProviderError as error:
@@ -196,13 +187,14 @@ async def _step(session: Session) -> bool:
         purpose="step",
         turn=turn,
         model=session.spec.model,
+        max_output=session.spec.max_output_tokens,
         provider=session.provider,
         conversation=session.conversation,
         stream=reply_stream(session),
     )
     reply = await call_model(session, request)
     reached(CrashPoint.REPLIED)
-    await refuse_torn_reply(session, reply)
+    await refuse_torn_reply(session, request, reply)
     _check_reply(reply)
     review = await review_reply(session, turn, reply)
     if session.hooks is not None:
@@ -229,8 +221,7 @@ async def _step(session: Session) -> bool:
         # The last reply and the run's end are one: a crash between them would ask the model again.
         if ends:
             lock_with_parent(session.writer.run_id, session.writer.parent_id)
-        budgeted = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
-        settle_call(session, usage, cost, budgeted=budgeted)
+        request.noticed = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
         if review.note:
             insert_note(session.writer, turn, review.note, review.author)
         for commit in commits:
@@ -242,15 +233,8 @@ async def _step(session: Session) -> bool:
         elif ends:
             complete_run(session.writer, reply.stop_reason, 0, review.completed)
 
-    try:
-        # What locks more than its own clock shares no transaction.
-        alone = ends or session.budget is not None or any(commit.alone for commit in commits)
-        await (session.database.run(write) if alone else session.database.share(write))
-    except BudgetAppeared:
-        await notice_budget(session)
-        await session.database.run(write)
-    note_settled(session, usage)
-    committed(commits)
+    # What locks more than its own clock shares no transaction.
+    await commit_with(session.database, write, commits, alone=ends)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
         await reported(session)

@@ -7,6 +7,7 @@ FEATURES = (
     "skills_app",
     "memory",
     "agents.features.credentials",
+    "agents.features.budgets",
     "agents.features.guardrails",
     "agents.features.databases",
     "agents.features.mcp_client",

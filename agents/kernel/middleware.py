@@ -90,11 +90,15 @@ class RunContext(ABC):
 
     @abstractmethod
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function that only queries the database, in a short transaction."""
+        """Run a function in a short transaction. One that writes begins with `held_clock`."""
 
     @abstractmethod
     async def in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run blocking code on a thread of its own."""
+
+    @abstractmethod
+    async def pause(self, seconds: float) -> None:
+        """Wait inside a hook, unless the process shuts down or the run is cancelled."""
 
     @abstractmethod
     async def write_events(self, events: Sequence[EventDraft]) -> None:
@@ -108,6 +112,18 @@ class Commit:
     write: Callable[[], None]
     alone: bool
     then: Callable[[], None] | None
+
+
+class CommitAgain(Exception):
+    """A write of `on_commit` raises it if it has to know more.
+
+    Nothing is written. The engine awaits `prepare`, and commits again in a transaction that no
+    other run shares.
+    """
+
+    def __init__(self, prepare: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self.prepare = prepare
 
 
 @dataclass
@@ -148,6 +164,8 @@ class ModelRequest(_Committing):
     """`step`: the reply is a turn of the run. `side`: it is not, for example a summary."""
     turn: int
     model: str
+    max_output: int
+    """Tokens of the longest reply."""
     provider: Provider
     conversation: Conversation
     stream: Watched
@@ -155,6 +173,8 @@ class ModelRequest(_Committing):
     """How often the model was called."""
     has_parts: bool = False
     """Whether watchers may have parts of a reply that was not completed."""
+    noticed: bool = False
+    """For writes of `on_commit`: `RunClock.noticed`. Rows that `load` has read may have changed."""
 
     def reset(self, event: EventDraft) -> None:
         """Send watchers this `step.reset`: they forget the parts of the reply."""

@@ -1,12 +1,12 @@
 import agents.ids
 import agents.models.approval
 import agents.models.json_text
+import agents.models.run
 import agents.secret_text
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.manager
 import django.utils.timezone
-from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
 
@@ -101,30 +101,6 @@ class Migration(migrations.Migration):
                     'indexes': [],
                 },
             ), migrations.CreateModel(
-                name='Allowance',
-                fields=[
-                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('run', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='allowance', to='agents.run')),
-                    ('budget', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='windows', to='agents.budget')),
-                    ('window', models.CharField(blank=True, help_text='As 2026-11-22, or 2026-11.', max_length=10)),
-                    ('max_tokens', models.PositiveBigIntegerField(null=True)),
-                    ('max_microusd', models.PositiveBigIntegerField(null=True)),
-                    ('extra_tokens', models.PositiveBigIntegerField(default=0)),
-                    ('extra_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('used_tokens', models.PositiveBigIntegerField(default=0)),
-                    ('used_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('reserved_tokens', models.PositiveBigIntegerField(default=0)),
-                    ('reserved_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('warned_tokens', models.BooleanField(default=False)),
-                    ('warned_cost', models.BooleanField(default=False)),
-                    ('allows_unpriced', models.BooleanField(default=False, help_text='Calls whose price is not known may be made.')),
-                ],
-                options={
-                    'ordering': ['id'],
-                    'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('budget__isnull', True), ('run__isnull', False)), models.Q(('budget__isnull', False), ('run__isnull', True)), _connector='OR'), name='allowance_of_run_or_window'), models.UniqueConstraint(condition=models.Q(('budget__isnull', False)), fields=('budget', 'window'), name='one_allowance_per_window')],
-                    'indexes': [],
-                },
-            ), migrations.CreateModel(
                 name='ApiToken',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -178,7 +154,6 @@ class Migration(migrations.Migration):
                     ('kind', models.CharField(choices=agents.models.approval.request_kinds, default='tool', max_length=20)),
                     ('tool', models.CharField(max_length=200)),
                     ('input', agents.models.json_text.JSONTextField()),
-                    ('allowance', models.ForeignKey(blank=True, help_text='What is used up, where more is asked for.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='approvals', to='agents.allowance')),
                     ('preview', agents.models.json_text.JSONTextField(blank=True, help_text='What a trial of the call has shown.', null=True)),
                     ('prompt', models.TextField(blank=True, help_text='Why it is asked.')),
                     ('allowed_decisions', models.JSONField(default=list)),
@@ -200,7 +175,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['created_at'],
                     'indexes': [models.Index(fields=['status', 'id'], name='request_queue'), models.Index(condition=models.Q(('expires_at__isnull', False), ('status', 'pending')), fields=['expires_at'], name='request_expiry')],
-                    'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('tool_call',), name='one_pending_request_per_call'), models.UniqueConstraint(condition=models.Q(('allowance__isnull', False), ('status', 'pending')), fields=('run', 'allowance'), name='one_pending_request_per_allowance')],
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'pending')), fields=('tool_call',), name='one_pending_request_per_call')],
                 },
             ), migrations.CreateModel(
                 name='AuditEntry',
@@ -237,24 +212,6 @@ class Migration(migrations.Migration):
                 options={
                     'indexes': [],
                     'constraints': [],
-                },
-            ), migrations.CreateModel(
-                name='Budget',
-                fields=[
-                    ('id', models.CharField(default=agents.ids.new_id, editable=False, max_length=26, primary_key=True, serialize=False)),
-                    ('agent', models.ForeignKey(blank=True, help_text='Whose runs count. Empty: those of all agents.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to='agents.agent')),
-                    ('user', models.ForeignKey(blank=True, help_text='Whose runs count. Empty: those of all users, together.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to=settings.AUTH_USER_MODEL)),
-                    ('trigger', models.CharField(blank=True, editable=False, help_text='The id of a `Run.trigger`. Only its runs count.', max_length=26, null=True)),
-                    ('trigger_name', models.CharField(blank=True, db_default='', default='', editable=False, help_text='What `trigger` is, in words.', max_length=200)),
-                    ('period', models.CharField(choices=[('day', 'day'), ('month', 'month')], default='month', help_text='By the calendar, in the time zone of each thread.', max_length=10)),
-                    ('max_tokens', models.PositiveBigIntegerField(blank=True, help_text='All tokens together. Empty: no limit.', null=True)),
-                    ('max_cost', models.DecimalField(blank=True, decimal_places=6, help_text='US dollars. Empty: no limit.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0'))])),
-                    ('created_at', models.DateTimeField(auto_now_add=True)),
-                ],
-                options={
-                    'ordering': ['created_at'],
-                    'constraints': [models.CheckConstraint(condition=models.Q(('agent__isnull', False), ('user__isnull', False), ('trigger__isnull', False), _connector='OR'), name='budget_of_somebody', violation_error_message="Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."), models.CheckConstraint(condition=models.Q(('max_tokens__isnull', False), ('max_cost__isnull', False), _connector='OR'), name='budget_limits_something', violation_error_message='Set a limit: of tokens, of cost, or both.')],
-                    'indexes': [],
                 },
             ), migrations.CreateModel(
                 name='Compaction',
@@ -501,7 +458,7 @@ class Migration(migrations.Migration):
                     ('agent_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='agents.agentversion')),
                     ('owner', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to=settings.AUTH_USER_MODEL)),
                     ('status', models.CharField(choices=[('pending', 'pending'), ('queued', 'queued'), ('running', 'running'), ('waiting', 'waiting'), ('completed', 'completed'), ('failed', 'failed'), ('cancelled', 'cancelled')], db_index=True, default='queued', max_length=20)),
-                    ('wait_reason', models.CharField(blank=True, choices=[('', ''), ('approval', 'approval'), ('children', 'children'), ('budget', 'budget')], default='', max_length=20)),
+                    ('wait_reason', models.CharField(blank=True, choices=agents.models.run.wait_reasons, default='', max_length=20)),
                     ('wake_at', models.FloatField(blank=True, help_text="When a parked run goes on by itself: seconds since 1970, the database's.", null=True)),
                     ('executor', models.CharField(default='pool', help_text='`pool`, or the one process that may drive it.', max_length=100)),
                     ('source', models.CharField(default='api', help_text='Which door it came through.', max_length=20)),
@@ -553,13 +510,7 @@ class Migration(migrations.Migration):
                     ('cache_write_tokens', models.PositiveBigIntegerField(default=0)),
                     ('cost_microusd', models.PositiveBigIntegerField(default=0)),
                     ('cost_known', models.BooleanField(default=True, help_text='False once a call was made whose price is not known.')),
-                    ('budgeted', models.BooleanField(default=False, help_text='A budget was made that its calls count in, while it ran.')),
-                    ('reserved_tokens', models.PositiveBigIntegerField(default=0, help_text='For the model call under way: the worst case.')),
-                    ('reserved_microusd', models.PositiveBigIntegerField(default=0)),
-                    ('reserved_from', models.CharField(blank=True, help_text='The allowances that this was taken from.', max_length=200)),
-                    ('waits_for', models.ForeignKey(blank=True, help_text='What was used up when it was last parked for a budget.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='waiting', to='agents.allowance')),
-                    ('refusal_code', models.CharField(blank=True, max_length=50)),
-                    ('refusal', models.TextField(blank=True, help_text='A person gave it no more: it ends with this when it goes on.')),
+                    ('noticed', models.BooleanField(default=False, help_text='Another process has changed something of it since it was claimed.')),
                 ],
                 options={
                     'indexes': [models.Index(fields=['lease_until'], name='run_clock_lease')],

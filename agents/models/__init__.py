@@ -8,7 +8,6 @@ from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
-from agents.models.budget import MICRO, Allowance, Budget, Period
 from agents.models.compaction import Compaction, CompactionAuthor
 from agents.models.ended_run import EndedRun
 from agents.models.erased_files import ErasedFiles
@@ -37,19 +36,16 @@ from agents.models.upload import MessageImage, Upload, UploadContent
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
 __all__ = [
-    "MICRO",
     "POOL",
     "QUARTER_SECONDS",
     "Agent",
     "AgentVersion",
-    "Allowance",
     "ApiToken",
     "ApprovalGrant",
     "ApprovalKind",
     "ApprovalRequest",
     "AuditEntry",
     "BackgroundJob",
-    "Budget",
     "Compaction",
     "CompactionAuthor",
     "Door",
@@ -67,7 +63,6 @@ __all__ = [
     "MessageRole",
     "MiddlewareState",
     "NetworkChoice",
-    "Period",
     "ProcessKind",
     "RemoteTrace",
     "RequestCount",

@@ -8,17 +8,12 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from agents.features.budgets.models import Budget
 from agents.features.databases.models import DatabaseConnection
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.notifications.models import NotificationTarget
 from agents.features.schedules.models import Schedule
-from agents.models import (
-    Agent,
-    Budget,
-    Machine,
-    McpServer,
-    Thread,
-)
+from agents.models import Agent, Machine, McpServer, Thread
 from agents.models.database_clock import database_now
 from agents.secret_text import SecretText
 from agents.services.mcp_servers import save_server
@@ -197,9 +192,9 @@ DONE: dict[str, tuple[Any, str]] = {
         _act("deactivate_selected", _agent, confirmed="deactivate_selected"),
         "agent.changed",
     ),
-    "agents.Budget add": (_add_for_agent("agents_budget", **BUDGET), "budget.created"),
-    "agents.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
-    "agents.Budget delete": (_delete(_budget), "budget.removed"),
+    "vel_budgets.Budget add": (_add_for_agent("vel_budgets_budget", **BUDGET), "budget.created"),
+    "vel_budgets.Budget change": (_change(_budget, **BUDGET), "budget.changed"),
+    "vel_budgets.Budget delete": (_delete(_budget), "budget.removed"),
     "vel_databases.DatabaseConnection add": (
         _add("vel_databases_databaseconnection", **DATABASE),
         "database.created",

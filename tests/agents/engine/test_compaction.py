@@ -18,7 +18,8 @@ from django.test import override_settings
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
 from agents.engine.history import limit_at, thread_turns
-from agents.models import Allowance, Compaction, Epoch, Message, Run, RunClock, StateFile, ToolCall
+from agents.features.budgets.models import Allowance
+from agents.models import Compaction, Epoch, Message, Run, RunClock, StateFile, ToolCall
 from agents.selectors.transcript import INPUT_REFUSED, search_thread
 from agents.services.run_control import resume_run
 from tests.agents.engine.test_recovery import crash_once
@@ -435,7 +436,7 @@ def test_summaries_count_in_budgets() -> None:
     allowance = Allowance.objects.get(run=run)
     clock = RunClock.objects.get(run=run)
     assert allowance.used_tokens == clock.total_tokens
-    assert allowance.reserved_tokens == clock.reserved_tokens == 0
+    assert allowance.reserved_tokens == run.budget.reserved_tokens == 0
     assert clock.total_tokens < 300_000 + WINDOW
 
 

@@ -76,7 +76,8 @@ LOOK_FOR_TRIGGERS = """
 import django; django.setup()
 from django.contrib.auth.models import Permission, User
 from django.db import connection
-from agents.models import Budget, Run
+from agents.features.budgets.models import Budget
+from agents.models import Run
 print(Budget.objects.count(), list(Run.objects.values_list("trigger", flat=True)),
       Permission.objects.filter(codename__contains="inboundwebhook").count(),
       [name for name in connection.introspection.table_names() if "inboundwebhook" in name])

@@ -44,7 +44,8 @@ django.setup()
 call_command("check", fail_level="ERROR")
 call_command("makemigrations", check=True, dry_run=True)
 call_command("migrate", verbosity=0)
-sys.argv = ["vel", "--provider", "scripted", "--model", "demo", "--no-sandbox", "Say hello"]
+flags = ["--provider", "scripted", "--model", "demo", "--no-sandbox"]
+sys.argv = ["vel", *flags, *os.environ["FLAGS"].split(), "Say hello"]
 main()
 """
 
@@ -85,6 +86,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["schedules"],
         ["inbound_webhooks", "schedules"],
         ["guardrails", "structured_output"],
+        ["inbound_webhooks", "budgets"],
     ],
     ids=lambda names: names[-1],
 )
@@ -97,7 +99,18 @@ def test_vel_works_without_a_feature(tmp_path: Path, names: Sequence[str]) -> No
     assert "No changes detected" in done.stdout
 
 
-def use(place: Path, data: Path, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def test_a_run_with_a_limit_fails_without_budgets(tmp_path: Path) -> None:
+    names = ["inbound_webhooks", "budgets"]
+    place = copy_without(tmp_path / "project", names)
+    with reachable_directory() as data:
+        done = use(place, data, names, "--max-cost", "1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "needs middleware that is not installed here: budgets (for max_cost)" in done.stderr
+
+
+def use(
+    place: Path, data: Path, names: Sequence[str], *flags: str
+) -> subprocess.CompletedProcess[str]:
     """Check the project at `place`, migrate an empty database, and complete a run."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = {
@@ -106,6 +119,7 @@ def use(place: Path, data: Path, names: Sequence[str]) -> subprocess.CompletedPr
         "DJANGO_SETTINGS_MODULE": "velproject.settings",
         "VEL_DATA_DIR": str(data),
         "REMOVED": " ".join(map(path_of, names)),
+        "FLAGS": " ".join(flags),
     }
     return subprocess.run(
         [sys.executable, "-c", USE],

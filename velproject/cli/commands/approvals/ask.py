@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from agents.kernel.proposals import proposal_kind
+from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalKind, ApprovalRequest
 from agents.services.approvals import DecisionRequest
 from agents.services.edited_review import review_of_edit
@@ -118,9 +118,8 @@ def _answer(key: str, request: ApprovalRequest, console: Console) -> DecisionReq
 
 
 def _question(request: ApprovalRequest) -> str:
-    if (kind := proposal_kind(request)) is not None:
-        return kind.question
-    return "Give more" if request.kind == ApprovalKind.BUDGET else "Run it"
+    kind = proposal_kind(request) or run_request_kind(request)
+    return kind.question if kind is not None else "Run it"
 
 
 def _ask_grant_terms(console: Console) -> GrantTerms | None:

@@ -16,7 +16,6 @@ from rich.status import Status
 from rich.text import Text
 
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
-from agents.events.catalogue.budgets import BudgetWarning
 from agents.events.catalogue.compaction import ContextCompacted
 from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
@@ -227,13 +226,6 @@ class Display:
             style = "bold" if todo["status"] == "in_progress" else "dim"
             self.note(f"  {mark} {one_line(todo['content'])}", style)
 
-    def _on_budget_warning(self, data: dict[str, Any]) -> None:
-        used, limit = (
-            f"${amount}" if data["kind"] == "cost" else f"{amount:,} tokens"
-            for amount in (data["used"], data["limit"])
-        )
-        self.note(f"  nearly used up: {used} of {limit} (limit of the {data['scope']})", "yellow")
-
     # Waiting and ending.
 
     def _on_approval_requested(self, data: dict[str, Any]) -> None:
@@ -343,7 +335,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     UploadsReady.type: Display._on_uploads_ready,
     WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
     TodosUpdated.type: Display._on_todos_updated,
-    BudgetWarning.type: Display._on_budget_warning,
     ApprovalRequested.type: Display._on_approval_requested,
     ApprovalDecided.type: Display._on_approval_decided,
     RunSuspended.type: Display._on_run_suspended,

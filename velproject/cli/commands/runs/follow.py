@@ -19,6 +19,7 @@ from agents.events.catalogue.tool_calls import ToolCompleted, ToolFailed
 from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
+from agents.states import WaitReason
 from velproject.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
 from velproject.signals import handling
 
@@ -29,7 +30,6 @@ DATABASE_PATIENCE = 8.0
 STOPPED = "stopped at the terminal"
 _PROGRESS = (StepCompleted.type, ToolCompleted.type, ToolFailed.type)
 _STOPS = (RunSuspended.type, *RUN_ENDS)
-_WAITS_FOR_PERSON = ("approval", "budget")
 
 Show = Callable[[dict[str, Any]], None]
 
@@ -147,7 +147,7 @@ class Watch:
 
 
 def _waits_for_person(event: dict[str, Any]) -> bool:
-    return event["type"] == RunSuspended.type and event["data"]["reason"] in _WAITS_FOR_PERSON
+    return event["type"] == RunSuspended.type and event["data"]["reason"] != WaitReason.CHILDREN
 
 
 def _wish(wish: asyncio.Future[int], code: int) -> None:

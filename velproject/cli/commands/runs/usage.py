@@ -16,9 +16,8 @@ with late_imports:
     from django.conf import settings
     from rich.text import Text
 
-    from agents.selectors.usage import DayUsage, usage_by_day
-    from agents.services.budget_scope import zone_of
-    from agents.services.reservations import dollars
+    from agents.providers.prices import dollars
+    from agents.selectors.usage import DayUsage, usage_by_day, zone_of
     from velproject.cli.console import print_table
     from velproject.cli.local_user import local_user
 

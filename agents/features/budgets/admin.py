@@ -1,4 +1,4 @@
-"""What agents and users may spend, and what they have spent."""
+"""The budgets of agents and users, and their use."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from django.utils.safestring import SafeString
 
 from agents.admin.charts import bars, meter
 from agents.admin.journal import person
+from agents.features.budgets.actions import delete_budget, save_budget
+from agents.features.budgets.models import OF_NOBODY, Allowance, Budget
+from agents.features.budgets.scope import window_name
 from agents.hidden_text import visible
-from agents.models import Allowance, Budget
-from agents.models.budget import OF_NOBODY
-from agents.selectors.usage import usage_by_day
-from agents.services.budget_scope import window_name, zone_of
-from agents.services.budgets import delete_budget, save_budget
+from agents.providers.prices import dollars
+from agents.selectors.usage import usage_by_day, zone_of
 from agents.services.errors import NotFound
-from agents.services.reservations import dollars
 
 WINDOWS = 31
 """Past windows in a chart at most."""
@@ -56,7 +55,7 @@ class BudgetAdmin(admin.ModelAdmin):
     """Saves go through `save_budget`. The permission to change budgets gives more, too."""
 
     form = BudgetForm
-    change_list_template = "admin/agents/budget/list.html"
+    change_list_template = "admin/vel_budgets/budget/list.html"
     list_display = ["whose", "period", "max_tokens", "max_cost", "tokens_now", "cost_now"]
     list_filter = ["period", "agent"]
     list_select_related = ["user", "agent"]
@@ -91,7 +90,7 @@ class BudgetAdmin(admin.ModelAdmin):
             return super().changeform_view(request, *args, **kwargs)
         except NotFound as error:
             self.message_user(request, error.message, messages.ERROR)
-            return redirect("admin:agents_budget_changelist")
+            return redirect("admin:vel_budgets_budget_changelist")
 
     def save_model(self, request: HttpRequest, obj: Budget, form: Any, change: bool) -> None:
         save_budget(obj)
@@ -134,7 +133,7 @@ class BudgetAdmin(admin.ModelAdmin):
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.usage_page)
-        return [path("usage/", view, name="agents_budget_usage"), *super().get_urls()]
+        return [path("usage/", view, name="vel_budgets_budget_usage"), *super().get_urls()]
 
     def usage_page(self, request: HttpRequest) -> HttpResponse:
         """The last days, of all runs that the person may read."""
@@ -172,7 +171,7 @@ class BudgetAdmin(admin.ModelAdmin):
             "rows": displayed,
         }
         request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/agents/budget/usage.html", context)
+        return TemplateResponse(request, "admin/vel_budgets/budget/usage.html", context)
 
 
 def _present(budget: Budget) -> Allowance | None:

@@ -1,8 +1,8 @@
-"""Asking people for more than a limit allows.
+"""Ask people for more than a limit allows.
 
-A run that has used up an allowance waits for it (`RunClock.waits_for`). Who is asked about is one
+A run that has used up an allowance waits for it (`RunBudget.waits_for`). The request belongs to one
 run: the one whose limit it is, or, for the window of a budget, the first of the family that waits.
-What an answer does is in `agents.services.budget_answers`.
+What a decision does is in `agents.features.budgets.answers`.
 """
 
 from __future__ import annotations
@@ -11,33 +11,26 @@ import hashlib
 from typing import Any
 
 from agents.events.append import EventDraft, dump
-from agents.models import (
-    MICRO,
-    Allowance,
-    ApprovalKind,
-    ApprovalRequest,
-    Run,
-)
+from agents.features.budgets.models import BUDGET, Allowance, BudgetRequest
+from agents.features.budgets.reservations import Need, Shortage, scope_word
+from agents.models import ApprovalRequest, Run
+from agents.providers.prices import MICRO, dollars
 from agents.services.asking import requested_event
 from agents.services.notices import announce_request
-from agents.services.reservations import Need, Shortage, dollars, scope_word
 from agents.spec import AgentSpec
 from agents.states import (
     ApprovalStatus,
     Decision,
 )
 
-TOOL = "budget"
-"""What stands in a request in the place of a tool's name."""
-
 
 def ask_for_more(
     asked_run: Run, spec: AgentSpec, shortage: Shortage, need: Need, model: str
 ) -> tuple[ApprovalRequest, list[EventDraft]]:
-    """The pending request about this allowance; made, with its event, where there is none."""
+    """Return the pending request about this allowance, or a new one with its event."""
     allowance = shortage.allowance
     there = ApprovalRequest.objects.filter(
-        run=asked_run, allowance=allowance, status=ApprovalStatus.PENDING
+        run=asked_run, budget_request__allowance=allowance, status=ApprovalStatus.PENDING
     ).first()
     if there is not None:
         return there, []
@@ -49,22 +42,22 @@ def ask_for_more(
         decisions.remove(Decision.EDIT)
     request = ApprovalRequest.objects.create(
         run=asked_run,
-        kind=ApprovalKind.BUDGET,
-        allowance=allowance,
-        tool=TOOL,
+        kind=BUDGET,
+        tool=BUDGET,
         input=displayed,
         prompt=prompt_of(shortage, model),
-        digest=hashlib.sha256(dump([TOOL, allowance.pk, displayed]).encode()).hexdigest(),
+        digest=hashlib.sha256(dump([BUDGET, allowance.pk, displayed]).encode()).hexdigest(),
         allowed_decisions=[str(decision) for decision in decisions],
         approvals_needed=needed,
         self_approval=spec.self_approval if is_own else True,
     )
+    BudgetRequest.objects.create(request=request, allowance=allowance)
     announce_request(request)
     return request, [requested_event(request)]
 
 
 def prompt_of(shortage: Shortage, model: str = "") -> str:
-    """What is used up, as a sentence."""
+    """Say in a sentence which limit is used up."""
     allowance = shortage.allowance
     whose = _whose(allowance)
     tokens, cost = allowance.token_limit, allowance.microusd_limit
@@ -86,7 +79,7 @@ def _whose(allowance: Allowance) -> str:
 
 
 def _shown(shortage: Shortage, need: Need, model: str) -> dict[str, Any]:
-    """What a request shows: what was used, the limit, and how much more an approval gives."""
+    """Return the input of a request: the use, the limit, and the amount of an approval."""
     allowance = shortage.allowance
     displayed: dict[str, Any] = {"limit_of": scope_word(allowance)}
     if allowance.budget is not None:
@@ -105,5 +98,5 @@ def _shown(shortage: Shortage, need: Need, model: str) -> dict[str, Any]:
 
 
 def _more(base: int, over: int) -> int:
-    """The same amount again, as often as it takes for something to be left."""
+    """Return `base` as often as needed, so that something is left."""
     return base * (over // base + 1)

@@ -13,18 +13,19 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.db.models import Sum
 
-from agents.engine.budget import _reserve, wait_for_budget
 from agents.engine.finish import cancel_driven_run, complete_run, fail_run, stop_driving
 from agents.engine.journal_rows import Writer
 from agents.engine.lease import claim_run
+from agents.features.budgets.actions import delete_budget, save_budget
+from agents.features.budgets.middleware import reserve_for, wait_for_budget
+from agents.features.budgets.models import Allowance, Budget, RunBudget
+from agents.features.budgets.reservations import Need, NoRoom, Reserved, settle
+from agents.features.budgets.scope import scope_of
 from agents.kernel.park import park
-from agents.models import POOL, Allowance, ApprovalRequest, Budget, Run, RunClock
+from agents.models import POOL, ApprovalRequest, Run, RunClock
 from agents.services.approvals import DecisionRequest, decide_approval
-from agents.services.budget_answers import wake_for_window
-from agents.services.budget_scope import scope_of
-from agents.services.budgets import delete_budget, save_budget
-from agents.services.reservations import Need, NoRoom, Reserved, settle
 from agents.services.run_control import cancel_run
+from agents.services.wake import wake_due
 from agents.spec import AgentSpec
 from tests.agents.engine.by_hand import at_once, claimed, committed, let_lease_expire, reply_with
 from tests.agents.engine.families import claimed_with_calls, new_parent, park_for, spawn
@@ -67,15 +68,16 @@ def ask(writer: Writer) -> bool:
 
 
 def reserve(writer: Writer) -> None:
-    _reserve(writer, scope_of(Run.objects.get(pk=writer.run_id)), NEED, None)
+    reserve_for(writer, scope_of(Run.objects.get(pk=writer.run_id)), NEED, None)
 
 
 def reply(writer: Writer) -> None:
     """Store a reply and count it, as a driver does."""
     clock = RunClock.objects.get(run=writer.run_id)
     reply_with(writer, [], turn=clock.turn + 1)
-    ids = [int(key) for key in clock.reserved_from.split(",") if key]
-    held = Reserved(clock.reserved_tokens, clock.reserved_microusd, tuple(ids))
+    row = RunBudget.objects.get(run=writer.run_id)
+    ids = [int(key) for key in row.reserved_from.split(",") if key]
+    held = Reserved(row.reserved_tokens, row.reserved_microusd, tuple(ids))
     settle(writer.run_id, held, ids, 12, 7)
 
 
@@ -93,7 +95,7 @@ def decide(decision: str) -> Action:
 
 
 def the_window_is_over(scene: Scene) -> object:
-    while committed(wake_for_window):
+    while committed(wake_due):
         pass
     return None
 
@@ -180,8 +182,8 @@ def check(scene: Scene, names: tuple[str, str], answers: list[Any]) -> None:
         check_run(run)
         assert run.events.filter(type="run.resumed", data__contains="given").count() <= 1
     check_family(Run.objects.get(pk=scene.parent.pk))
-    clocks = RunClock.objects.filter(run__in=scene.children).exclude(reserved_from="")
-    held = clocks.aggregate(all=Sum("reserved_tokens"))["all"]
+    rows = RunBudget.objects.filter(run__in=scene.children).exclude(reserved_from="")
+    held = rows.aggregate(all=Sum("reserved_tokens"))["all"]
     for allowance in Allowance.objects.filter(pk__in=_allowances(scene)):
         assert allowance.reserved_tokens == (held or 0), names
         assert allowance.extra_tokens in (0, 1_000)

@@ -1,17 +1,18 @@
-"""Which allowances the model calls of a run count in: its own, its ancestors' and open windows."""
+"""The allowances that the model calls of a run count in: its own, its ancestors', and windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agents.models import MICRO, Allowance, Budget, Period, Run, RunClock
+from agents.features.budgets.models import Allowance, Budget, Period
+from agents.models import Run, RunClock
+from agents.providers.prices import MICRO
+from agents.selectors.usage import zone_of
 from agents.spec import AgentSpec
 
 
@@ -27,7 +28,7 @@ class Scope:
 
 
 def scope_of(run: Run) -> Scope:
-    """One query for each ancestor."""
+    """Return the scope of a run, with one query for each ancestor."""
     chain = [run]
     while (parent := chain[0].parent) is not None:
         chain.insert(0, parent)
@@ -41,7 +42,7 @@ def scope_of(run: Run) -> Scope:
 
 
 def open_budget(run: Run, spec: AgentSpec) -> Scope | None:
-    """What the driver of `run` has to reserve from, or None where nothing limits it.
+    """Return what the calls of `run` count in, or None if nothing limits it.
 
     Makes the allowance of a run whose agent limits it. The caller holds the run's clock.
     """
@@ -70,7 +71,7 @@ def _own_allowance(run: Run, spec: AgentSpec) -> None:
 
 
 def budgets_of(scope: Scope) -> QuerySet[Budget]:
-    """Budgets whose windows the calls of this run count in."""
+    """Return the budgets that the calls of this run count in."""
     return Budget.objects.filter(
         Q(agent=None) | Q(agent=scope.agent_id),
         Q(user=None) | Q(user=scope.owner_id),
@@ -79,7 +80,7 @@ def budgets_of(scope: Scope) -> QuerySet[Budget]:
 
 
 def allowances_of(scope: Scope) -> list[Allowance]:
-    """In the order in which they are locked. Those of windows that begin now are made."""
+    """Return the allowances in their lock order. Create those of new windows."""
     budgets = list(budgets_of(scope))
     windows = {budget.pk: window_name(budget.period, scope.time_zone) for budget in budgets}
     found = list(_allowances(scope, windows))
@@ -91,7 +92,7 @@ def allowances_of(scope: Scope) -> list[Allowance]:
 
 
 def open_windows(budgets: Iterator[Budget], time_zone: str) -> None:
-    """Make the present windows of `budgets` where they are not there yet."""
+    """Create the current windows of `budgets` that do not exist."""
     Allowance.objects.bulk_create(
         (
             Allowance(
@@ -117,18 +118,10 @@ def microusd(budget: Budget) -> int | None:
     return None if budget.max_cost is None else int(budget.max_cost * MICRO)
 
 
-def zone_of(name: str) -> ZoneInfo:
-    """A thread's time zone, or that of the settings where this machine does not know it."""
-    try:
-        return ZoneInfo(name or settings.TIME_ZONE)
-    except (ZoneInfoNotFoundError, ValueError):
-        return ZoneInfo(settings.TIME_ZONE)
-
-
 def window_name(period: str, time_zone: str) -> str:
-    """The window that is open now: `2026-11-22`, or `2026-11`.
+    """Return the current window: `2026-11-22`, or `2026-11`.
 
-    Each date has one window for all time zones: whoever moves to another zone gets no second one.
+    Each date has one window for all time zones, so that another zone does not bring a second one.
     """
     now = timezone.now().astimezone(zone_of(time_zone))
     return now.strftime("%Y-%m-%d" if period == Period.DAY else "%Y-%m")
@@ -141,9 +134,32 @@ def window_start(period: str, time_zone: str) -> datetime:
 
 
 def window_end(period: str, time_zone: str) -> datetime:
-    """When the present window ends in this time zone, and the next begins."""
+    """Return the end of the current window in this time zone."""
     start = window_start(period, time_zone)
     if period == Period.DAY:
         # By the calendar, not by hours: a day may have 23 or 25.
         return (start.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=start.tzinfo)
     return (start + timedelta(days=32)).replace(day=1)
+
+
+def spent_budget(
+    agent_id: str, owner_id: int, *, time_zone: str = "", trigger: str | None = None
+) -> Budget | None:
+    """Return a used-up budget that a new run with these values would count in, or None.
+
+    This is one query if no budget fits. It reserves nothing, so a new run can still park and ask.
+    """
+    scope = Scope((), agent_id, owner_id, time_zone, trigger)
+    for budget in budgets_of(scope).select_related("agent", "user"):
+        name = window_name(budget.period, time_zone)
+        window = Allowance.objects.filter(budget=budget, window=name).first()
+        if window is not None and _is_used_up(window):
+            return budget
+    return None
+
+
+def _is_used_up(window: Allowance) -> bool:
+    tokens, cost = window.token_limit, window.microusd_limit
+    return (tokens is not None and window.used_tokens >= tokens) or (
+        cost is not None and window.used_microusd >= cost
+    )

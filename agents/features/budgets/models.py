@@ -1,4 +1,4 @@
-"""What may be spent: windows that operators define, and what each run or window has used."""
+"""Limits of runs and windows, their use, and requests for more."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
-from agents.models.agent import Agent
-from agents.models.run import Run
+from agents.models import Agent, ApprovalRequest, Run
 
-MICRO = 1_000_000
-"""Costs are kept in millionths of a US dollar."""
-
+BUDGET = "budget"
+"""The kind of requests for more, their `tool`, and the `Run.wait_reason` of runs that wait."""
 
 OF_NOBODY = "Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."
 WITHOUT_LIMIT = "Set a limit: of tokens, of cost, or both."
@@ -28,7 +26,7 @@ class Period(models.TextChoices):
 
 
 class Budget(models.Model):
-    """What an agent, a user, or a user with one agent may spend in a day or a month."""
+    """The limit of an agent, a user, or a user with one agent for a day or a month."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     agent = models.ForeignKey(
@@ -101,7 +99,7 @@ class Budget(models.Model):
 
     @property
     def of(self) -> str:
-        """Whose runs count, in words."""
+        """The owner of the budget, in words."""
         if self.trigger is not None:
             return self.trigger_name
         if self.agent is None:
@@ -110,11 +108,11 @@ class Budget(models.Model):
 
 
 class Allowance(models.Model):
-    """What one run, or one window of a budget, may use, has used, and has reserved for calls.
+    """The limits, the use and the reservations of one run, or of one window of a budget.
 
-    Whatever the descendants of a run use counts in its allowance, too. Reserved is the worst case
-    of the calls under way. `max_*` are the limits as they were set, None for none; `extra_*` what
-    people gave on top. Costs are in millionths of a US dollar.
+    The use of a run's descendants counts in its allowance, too. Reserved is the worst case of the
+    calls in progress. `max_*` are the defined limits, None without a limit, and people have added
+    `extra_*`. Costs are in millionths of a US dollar.
     """
 
     run = models.OneToOneField(
@@ -163,3 +161,50 @@ class Allowance(models.Model):
     @property
     def microusd_limit(self) -> int | None:
         return None if self.max_microusd is None else self.max_microusd + self.extra_microusd
+
+
+class BudgetRequest(models.Model):
+    """The allowance of a request for more.
+
+    The caller locks the run of the request, so that it has one pending request for each allowance.
+    """
+
+    request = models.OneToOneField(
+        ApprovalRequest, on_delete=models.CASCADE, primary_key=True, related_name="budget_request"
+    )
+    allowance = models.ForeignKey(
+        Allowance, on_delete=models.SET_NULL, null=True, related_name="requests"
+    )
+
+    def __str__(self) -> str:
+        return str(self.request)
+
+
+class RunBudget(models.Model):
+    """The reservation and the wait of one run. The lock of the run's clock protects it."""
+
+    run = models.OneToOneField(
+        Run, on_delete=models.CASCADE, primary_key=True, related_name="budget"
+    )
+    reserved_tokens = models.PositiveBigIntegerField(
+        default=0, help_text=_("For the model call under way: the worst case.")
+    )
+    reserved_microusd = models.PositiveBigIntegerField(default=0)
+    reserved_from = models.CharField(
+        max_length=200, blank=True, help_text=_("The allowances that this was taken from.")
+    )
+    waits_for = models.ForeignKey(
+        Allowance,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="waiting",
+        help_text=_("What was used up when it was last parked for a budget."),
+    )
+    refusal_code = models.CharField(max_length=50, blank=True)
+    refusal = models.TextField(
+        blank=True, help_text=_("A person gave it no more: it ends with this when it continues.")
+    )
+
+    def __str__(self) -> str:
+        return f"budget of run {self.run_id}"

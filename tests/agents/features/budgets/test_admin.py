@@ -10,18 +10,19 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from agents.admin import budgets
-from agents.models import Agent, Allowance, ApprovalRequest, AuditEntry, Budget, Message
-from agents.services.budgets import delete_budget, save_budget
+from agents.features.budgets import admin as budgets
+from agents.features.budgets.actions import delete_budget, save_budget
+from agents.features.budgets.models import Allowance, Budget
+from agents.models import Agent, ApprovalRequest, AuditEntry, Message
 from agents.services.errors import NotFound
 from tests.agents.admin.pages import client_of, list_url, page_url, text_of
 from tests.agents.engine.by_hand import claimed, committed
-from tests.agents.engine.test_budget_locking import ask
+from tests.agents.features.budgets.test_locking import ask
 from tests.support.runs import make_agent, make_user, start_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ADD = "admin:agents_budget_add"
+ADD = "admin:vel_budgets_budget_add"
 
 
 def staff(*permissions: str, name: str = "oscar") -> User:
@@ -50,7 +51,7 @@ def test_budgets_are_for_people_with_their_permission() -> None:
     assert nobody.get(list_url(Budget)).status_code == 403
     assert nobody.get(reverse(ADD)).status_code == 403
     assert nobody.post(reverse(ADD), form(ada)).status_code == 403
-    assert nobody.get(reverse("admin:agents_budget_usage")).status_code == 403
+    assert nobody.get(reverse("admin:vel_budgets_budget_usage")).status_code == 403
     assert not Budget.objects.exists()
 
 
@@ -111,7 +112,7 @@ def test_a_budget_shows_its_windows_without_script_or_style() -> None:
         cost_microusd=2_500_000,
     )
     client = client_of(staff("change_budget", "view_budget", "view_all_runs"))
-    usage = reverse("admin:agents_budget_usage")
+    usage = reverse("admin:vel_budgets_budget_usage")
     pages = [list_url(Budget), page_url(Budget.objects.get()), usage]
     texts = [text_of(client.get(url)) for url in pages]
     assert "100 of 100" in texts[0]
@@ -133,7 +134,7 @@ def test_usage_is_of_runs_that_one_may_see() -> None:
     run = start_run(user)
     Message.objects.create(run=run, turn=1, role="assistant", content="[]", model="secret-model")
     client = client_of(staff("view_budget"))
-    assert "secret-model" not in text_of(client.get(reverse("admin:agents_budget_usage")))
+    assert "secret-model" not in text_of(client.get(reverse("admin:vel_budgets_budget_usage")))
 
 
 def test_more_is_given_in_the_admin_by_who_may_change_budgets() -> None:

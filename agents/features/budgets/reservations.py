@@ -1,10 +1,9 @@
-"""Reserving what a model call may use before it is made, and settling it to what it used.
+"""Reserve the worst case of a model call before it is made, and settle it afterwards.
 
-A call begins while something is left of every allowance that it counts in, where what calls under
-way may still use counts as used. So an allowance is exceeded by one call at most, however many
-runs draw on it at once. All functions run in a transaction whose caller holds the run's clock, and
-lock allowances after it, in the order of their ids: nothing is locked after them but what hangs on
-that clock.
+A call is made while each allowance that it counts in has something left. Reservations of calls in
+progress count as used. Therefore one call at most exceeds an allowance, even if many runs use it in
+parallel. All functions run in a transaction whose caller holds the run's clock. They lock
+allowances after it, in the order of their ids, and then only rows that the clock protects.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ from typing import Literal
 from django.db import connection
 
 from agents.events.append import EventDraft
-from agents.events.catalogue.budgets import BudgetWarning
-from agents.models import MICRO, Allowance, RunClock
+from agents.features.budgets.events import BudgetWarning
+from agents.features.budgets.models import Allowance, RunBudget
+from agents.providers.prices import dollars
 
 Kind = Literal["tokens", "cost", "price"]
-"""What is missing. `price`: a cost is limited, and that of the call cannot be told."""
+"""The missing amount. `price`: a cost is limited, and the price of the call is unknown."""
 
 WARN_AT = 80
 """Per cent of a limit."""
 
 _ALLOWANCE = Allowance._meta.db_table
-_CLOCK = RunClock._meta.db_table
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The worst that a call may use. `microusd` None: the model's price is not known."""
+    """The worst case of a call. `microusd` None: the model's price is unknown."""
 
     tokens: int
     microusd: int | None
@@ -39,7 +38,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What is reserved for the call under way, and from which allowances."""
+    """A reservation for the call in progress, and its allowances."""
 
     tokens: int
     microusd: int
@@ -47,9 +46,9 @@ class Reserved:
 
 
 class NoRoom(Exception):
-    """An allowance does not admit the call now; the transaction is to be rolled back.
+    """An allowance does not admit the call now. The transaction must be rolled back.
 
-    `is_used_up`: not only by what calls under way may still use.
+    `is_used_up`: it is used up even if calls in progress use nothing.
     """
 
     def __init__(self, *, is_used_up: bool) -> None:
@@ -59,14 +58,14 @@ class NoRoom(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """An allowance that is used up, whatever calls under way turn out to use."""
+    """An allowance that is used up even if calls in progress use nothing."""
 
     allowance: Allowance
     kind: Kind
 
 
 def reserve(run_id: str, allowances: Sequence[Allowance], need: Need) -> Reserved:
-    """Take `need` from each of `allowances`. Raises `NoRoom`."""
+    """Reserve `need` in each of `allowances`. Raises `NoRoom`."""
     is_priced = need.microusd is not None
     cost = need.microusd or 0
     with connection.cursor() as cursor:
@@ -84,23 +83,26 @@ def reserve(run_id: str, allowances: Sequence[Allowance], need: Need) -> Reserve
             if cursor.rowcount != 1:
                 now = Allowance.objects.filter(pk=allowance.pk).first()
                 raise NoRoom(is_used_up=now is not None and shortage_of(now, need) is not None)
-        ids = tuple(allowance.pk for allowance in allowances)
-        cursor.execute(
-            f'UPDATE "{_CLOCK}" SET reserved_tokens = %s, reserved_microusd = %s,'  # noqa: S608
-            " reserved_from = %s WHERE run_id = %s",
-            [need.tokens, cost, ",".join(map(str, ids)), run_id],
-        )
+    ids = tuple(allowance.pk for allowance in allowances)
+    note = {
+        "reserved_tokens": need.tokens,
+        "reserved_microusd": cost,
+        "reserved_from": ",".join(map(str, ids)),
+    }
+    if not RunBudget.objects.filter(run=run_id).update(**note):
+        RunBudget.objects.create(run_id=run_id, **note)
     return Reserved(need.tokens, cost, ids)
 
 
 def settle(
     run_id: str, reserved: Reserved | None, allowances: Iterable[int], tokens: int, microusd: int
 ) -> list[EventDraft]:
-    """Count a call in `allowances` in place of what was reserved for it; warnings to be told.
-
-    With `reserved` the caller has cleared the clock's own note of it in the same transaction.
-    """
+    """Replace a reservation by the real use of a call. Return the events to write."""
     held = reserved or Reserved(0, 0, ())
+    if reserved is not None:
+        RunBudget.objects.filter(run=run_id).update(
+            reserved_tokens=0, reserved_microusd=0, reserved_from=""
+        )
     drafts: list[EventDraft] = []
     for allowance_id in sorted({*allowances, *held.allowance_ids}):
         is_held = allowance_id in held.allowance_ids
@@ -120,28 +122,25 @@ def settle(
                 ],
             )
             row = cursor.fetchone()
-        if row is not None:  # else its budget was deleted meanwhile
+        if row is not None:  # else its budget was deleted
             drafts += _warnings(allowance_id, row)
     return drafts
 
 
 def release(run_id: str) -> None:
-    """Give back what a call reserved that was not finished, whoever made it; once.
+    """Release the reservation of an unfinished call, once.
 
-    What such a call used nobody knows, and it counts nowhere.
+    The use of such a call is unknown, and does not count.
     """
-    clock = RunClock.objects.select_for_update(no_key=True).get(run_id=run_id)
-    if not clock.reserved_from:
+    row = RunBudget.objects.filter(run=run_id).exclude(reserved_from="").first()
+    if row is None:
         return
-    RunClock.objects.filter(run_id=run_id).update(
-        reserved_tokens=0, reserved_microusd=0, reserved_from=""
-    )
-    ids = tuple(int(key) for key in clock.reserved_from.split(","))
-    settle(run_id, Reserved(clock.reserved_tokens, clock.reserved_microusd, ids), (), 0, 0)
+    ids = tuple(int(key) for key in row.reserved_from.split(","))
+    settle(run_id, Reserved(row.reserved_tokens, row.reserved_microusd, ids), (), 0, 0)
 
 
 def shortage_among(allowances: Iterable[Allowance], need: Need) -> Shortage | None:
-    """The first of `allowances` that is used up for such a call."""
+    """Return the first of `allowances` that is used up for this call."""
     for allowance in allowances:
         kind = shortage_of(allowance, need)
         if kind is not None:
@@ -167,7 +166,7 @@ def is_near(used: int, limit: int | None) -> bool:
 def _warnings(
     allowance_id: int, row: tuple[int, int | None, bool, int, int | None, bool]
 ) -> list[EventDraft]:
-    """`budget.warning` for what has just come near its limit; each limit is warned of once."""
+    """Return a `budget.warning` for each limit that is nearly used up, once for each limit."""
     used_tokens, token_limit, warned_tokens, used_cost, cost_limit, warned_cost = row
     of_tokens = not warned_tokens and is_near(used_tokens, token_limit)
     of_cost = not warned_cost and is_near(used_cost, cost_limit)
@@ -207,11 +206,5 @@ def _warnings(
 
 
 def scope_word(allowance: Allowance) -> str:
-    """`run`, `day` or `month`."""
+    """Return `run`, `day` or `month`."""
     return "run" if allowance.budget is None else allowance.budget.period
-
-
-def dollars(microusd: int) -> str:
-    """US dollars as people write them: two decimals, more where they say something."""
-    whole, rest = divmod(microusd, MICRO)
-    return f"{whole}.{f'{rest:06d}'[:2]}{f'{rest:06d}'[2:].rstrip('0')}"

@@ -1,4 +1,4 @@
-"""Budgets as operators define them. A change holds for the next call of every run it concerns."""
+"""Change budgets. A change applies to the next call of each run that counts in the budget."""
 
 from __future__ import annotations
 
@@ -9,56 +9,63 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from agents.models import Allowance, ApprovalRequest, Budget, Run, RunClock
-from agents.models.budget import OF_NOBODY, WITHOUT_LIMIT
+from agents.features.budgets.models import (
+    BUDGET,
+    OF_NOBODY,
+    WITHOUT_LIMIT,
+    Allowance,
+    Budget,
+    RunBudget,
+)
+from agents.features.budgets.reservations import is_near
+from agents.features.budgets.scope import microusd, open_windows, window_name, window_start
+from agents.kernel.proposals import DecideAgain
+from agents.models import ApprovalRequest, Run, RunClock
 from agents.selectors.usage import spent_since
 from agents.services.audit import changes_between, fields_of, record
-from agents.services.budget_answers import WaitersChanged
-from agents.services.budget_scope import microusd, open_windows, window_name, window_start
 from agents.services.errors import InvalidRequest, NotFound
-from agents.services.reservations import is_near
 from agents.services.wake import wake_run
-from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus, WaitReason
+from agents.states import ACTIVE_RUNS, ApprovalStatus, RunStatus
 
 
 def save_budget(budget: Budget) -> Budget:
-    """Store a budget, new or with other limits. Runs under way count in it from here on.
+    """Store a new budget, or other limits of a budget. Active runs count in it from now on.
 
-    What was spent in its present window before there was a budget counts, by the time zone of the
-    settings. Whose budget it is, and its period, stay as they were made. Raises `InvalidRequest`,
-    and `NotFound` for one that was removed meanwhile.
+    A new budget includes the earlier use in its current window, by the time zone of the settings.
+    Its owner and its period cannot change. Raises `InvalidRequest`, and `NotFound` if the budget
+    was removed.
     """
     check_budget(budget)
     if not budget._state.adding:
-        _again_if_somebody_came(_change, budget)
+        _repeat(_change, budget)
         return budget
     with transaction.atomic():
         budget.save()
         changes = changes_between(None, fields_of(budget, *_LIMITS, "period"))
         record("budget.created", budget, name=_name(budget), changes=changes)
         _begin(budget)
-        # A run that was being made in that moment did not see the budget, nor this the run.
-        transaction.on_commit(partial(_tell_runs, budget))
+        # A run that was created at the same time did not see the budget, nor this the run.
+        transaction.on_commit(partial(_notify_runs, budget))
     return budget
 
 
 def delete_budget(budget: Budget) -> None:
-    """Remove a budget, if it is still there. Runs that wait for it go on."""
-    _again_if_somebody_came(_remove, budget)
+    """Remove a budget if it still exists. Runs that wait for it continue."""
+    _repeat(_remove, budget)
 
 
-def _again_if_somebody_came(action: Callable[[Budget], None], budget: Budget) -> None:
+def _repeat(action: Callable[[Budget], None], budget: Budget) -> None:
     while True:
         try:
             with transaction.atomic():
                 action(budget)
-        except WaitersChanged:
+        except DecideAgain:
             continue
         return
 
 
 def check_budget(budget: Budget) -> None:
-    """Raise `InvalidRequest` for a budget of nobody, or one that limits nothing."""
+    """Raise `InvalidRequest` for a budget without an owner or without a limit."""
     if budget.agent_id is None and budget.user_id is None and budget.trigger is None:
         raise InvalidRequest(OF_NOBODY)
     if budget.max_tokens is None and budget.max_cost is None:
@@ -67,7 +74,7 @@ def check_budget(budget: Budget) -> None:
 
 def _begin(budget: Budget) -> None:
     # First the runs, then the sum: a reply is counted by the one or by the other.
-    _tell_runs(budget)
+    _notify_runs(budget)
     open_windows(iter([budget]), settings.TIME_ZONE)
     tokens, cost = spent_since(
         window_start(budget.period, settings.TIME_ZONE),
@@ -81,7 +88,7 @@ def _begin(budget: Budget) -> None:
 
 
 @transaction.atomic
-def _tell_runs(budget: Budget) -> None:
+def _notify_runs(budget: Budget) -> None:
     concerned = Run.objects.filter(status__in=ACTIVE_RUNS)
     if budget.agent_id is not None:
         concerned = concerned.filter(agent_version__agent=budget.agent_id)
@@ -91,7 +98,7 @@ def _tell_runs(budget: Budget) -> None:
         concerned = concerned.filter(trigger=budget.trigger)
     # One by one, in the order of all lockers of clocks.
     for run_id in concerned.order_by("depth", "pk").values_list("pk", flat=True):
-        RunClock.objects.filter(run=run_id, budgeted=False).update(budgeted=True)
+        RunClock.objects.filter(run=run_id).update(noticed=True)
 
 
 _LIMITS = ("max_tokens", "max_cost")
@@ -122,16 +129,16 @@ def _change(budget: Budget) -> None:
         window.warned_cost = is_near(window.used_microusd, window.microusd_limit)
         window.save()
         changed.add(window.pk)
-    # Whoever still finds nothing left parks again, and asks about the limit as it is now.
+    # A run that still has nothing left parks again, and asks about the new limit.
     for run in waiting:
-        if run.clock.waits_for_id in changed:
+        if run.budget.waits_for_id in changed:
             wake_run(run, "the budget was changed")
-    _end_requests(Q(allowance__in=changed), ApprovalStatus.SUPERSEDED)
+    _end_requests(Q(budget_request__allowance__in=changed), ApprovalStatus.SUPERSEDED)
 
 
 def _remove(budget: Budget) -> None:
     waiting, _ = _locked(budget)
-    _end_requests(Q(allowance__budget=budget), ApprovalStatus.CANCELLED)
+    _end_requests(Q(budget_request__allowance__budget=budget), ApprovalStatus.CANCELLED)
     for run in waiting:
         wake_run(run, "the budget was removed")
     deleted, _ = Budget.objects.filter(pk=budget.pk).delete()
@@ -140,11 +147,11 @@ def _remove(budget: Budget) -> None:
 
 
 def _locked(budget: Budget) -> tuple[list[Run], list[Allowance]]:
-    """Runs that wait for a budget, with their clocks, and its windows, locked in this order.
+    """Lock runs that wait for a budget, their clocks, and its windows, in this order.
 
-    Raises `WaitersChanged` when another came meanwhile.
+    Raises `DecideAgain` if another run waits by now.
     """
-    refers = RunClock.objects.filter(waits_for__budget=budget)
+    refers = RunBudget.objects.filter(waits_for__budget=budget)
     concerned = list(refers.values_list("pk", flat=True))
     runs = list(
         Run.objects.select_for_update(no_key=True)
@@ -152,20 +159,15 @@ def _locked(budget: Budget) -> tuple[list[Run], list[Allowance]]:
         .order_by("depth", "pk")
     )
     clocks = RunClock.objects.select_for_update(no_key=True, of=("self",))
-    by_run = {
-        clock.pk: clock
-        for clock in clocks.filter(pk__in=concerned).order_by("run__depth", "run_id")
-    }
+    list(clocks.filter(pk__in=concerned).order_by("run__depth", "run_id").values_list("pk"))
     windows = list(Allowance.objects.select_for_update().filter(budget=budget).order_by("id"))
-    if refers.exclude(pk__in=by_run).exists():
-        raise WaitersChanged
-    waits = (RunStatus.WAITING, WaitReason.BUDGET)
+    if refers.exclude(pk__in=concerned).exists():
+        raise DecideAgain
+    waits = (RunStatus.WAITING, BUDGET)
     waiting = [run for run in runs if (run.status, run.wait_reason) == waits]
-    for run in waiting:
-        run.clock = by_run[run.pk]
     return waiting, windows
 
 
 def _end_requests(which: Q, status: str) -> None:
-    """What is asked is not what there is to decide any more."""
+    """End pending requests: the limit that they show is out of date."""
     ApprovalRequest.objects.filter(which, status=ApprovalStatus.PENDING).update(status=status)

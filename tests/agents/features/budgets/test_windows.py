@@ -8,11 +8,13 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
-from agents.models import Agent, Allowance, Budget, Period, Run, RunClock
-from agents.services.budget_scope import window_end, window_name, window_start
-from agents.services.budgets import delete_budget, save_budget
+from agents.features.budgets.actions import delete_budget, save_budget
+from agents.features.budgets.models import Allowance, Budget, Period
+from agents.features.budgets.scope import window_end, window_name, window_start
+from agents.models import Agent, Run, RunClock
 from agents.services.errors import InvalidRequest, NotAllowed
-from tests.agents.engine.test_budget import (
+from tests.agents.engine.test_model_faults import served
+from tests.agents.features.budgets.test_limits import (
     ANSWER_100,
     LOOK_100,
     PAUSE,
@@ -21,7 +23,6 @@ from tests.agents.engine.test_budget import (
     pending,
     settled,
 )
-from tests.agents.engine.test_model_faults import served
 from tests.support.messages_script import Fault, Turn
 from tests.support.runs import (
     drive_to_end,

@@ -1,6 +1,6 @@
-"""What people's answers to a request for more do, and how such a request ends without one.
+"""Decisions about requests for more, and the end of such a request without a decision.
 
-An answer wakes all that wait for the allowance, each once, in the transaction that records it.
+A decision resumes all runs that wait for the allowance, each once, in its own transaction.
 """
 
 from __future__ import annotations
@@ -10,38 +10,34 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from agents.kernel.row_hooks import RowHooks
-from agents.models import MICRO, Allowance, ApprovalRequest, Run, RunClock
-from agents.models.database_clock import DatabaseNow
-from agents.services.errors import InvalidRequest
-from agents.services.reservations import is_near, release
-from agents.services.wake import lock_run, wake_run
+from agents.features.budgets.models import BUDGET, Allowance, BudgetRequest, RunBudget
+from agents.features.budgets.reservations import is_near
+from agents.kernel.proposals import DecideAgain
+from agents.models import ApprovalRequest, Run, RunClock
+from agents.providers.prices import MICRO
+from agents.services.errors import Conflict, InvalidRequest
+from agents.services.wake import wake_run
 from agents.states import (
     APPROVAL_TRANSITIONS,
     ApprovalStatus,
     Decision,
     RunStatus,
-    WaitReason,
     check_transition,
 )
 
 CODES = {"tokens": "limit_tokens", "cost": "limit_cost", "price": "limit_price"}
-"""How a run ends that is given no more, by what is missing."""
+"""The error code of a run after a rejection, by the missing amount."""
 _NAMES = {"tokens": "more_tokens", "cost": "more_cost", "price": "without_price"}
-"""What in a request's input tells what is missing."""
+"""The field of a request's input for each missing amount."""
 _AMOUNTS = ("more_tokens", "more_cost")
 MOST_TOKENS = 10**15
 MOST_MICROUSD = 10**15
 
 
-class WaitersChanged(Exception):
-    """Another run has come to wait since the rows were locked: lock again, with that one."""
-
-
 def lock_waiters(request: ApprovalRequest) -> dict[str, Run]:
-    """Lock all runs that an answer may concern, and their clocks; the runs by id.
+    """Lock all runs that a decision may resume, and their clocks. Return the runs by id.
 
-    Ancestors before descendants, by id, as everywhere; then the clocks in the same order.
+    Ancestors come before descendants, by id, then the clocks in the same order.
     """
     ids = _concerned(request)
     runs = {
@@ -56,31 +52,39 @@ def lock_waiters(request: ApprovalRequest) -> dict[str, Run]:
 
 
 def _concerned(request: ApprovalRequest) -> set[str]:
+    allowance_id = _allowance_of(request)
+    if allowance_id is None:
+        return {request.run_id}
     pending = ApprovalRequest.objects.filter(
-        allowance=request.allowance_id, status=ApprovalStatus.PENDING
+        budget_request__allowance=allowance_id, status=ApprovalStatus.PENDING
     )
     waiting = _waiting(request).values_list("pk", flat=True)
     return {request.run_id, *waiting, *pending.values_list("run_id", flat=True)}
 
 
+def _allowance_of(request: ApprovalRequest) -> int | None:
+    allowances = BudgetRequest.objects.filter(request=request)
+    return allowances.values_list("allowance_id", flat=True).first()
+
+
 def _waiting(request: ApprovalRequest) -> QuerySet[Run]:
     return Run.objects.filter(
-        clock__waits_for=request.allowance_id,
+        budget__waits_for=_allowance_of(request),
         status=RunStatus.WAITING,
-        wait_reason=WaitReason.BUDGET,
+        wait_reason=BUDGET,
     )
 
 
 def editable_part(request: ApprovalRequest) -> dict[str, Any]:
-    """What of a request's input an `edit` may change: how much more there is to be."""
+    """Return the part of a request's input that an `edit` may change: the amount."""
     return {name: request.input[name] for name in _AMOUNTS if name in request.input}
 
 
 def amount_of(request: ApprovalRequest, arguments: dict[str, Any] | None) -> tuple[int, int]:
-    """(tokens, millionths of a dollar) that an approval gives. `arguments`: of an `edit`.
+    """Return the tokens and millionths of a dollar of an approval. `arguments`: of an `edit`.
 
-    Raises `InvalidRequest` for an edit that is no positive amount of what is asked for, or that
-    changes anything else.
+    Raises `InvalidRequest` unless an edit has a positive amount of the requested kind, and changes
+    nothing more.
     """
     part = editable_part(request)
     if not part:
@@ -100,7 +104,7 @@ def amount_of(request: ApprovalRequest, arguments: dict[str, Any] | None) -> tup
 
 
 def read_dollars(text: object) -> int:
-    """Millionths of a dollar of an amount as `2.50`. Raises `InvalidRequest`."""
+    """Return millionths of a dollar for a text as `2.50`. Raises `InvalidRequest`."""
     whole, _, rest = str(text).partition(".")
     digits = rest.ljust(6, "0")
     if (
@@ -115,15 +119,20 @@ def read_dollars(text: object) -> int:
 
 
 def apply_answer(request: ApprovalRequest, locked: Collection[str]) -> None:
-    """Carry out a decision that was just recorded. `locked`: what `lock_waiters` has locked.
+    """Carry out a decision. `locked` has the ids of the runs from `lock_waiters`.
 
-    Raises `WaitersChanged` when that is not all that wait now.
+    Raises `DecideAgain` if other runs wait by now, and `Conflict` if the limit was removed.
     """
-    assert request.allowance_id is not None
-    allowance = Allowance.objects.select_for_update(no_key=True).get(pk=request.allowance_id)
+    allowance_id = _allowance_of(request)
+    allowance = None
+    if allowance_id is not None:
+        rows = Allowance.objects.select_for_update(no_key=True)
+        allowance = rows.filter(pk=allowance_id).first()
+    if allowance is None:
+        raise Conflict("The budget was removed.", code="stale")
     waiting = list(_waiting(request).order_by("depth", "pk"))
     if any(run.pk not in locked for run in waiting):
-        raise WaitersChanged
+        raise DecideAgain
     if request.decision == Decision.REJECT:
         _refuse(request, waiting)
     else:
@@ -137,12 +146,12 @@ def _give(request: ApprovalRequest, allowance: Allowance) -> None:
     allowance.extra_tokens += tokens
     allowance.extra_microusd += cost
     allowance.allows_unpriced = allowance.allows_unpriced or "without_price" in request.input
-    # The limit is another one now, of which nobody was warned.
+    # The limit has changed, so there was no warning about it.
     allowance.warned_tokens = is_near(allowance.used_tokens, allowance.token_limit)
     allowance.warned_cost = is_near(allowance.used_microusd, allowance.microusd_limit)
     allowance.save()
-    others = ApprovalRequest.objects.select_for_update(no_key=True).filter(
-        allowance=allowance, status=ApprovalStatus.PENDING
+    others = ApprovalRequest.objects.select_for_update(no_key=True, of=("self",)).filter(
+        budget_request__allowance=allowance, status=ApprovalStatus.PENDING
     )
     for other in others.order_by("pk"):
         check_transition(APPROVAL_TRANSITIONS, other.status, ApprovalStatus.SUPERSEDED)
@@ -151,66 +160,37 @@ def _give(request: ApprovalRequest, allowance: Allowance) -> None:
 
 
 def _refuse(request: ApprovalRequest, waiting: list[Run]) -> None:
-    """Whoever waits in the family of the request's run ends when it is driven next."""
+    """End the waiting runs in the family of the request's run when they are driven next."""
     displayed = request.input
     kind = next(kind for kind, name in _NAMES.items() if name in displayed)
     reason = f" Reason: {request.reason}" if request.reason.strip() else ""
     message = f"{request.prompt} A person gave no more.{reason}"
     family = request.run.thread.root_id or request.run.thread_id
     own = [run for run in waiting if family in (run.thread_id, run.thread.root_id)]
-    RunClock.objects.filter(run__in=[request.run_id, *(run.pk for run in own)]).update(
-        refusal_code=CODES[kind], refusal=message
-    )
+    for run_id in sorted({request.run_id, *(run.pk for run in own)}):
+        # The run that has the request may never have been limited itself.
+        RunBudget.objects.update_or_create(
+            run_id=run_id, defaults={"refusal_code": CODES[kind], "refusal": message}
+        )
     for run in own:
         wake_run(run, "given no more")
 
 
 def stop_waiting(run: Run) -> None:
-    """Take back what was asked for a locked run, if no other of its family waits for the same."""
-    allowance_id = RunClock.objects.values_list("waits_for", flat=True).get(run=run)
+    """Withdraw the request of a locked run, unless another run of its family waits for it."""
+    rows = RunBudget.objects.filter(run=run)
+    allowance_id = rows.values_list("waits_for", flat=True).first()
     family = run.thread.root_id or run.thread_id
     others = Run.objects.filter(
         Q(thread=family) | Q(thread__root=family),
-        clock__waits_for=allowance_id,
+        budget__waits_for=allowance_id,
         status=RunStatus.WAITING,
-        wait_reason=WaitReason.BUDGET,
+        wait_reason=BUDGET,
     ).exclude(pk=run.pk)
     if allowance_id is None or others.exists():
         return
     ApprovalRequest.objects.filter(
         Q(run__thread=family) | Q(run__thread__root=family),
-        allowance=allowance_id,
+        budget_request__allowance=allowance_id,
         status=ApprovalStatus.PENDING,
     ).update(status=ApprovalStatus.CANCELLED)
-
-
-def wake_for_window() -> bool:
-    """Let one run go on that waits for a window of a budget which is over. False: there is none.
-
-    Any process may do it, at any time, in a transaction of its own.
-    """
-    due = Run.objects.filter(
-        wake_at__lte=DatabaseNow(), status=RunStatus.WAITING, wait_reason=WaitReason.BUDGET
-    )
-    run_id = due.order_by("wake_at").values_list("pk", flat=True).first()
-    if run_id is None:
-        return False
-    run = lock_run(run_id)
-    if due.filter(pk=run_id).exists():  # else somebody else was first
-        stop_waiting(run)
-        wake_run(run, "a new window has begun")
-    return True
-
-
-class BudgetRows(RowHooks):
-    """Runs that end or lose their driver hold nothing back, and ask for nothing more."""
-
-    order = 100
-    waits_for = WaitReason.BUDGET
-
-    def released(self, run_id: str, clock: RunClock) -> None:
-        if clock.reserved_from:  # for a call that was not finished
-            release(run_id)
-
-    def stop_waiting(self, run: Run) -> None:
-        stop_waiting(run)

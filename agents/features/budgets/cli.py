@@ -17,10 +17,10 @@ with late_imports:
     from django.conf import settings
     from rich.text import Text
 
-    from agents.models import Allowance, Budget
-    from agents.selectors.visible import budgets_for
-    from agents.services.budget_scope import microusd, window_name
-    from agents.services.reservations import dollars
+    from agents.features.budgets.models import Allowance, Budget
+    from agents.features.budgets.queries import budgets_for
+    from agents.features.budgets.scope import microusd, window_name
+    from agents.providers.prices import dollars
     from velproject.cli.console import print_table
     from velproject.cli.local_user import local_user
 
