@@ -18,6 +18,7 @@ from agents.admin.bulk import Bulk, carry_out
 from agents.admin.journal import person
 from agents.admin.subagents import copies_of
 from agents.hidden_text import visible
+from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.services.agent_files import export_agent
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version"}
+_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version", "definition"}
 _OWN_TO_A_ROW |= {"created_at", "updated_at"}
 _PARTS = {
     "sandbox": "sandbox",
@@ -150,9 +151,9 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     """
     left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
     copied = {
-        field.name: getattr(agent, field.name)
-        for field in Agent._meta.concrete_fields
-        if field.name not in left_out
+        name: getattr(agent, name)
+        for name in (*(field.name for field in Agent._meta.concrete_fields), *option_fields())
+        if name not in left_out
     }
     name = f"{agent.name[:90]} (copy)"
     slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))

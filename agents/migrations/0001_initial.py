@@ -1,3 +1,4 @@
+import agents.create_models
 import agents.ids
 import agents.models.approval
 import agents.models.json_text
@@ -10,8 +11,6 @@ from decimal import Decimal
 from django.conf import settings
 from django.db import migrations, models
 
-from agents.create_models import CreateModels
-
 
 class Migration(migrations.Migration):
 
@@ -23,7 +22,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateModels(
+        agents.create_models.CreateModels(
             models=[migrations.CreateModel(
                 name='Agent',
                 fields=[
@@ -31,45 +30,23 @@ class Migration(migrations.Migration):
                     ('name', models.CharField(max_length=100)),
                     ('slug', models.SlugField(max_length=100, unique=True)),
                     ('description', models.TextField(blank=True)),
-                    ('system_prompt', models.TextField(blank=True, help_text='What the agent is told about itself (its AGENTS.md).')),
-                    ('provider', models.CharField(blank=True, help_text='Empty: the provider of the settings.', max_length=50)),
-                    ('model', models.CharField(blank=True, help_text='Empty: the default model of the provider.', max_length=200)),
-                    ('fallbacks', models.JSONField(blank=True, default=list, help_text='Models that go on, one after the other, when the one before is down, as [{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 (docs/fallbacks.md).')),
-                    ('max_output_tokens', models.PositiveIntegerField(default=16000)),
-                    ('thinking', models.CharField(blank=True, choices=[('adaptive', 'adaptive'), ('disabled', 'off')], help_text="Empty: the model's own default.", max_length=20)),
-                    ('effort', models.CharField(blank=True, choices=[('low', 'low'), ('medium', 'medium'), ('high', 'high'), ('max', 'max')], help_text="How much the model spends on an answer. Empty: the model's own default.", max_length=20)),
-                    ('profile', models.CharField(choices=[('full', 'full: planning, files, execution'), ('sandbox_only', 'sandbox only: todos and execute_in_sandbox')], default='full', max_length=20)),
-                    ('tools', models.JSONField(blank=True, help_text='Names of the tools it may use, as ["ls", "read_file"]. Empty: all of its profile.', null=True)),
-                    ('interrupt_on', models.JSONField(blank=True, default=dict, help_text='Tools that wait for a person, as {"execute": true} or {"edit_file": {"allowed_decisions": ["approve", "reject"]}}; false never asks.')),
-                    ('approval_rules', models.JSONField(blank=True, default=list, help_text='Rules before these, the first that fits decides, as [{"tool": "execute", "when": {"command": "rm .*"}, "action": "deny", "reason": "Nothing is deleted."}].')),
-                    ('approvals_needed', models.PositiveSmallIntegerField(choices=[(1, 'one person'), (2, 'two different people')], default=1, help_text='How many people must approve a call that waits.')),
-                    ('self_approval', models.BooleanField(default=True, help_text='People may approve the calls of their own runs.')),
-                    ('approval_expiry', models.PositiveIntegerField(blank=True, help_text='Seconds after which a request is rejected by itself. Empty: never.', null=True, validators=[django.core.validators.MinValueValidator(1)])),
-                    ('builtin_skills', models.BooleanField(default=True, help_text='Whether it has the skills that come with Vel.')),
-                    ('skill_mode', models.CharField(choices=[('tool_result', 'as the result of loading it'), ('system_prompt', 'in the system prompt: each change costs the prompt cache')], default='tool_result', help_text='Where the instructions of a loaded skill stand.', max_length=20)),
-                    ('sandbox', models.BooleanField(default=True, help_text='Off: files in the database and no tools that run code.')),
-                    ('network', models.CharField(choices=[('none', 'none'), ('allowlist', 'allow-list'), ('full', 'any public address')], default='none', max_length=20)),
-                    ('allowed_hosts', models.JSONField(blank=True, default=list, help_text='What the allow-list holds, as ["pypi.org", "*.example.org", "api.example.com:8443"].')),
-                    ('toolbox', models.CharField(blank=True, help_text="A Python environment that the operator built. Empty: the system's Python.", max_length=100)),
-                    ('command_timeout', models.PositiveIntegerField(blank=True, help_text="Seconds a command may take unless the call says otherwise. Empty: the tool's own.", null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)])),
-                    ('mcp_servers', models.JSONField(blank=True, default=list, help_text='MCP servers whose tools it has, as ["time", {"server": "git", "tools": ["git_log"]}].')),
-                    ('output_schema', agents.models.json_text.JSONTextField(blank=True, help_text='The form of its final answers, as JSON Schema: {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}. Empty: it answers in words.', null=True)),
-                    ('output_repairs', models.PositiveSmallIntegerField(default=2, help_text='How often it is asked again when a final answer does not fit its form.', validators=[django.core.validators.MaxValueValidator(5)])),
-                    ('guardrails', models.JSONField(blank=True, default=list, help_text='Checks of what it is told, says and does (docs/guards.md).')),
-                    ('on_stuck', models.CharField(choices=[('note', 'tell the model'), ('end', 'tell the model, then end the run')], default='note', help_text='When it makes the same calls with the same results again and again.', max_length=10)),
-                    ('tool_retries', models.JSONField(blank=True, default=list, help_text='Calls that only read are made again after a time-out or a lost connection, as [{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.')),
-                    ('integrations', models.JSONField(blank=True, default=list, help_text='Other services that it acts in, with the credentials of who runs it.')),
-                    ('options', models.JSONField(blank=True, default=dict, editable=False, help_text='Options of features, without those that have their default.')),
+                    ('provider', models.CharField(blank=True, max_length=50)),
+                    ('model', models.CharField(blank=True, max_length=200)),
+                    ('profile', models.CharField(default='full', max_length=20)),
+                    ('sandbox', models.BooleanField(default=True)),
+                    ('network', models.CharField(default='none', max_length=20)),
+                    ('toolbox', models.CharField(blank=True, max_length=100)),
+                    ('fallbacks', models.JSONField(blank=True, default=list)),
+                    ('mcp_servers', models.JSONField(blank=True, default=list)),
+                    ('guardrails', models.JSONField(blank=True, default=list)),
+                    ('on_stuck', models.CharField(default='note', max_length=10)),
+                    ('tool_retries', models.JSONField(blank=True, default=list)),
+                    ('max_turns', models.PositiveIntegerField(default=500)),
+                    ('max_tokens', models.PositiveBigIntegerField(blank=True, null=True)),
+                    ('max_cost', models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
+                    ('max_seconds', models.PositiveIntegerField(blank=True, null=True)),
+                    ('definition', agents.models.json_text.JSONTextField(blank=True, default=dict, editable=False, help_text='Options by name, without those that have a column or their default.')),
                     ('toolkit', models.CharField(blank=True, editable=False, help_text='Names the tools of the Python program that it belongs to.', max_length=64)),
-                    ('read_only', models.BooleanField(db_default=False, default=False, help_text='It can change no file, nor can its commands and its subagents.')),
-                    ('general_subagent', models.BooleanField(default=True, help_text='It may delegate to a subagent with its own tools.')),
-                    ('background_subagents', models.BooleanField(default=False, help_text='It may also start subagents and go on meanwhile (spawn_subagent).')),
-                    ('max_concurrent_subagents', models.PositiveSmallIntegerField(default=5, help_text='Subagents of one run that work at once; more wait for their turn.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100)])),
-                    ('subagent_depth', models.PositiveSmallIntegerField(default=1, help_text='0: it delegates nothing. 1: its subagents delegate nothing. And so on.', validators=[django.core.validators.MaxValueValidator(5)])),
-                    ('max_turns', models.PositiveIntegerField(default=500, validators=[django.core.validators.MinValueValidator(1)])),
-                    ('max_tokens', models.PositiveBigIntegerField(blank=True, help_text='All tokens of one run. Empty: no limit.', null=True)),
-                    ('max_cost', models.DecimalField(blank=True, decimal_places=6, help_text='US dollars a run.', max_digits=12, null=True)),
-                    ('max_seconds', models.PositiveIntegerField(blank=True, help_text='Wall time of one run. Empty: no limit.', null=True)),
                     ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='owned_agents', to=settings.AUTH_USER_MODEL)),
                     ('everyone', models.BooleanField(default=False, help_text='Every signed-in user may start runs with it.')),
                     ('mcp_tool', models.BooleanField(db_default=False, default=False, help_text='Whoever may use it may also call it as a tool, from an MCP client (docs/mcp.md).', verbose_name='MCP tool')),
