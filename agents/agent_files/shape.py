@@ -63,13 +63,17 @@ def file_fields() -> dict[str, FieldInfo]:
     return dict(file_class().model_fields)
 
 
-def ambiguous_options() -> list[str]:
-    """Return the options and relations of features that have the name of another field."""
+def ambiguous_options(attributes: Iterable[str]) -> list[str]:
+    """Return the options and relations of features that have the name of something else.
+
+    `attributes` are the names that each agent has as an object.
+    """
     of_relations = {relation.name for relation in relations()}
     options = option_fields().keys()
-    fixed = {*AgentSpec.model_fields, *Identity.model_fields, *Rows.model_fields}
+    fields = {*AgentSpec.model_fields, *Identity.model_fields, *Rows.model_fields}
     of_every_agent = {name for kind in OPTIONS for name in kind.model_fields}
-    return sorted((of_relations & (options | fixed)) | (options & (fixed - of_every_agent)))
+    fixed = (fields | set(attributes)) - of_every_agent
+    return sorted((of_relations & (options | fields)) | (options & fixed))
 
 
 @lru_cache(maxsize=1)

@@ -140,9 +140,9 @@ def option_fields() -> dict[str, FieldInfo]:
     return dict(definition_class().model_fields)
 
 
-def option_class_of(name: str) -> type[AgentOptions]:
-    """Return the class that declares the option `name`."""
-    return next(kind for kind in option_classes() if name in kind.model_fields)
+def is_option(name: str) -> bool:
+    """Return whether an installed feature, or every agent, has the option `name`."""
+    return name in definition_class().model_fields
 
 
 @lru_cache(maxsize=1)

@@ -96,7 +96,7 @@ class Agent(models.Model):
         options = {name: fields.pop(name) for name in [*fields] if not hasattr(type(self), name)}
         super().__init__(*columns, **fields)
         for name, value in options.items():
-            if not self._has_option(name):
+            if not _options().is_option(name):
                 raise TypeError(f"An agent has no field {name!r}.")
             setattr(self, name, value)
 
@@ -105,21 +105,17 @@ class Agent(models.Model):
 
     def __getattr__(self, name: str) -> Any:
         """Return an option without a column. Python asks only for what it does not find."""
-        if name.startswith("_") or not self._has_option(name):
+        if name.startswith("_") or not _options().is_option(name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self.definition[name] if name in self.definition else _options().option_default(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_") or hasattr(type(self), name) or not self._has_option(name):
+        if name.startswith("_") or hasattr(type(self), name) or not _options().is_option(name):
             super().__setattr__(name, value)
             return
         others = {each: self.definition[each] for each in self.definition if each != name}
         changed = {} if value == _options().option_default(name) else {name: value}
         self.definition = {**others, **changed}
-
-    @staticmethod
-    def _has_option(name: str) -> bool:
-        return name in _options().option_fields()
 
 
 def _options() -> Any:

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from agents.agent_files.shape import agent_schema
+from agents.agent_files.shape import agent_schema, ambiguous_options
 from agents.harness.config import DeepAgentConfig
 from agents.harness.definition import Definition
 from agents.kernel.options import AgentOptions
@@ -60,12 +60,18 @@ OPTIONS = [ToneOptions]
 
 
 @pytest.fixture
-def tone(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The class of a feature whose files are only these: `apps.py` and `options.py`."""
+def tone(
+    request: Any, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """The class of a feature whose files are only these: `apps.py` and `options.py`.
+
+    A parameter is the name of its option.
+    """
+    option = getattr(request, "param", "tone")
     place = tmp_path / "feature_with_a_tone"
     place.mkdir()
     for name, text in FILES.items():
-        (place / name).write_text(text)
+        (place / name).write_text(text.replace("    tone:", f"    {option}:"))
     monkeypatch.syspath_prepend(str(tmp_path))
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "feature_with_a_tone"]
     from feature_with_a_tone.options import ToneOptions
@@ -73,6 +79,14 @@ def tone(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
     yield ToneOptions
     for name in [name for name in sys.modules if name.split(".")[0] == "feature_with_a_tone"]:
         del sys.modules[name]
+
+
+NAMES = ["versions", "owner", "slug", "mcp_tools", "databases", "save"]
+
+
+@pytest.mark.parametrize("tone", NAMES, indirect=True)
+def test_an_option_with_the_name_of_something_else_is_an_error(tone: type[AgentOptions]) -> None:
+    assert ambiguous_options(dir(Agent)) == list(tone.model_fields)
 
 
 def test_a_new_option_needs_no_migration(tone: type[AgentOptions]) -> None:
