@@ -18,7 +18,7 @@ from agents.admin.bulk import Bulk, carry_out
 from agents.admin.journal import person
 from agents.admin.subagents import copies_of
 from agents.hidden_text import visible
-from agents.kernel.options import option_classes
+from agents.kernel.options import option_classes, option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent
 from agents.services.agent_files import export_agent
@@ -26,13 +26,14 @@ from agents.services.agent_rights import guarded_fields
 from agents.services.agents import save_agent, set_active
 from agents.services.errors import ServiceError
 from agents.services.script_files import check_script
+from agents.spec import OPTIONS
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[Agent]
 else:
     _Base = object
 
-_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version"}
+_OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version", "definition"}
 _OWN_TO_A_ROW |= {"created_at", "updated_at"}
 _PARTS = {
     "sandbox": "sandbox",
@@ -66,7 +67,8 @@ class AgentActions(_Base):
             left_out += [
                 kind.title or kind.__name__
                 for kind in option_classes()
-                if kind.model_fields.keys() & agent.options.keys() & set(left_out_fields)
+                if kind not in OPTIONS
+                and kind.model_fields.keys() & agent.definition.keys() & set(left_out_fields)
             ]
             left_out += [
                 relation.title.lower()
@@ -150,12 +152,9 @@ def _duplicate(request: HttpRequest, agent: Agent) -> Agent:
     """
     left_out = {*_OWN_TO_A_ROW, *not_to_change(request)}
     copied = {
-        field.name: getattr(agent, field.name)
-        for field in Agent._meta.concrete_fields
-        if field.name not in left_out
-    }
-    copied["options"] = {
-        name: value for name, value in agent.options.items() if name not in left_out
+        name: getattr(agent, name)
+        for name in (*(field.name for field in Agent._meta.concrete_fields), *option_fields())
+        if name not in left_out
     }
     name = f"{agent.name[:90]} (copy)"
     slug = _free_slug(slugify(f"{agent.slug[:90]}-copy"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,14 +15,7 @@ from agents.admin.agent_actions import AgentActions, not_to_change
 from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
 from agents.admin.agent_pages import agent_pages, with_links
-from agents.admin.approval_fields import APPROVAL_FIELDS
-from agents.admin.guard_fields import GUARD_FIELDS
-from agents.admin.option_fields import (
-    option_fieldsets,
-    option_form_fields,
-    option_values,
-    options_shown,
-)
+from agents.admin.option_fields import option_fieldsets, option_form_fields, options_shown
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.relation_fields import (
     relation_fieldsets,
@@ -31,7 +23,6 @@ from agents.admin.relation_fields import (
     relations_shown,
 )
 from agents.admin.subagents import (
-    SUBAGENT_FIELDS,
     SubagentFormSet,
     SubagentInline,
     rows_of,
@@ -44,12 +35,13 @@ from agents.kernel.options import option_fields
 from agents.kernel.relations import relations
 from agents.models import Agent, AgentVersion, Run
 from agents.prompt_variables import left_as_text
-from agents.services.agent_rights import SANDBOX_FIELDS
 from agents.services.agents import build_spec, delete_agent, save_agent
 from agents.services.errors import InvalidRequest
+from agents.spec import AgentSpec
 from sandbox.probe import check_host
 
-MODEL_FIELDS = ["provider", "model", "fallbacks", "max_output_tokens", "thinking", "effort"]
+WITH_OPTIONS = {"Approval": ["approver_groups"], "Sandbox and network": ["limits_of_commands"]}
+"""Fields that are no options, below the heading of options."""
 VERSIONS_SHOWN = 30
 BRACES_NAMED = 10
 
@@ -94,7 +86,11 @@ class VersionInline(admin.TabularInline):
             "admin/agents/agent/version_changes.html",
             {
                 "spec": shown_input(version.spec),
-                "changes": [] if first else changes(version.spec_before, version.spec),
+                "changes": []
+                if first
+                else changes(
+                    AgentSpec.completed(version.spec_before), AgentSpec.completed(version.spec)
+                ),
                 "is_first": first,
             },
         )
@@ -129,7 +125,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         "created_at",
         "updated_at",
         "limits_of_commands",
-        "shown_options",
     ]
     save_on_top = True
     show_full_result_count = False
@@ -137,17 +132,6 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     actions = ["duplicate_selected", "activate_selected", "deactivate_selected", "export_selected"]
     fieldsets = [
         (None, {"fields": ["name", "slug", "description", "is_active"]}),
-        ("Prompt", {"fields": ["system_prompt"]}),
-        ("Model", {"fields": [*MODEL_FIELDS]}),
-        ("Tools", {"fields": ["profile", "tools"]}),
-        ("Skills", {"fields": ["builtin_skills", "skill_mode"]}),
-        ("Approval", {"fields": [*APPROVAL_FIELDS]}),
-        ("Sandbox and network", {"fields": [*SANDBOX_FIELDS, "limits_of_commands"]}),
-        ("Other services", {"fields": ["integrations"]}),
-        ("Subagents", {"fields": [*SUBAGENT_FIELDS]}),
-        ("Form of answers", {"fields": ["output_schema", "output_repairs"]}),
-        ("Guards", {"fields": [*GUARD_FIELDS]}),
-        ("Limits of a run", {"fields": ["max_turns", "max_tokens", "max_cost", "max_seconds"]}),
         ("Sharing", {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
         ("Record", {"fields": ["version", "created_at", "updated_at"]}),
     ]
@@ -174,33 +158,29 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
         return "On this host: " + ("; ".join(kept) or "no commands can run")
 
-    @admin.display(description="options")
-    def shown_options(self, agent: Agent) -> str:
-        """Those of features, for people who may only look."""
-        return visible(json.dumps(option_values(agent), indent=2, ensure_ascii=False))
-
     def get_form(
         self, request: HttpRequest, obj: Agent | None = None, change: bool = False, **kwargs: Any
     ) -> Any:
-        of_relations = relation_form_fields(partial(self._may_set, request, obj))
-        of_options = option_form_fields(partial(self._may_set, request, obj))
-        form = type("AgentForm", (AgentForm,), {**of_options, **of_relations})
+        may_change = partial(self._may_change, request, obj)
+        fields = {
+            **option_form_fields(obj or Agent(), may_change),
+            **relation_form_fields(may_change),
+        }
+        form = type("AgentForm", (AgentForm,), fields)
         return super().get_form(request, obj, change, **{**kwargs, "form": form})
 
     def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> Any:
-        *before, sharing, history = super().get_fieldsets(request, obj)
-        before = with_links(before)
-        options = option_fieldsets(partial(self._may_set, request, obj))
-        may_change = (
-            self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
-        )
-        if options and not may_change:
-            options = [("Options of features", {"fields": ["shown_options"]})]
-        at = [title for title, _ in before].index("Other services")
-        related = relation_fieldsets(partial(self._may_set, request, obj))
-        return [*before[:at], *related, *before[at:], *options, sharing, history]
+        identity, sharing, record = super().get_fieldsets(request, obj)
+        may_change = partial(self._may_change, request, obj)
+        of_options = [
+            (title, {"fields": [*fields, *WITH_OPTIONS.get(title, ())]})
+            for title, fields in option_fieldsets(may_change)
+        ]
+        at = [title for title, _ in of_options].index("Other services")
+        of_options[at:at] = relation_fieldsets(may_change)
+        return [*with_links([identity, *of_options]), sharing, record]
 
-    def _may_set(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
+    def _may_change(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
         """Whether the person may change the option or relation `name` of this agent."""
         may_change = (
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
@@ -208,11 +188,11 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         return may_change and name not in not_to_change(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
-        of_features = {*option_fields(), *(relation.name for relation in relations())}
+        own = {*option_fields(), *(relation.name for relation in relations())}
         return [
             *super().get_readonly_fields(request, obj),
-            *(name for name in not_to_change(request) if name not in of_features),
-            *options_shown().values(),
+            *(name for name in not_to_change(request) if name not in own),
+            *options_shown(),
             *relations_shown(),
             *(page.field for page in agent_pages()),
         ]

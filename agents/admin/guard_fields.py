@@ -8,9 +8,6 @@ from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.guards.registry import guardrails
-from agents.models import Agent
-
-GUARD_FIELDS = ["guardrails", "on_stuck", "tool_retries"]
 
 
 class GuardrailChoice(forms.MultipleChoiceField):
@@ -22,7 +19,7 @@ class GuardrailChoice(forms.MultipleChoiceField):
         'VEL["GUARDRAILS"].',
     }
 
-    def __init__(self, present: Sequence[str]) -> None:
+    def __init__(self, present: Sequence[str], help_text: str) -> None:
         try:
             known = guardrails()
         except ImproperlyConfigured:
@@ -32,7 +29,6 @@ class GuardrailChoice(forms.MultipleChoiceField):
             for name, guardrail in known.items()
         ]
         choices += [(name, f"{name} (not registered)") for name in present if name not in known]
-        help_text = Agent._meta.get_field("guardrails").help_text
         super().__init__(required=False, choices=choices, help_text=help_text)
 
 

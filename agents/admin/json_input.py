@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from django import forms
@@ -56,13 +57,24 @@ def _check_storable(value: object) -> None:
 
 
 class JsonText(forms.CharField):
-    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text."""
+    """JSON as a person writes it. An empty text is `empty`, and `empty` is shown as no text.
+
+    `check` gets the value and returns it, or raises `ValidationError`.
+    """
 
     widget = forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "vel-json"})
 
-    def __init__(self, *, empty: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, *, empty: Any, check: Callable[[Any], Any] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(required=False, **kwargs)
         self.empty = empty
+        self.check = check
+
+    def clean(self, value: Any) -> Any:
+        """The value, as `check` returns it."""
+        found = super().clean(value)
+        return self.check(found) if self.check else found
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):

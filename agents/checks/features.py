@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import feature_modules, features
+from agents.models import Agent
 
 MODULES = (
     "options",
@@ -50,7 +51,7 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if found:
         return found  # its modules could not be imported without it
     try:
-        taken = ambiguous_options()
+        taken = ambiguous_options(dir(Agent))
     except ImproperlyConfigured as error:
         return [Error(str(error), id="vel.E029")]
     found += [

@@ -4,7 +4,7 @@ A model holds fields, constraints and properties that need nothing else. What ch
 `agents.services` and, for the hot path of a driver, in `agents.engine.journal`.
 """
 
-from agents.models.agent import Agent, AgentVersion, NetworkChoice, ToolProfile
+from agents.models.agent import Agent, AgentVersion
 from agents.models.approval import ApprovalKind, ApprovalRequest
 from agents.models.audit import AuditEntry, Door
 from agents.models.background_job import BackgroundJob
@@ -15,7 +15,7 @@ from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.idempotency import IdempotencyKey
 from agents.models.machine import Machine
-from agents.models.mcp_server import McpServer, McpTransport
+from agents.models.mcp_server import McpServer, McpTransport, NetworkChoice
 from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
@@ -80,7 +80,6 @@ __all__ = [
     "TodoStatus",
     "TokenScope",
     "ToolCall",
-    "ToolProfile",
     "Trigger",
     "Upload",
     "UploadContent",

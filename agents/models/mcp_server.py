@@ -8,12 +8,17 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agents.ids import ID_LENGTH, new_id
-from agents.models.agent import NetworkChoice
 from agents.models.json_text import JSONTextField
 from agents.secret_text import SecretTextField
 
 SLUG_PATTERN = r"[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?"
 """Without an underscore, so that the name of a tool is split in one way only."""
+
+
+class NetworkChoice(models.TextChoices):
+    NONE = "none", _("none")
+    ALLOWLIST = "allowlist", _("allow-list")
+    FULL = "full", _("any public address")
 
 
 class McpTransport(models.TextChoices):

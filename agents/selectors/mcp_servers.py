@@ -119,12 +119,12 @@ def servers_named_in(entries: object) -> set[str]:
 
 def servers_of(agent: Agent) -> Any:
     """Return the option `mcp_servers` of an agent, as it is stored."""
-    return agent.options.get("mcp_servers", [])
+    return agent.definition.get("mcp_servers", [])
 
 
 def agents_with_servers(agents: QuerySet[Agent]) -> QuerySet[Agent]:
     """Return those of `agents` that have servers."""
-    return agents.filter(options__has_key="mcp_servers")
+    return agents.filter(definition__contains='"mcp_servers":')
 
 
 def offered_names(entries: object) -> set[str]:
@@ -141,7 +141,7 @@ def agents_with(slug: str, agents: Iterable[Agent]) -> list[str]:
 
 def server_of_run(agent_id: str, slug: str, tool: str) -> tuple[McpServer, dict[str, Any]] | None:
     """The server and what is pinned of the tool, if the agent has both now. None otherwise."""
-    agent = Agent.objects.only("options").filter(pk=agent_id).first()
+    agent = Agent.objects.only("definition").filter(pk=agent_id).first()
     row = McpServer.objects.filter(slug=slug, enabled=True).first()
     if agent is None or row is None:
         return None

@@ -167,7 +167,7 @@ def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
     """Servers of agents that `user` may use, or all for operators."""
     if may_see_all_mcp_servers(user):
         return McpServer.objects.all()
-    agents = agents_with_servers(agents_for(user)).only("options")
+    agents = agents_with_servers(agents_for(user)).only("definition")
     slugs = {slug for agent in agents for slug in servers_named_in(servers_of(agent))}
     return McpServer.objects.filter(slug__in=slugs, enabled=True)
 

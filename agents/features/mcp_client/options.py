@@ -43,9 +43,10 @@ def _check_entry(entry: Any) -> Any:
 class McpServers(AgentOptions):
     title = "MCP servers"
     permission = CONFIGURE_MCP
+    listed = []
 
-    mcp_servers: list[Annotated[Name | McpServerFile, BeforeValidator(_check_entry)]] = Field(
-        default=[],
+    mcp_servers: tuple[Annotated[Name | McpServerFile, BeforeValidator(_check_entry)], ...] = Field(
+        default=(),
         description="MCP servers whose tools it has, for example "
         '["time", {"server": "git", "tools": ["git_log"]}].',
     )
@@ -56,11 +57,11 @@ class McpServers(AgentOptions):
         found: list[Any] = self.model_dump(mode="json")["mcp_servers"]
         return found
 
-    def pinned(self, agent: Agent) -> Mapping[str, Any]:
+    def pinned(self, agent: Agent) -> dict[str, Any]:
         tools = [tool.model_dump(mode="json") for tool in tool_specs(self.entries, agent)]
         return {"mcp_tools": tools} if tools else {}
 
-    def tool_names(self) -> Collection[str]:
+    def offered_tools(self) -> Collection[str]:
         return offered_names(self.entries)
 
 

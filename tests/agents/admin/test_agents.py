@@ -144,14 +144,12 @@ def test_what_does_not_fit_is_an_error_of_its_field(field, typed, complaint):
     assert not Agent.objects.exists()
 
 
-def test_what_only_the_service_refuses_is_an_error_of_its_field_too(monkeypatch):
-    """`build_spec` is asked with a thinking mode that a later release might no longer know."""
-    thinking = Agent._meta.get_field("thinking")
-    monkeypatch.setattr(thinking, "choices", [("loud", "loud")])
+def test_what_only_the_service_refuses_is_an_error_of_its_field_too():
+    response = client_of(rows.superuser()).post(
+        reverse(ADD), form(allowed_hosts='["https://example.org/"]')
+    )
 
-    response = client_of(rows.superuser()).post(reverse(ADD), form(thinking="loud"))
-
-    assert list(response.context["adminform"].form.errors) == ["thinking"]
+    assert list(response.context["adminform"].form.errors) == ["allowed_hosts"]
 
 
 def test_without_the_permission_the_sandbox_is_shown_and_not_changed():

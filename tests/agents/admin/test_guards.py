@@ -32,17 +32,18 @@ def test_guards_are_saved_and_pinned():
     assert spec["tool_retries"] == [{"tool": "execute_sql", "attempts": 3, "backoff": 0.5}]
 
 
-def test_an_agent_without_guards_has_nothing_of_them_in_its_version():
+def test_the_version_of_an_agent_without_guards_names_none():
     client_of(rows.superuser()).post(reverse(ADD), form())
     spec = Agent.objects.get(slug="helper").versions.get().spec
-    assert not {"guardrails", "on_stuck", "tool_retries"} & set(spec)
+    assert not spec.get("guardrails")
+    assert not spec.get("tool_retries")
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"guardrails": ["nobody"]}, "There is no guardrail “nobody”"),
-        ({"tool_retries": '{"ls": 3}'}, "valid tuple"),
+        ({"tool_retries": '{"ls": 3}'}, "valid array"),
         ({"tool_retries": '[{"tool": "ls", "attempts": 1}]'}, "greater than or equal to 2"),
         ({"tool_retries": '[{"tool": "ls", "attempts": 2, "wait": 3}]'}, "Extra inputs"),
         ({"on_stuck": "panic"}, "not one of the available choices"),
