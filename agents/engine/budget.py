@@ -13,9 +13,9 @@ from typing import Any
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.journal import check_fence
 from agents.engine.journal_rows import Writer
-from agents.engine.park import park_run
 from agents.engine.session import Prompt, Session
 from agents.events.append import append_events
+from agents.kernel.middleware import Leave
 from agents.kernel.park import End, Locked, Park, Suspend
 from agents.models import Allowance, Run, RunClock
 from agents.providers.base import Usage
@@ -57,13 +57,14 @@ def need_of(session: Session) -> Need:
     return Need(tokens + output, cost)
 
 
-async def reserve_call(session: Session) -> bool:
-    """Reserve for the next model call. False: the run has been parked, or has ended.
+async def reserve_call(session: Session) -> None:
+    """Reserve for the next model call, unless that is done. Raises `Stopped`, and `Leave` to park.
 
-    While calls under way might use up what is left it waits for them. Raises `Stopped`.
+    While calls under way might use up what is left it waits for them.
     """
-    if session.budget is None:
-        return True
+    is_reserved = session.reserved is not None and session.reserved_for is session.conversation
+    if session.budget is None or is_reserved:
+        return
     pause = FIRST_PAUSE
     while True:
         need = need_of(session)
@@ -73,11 +74,11 @@ async def reserve_call(session: Session) -> bool:
                 _reserve, session.writer, session.budget, need, session.reserved
             )
         except NoRoom as refusal:
-            wait = wait_for_budget(session.budget, session.spec, need)
-            if refusal.is_used_up and await park_run(session, wait):
-                return False
+            if refusal.is_used_up:
+                raise Leave(wait_for_budget(session.budget, session.spec, need)) from None
         else:
-            return True
+            session.reserved_for = session.conversation
+            return
         if session.handle.draining:
             raise Stopped(StopReason.DRAIN)
         with session.handle.interruptible():

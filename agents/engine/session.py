@@ -13,18 +13,18 @@ from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.token_count import Meter
-from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
+from agents.kernel.window import Window
 from agents.middleware.context import McpServers, Preview
 from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
 from agents.models import Run
-from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
+from agents.providers.base import Conversation, PromptHead, Provider, Role
 from agents.services.budget_scope import Scope
 from agents.services.reservations import Reserved
 from agents.services.run_toolkits import toolkit_of
@@ -38,10 +38,6 @@ class Prompt:
     conversation: Conversation
     size: int
     tokens: int
-
-
-def _no_provider(name: str) -> Provider:
-    raise ProviderError(f"no provider {name!r} here", code="unknown_provider")
 
 
 @dataclass
@@ -93,18 +89,16 @@ class Session:
     hooks: HookCalls | None = field(init=False)
     """What to call at which point: the operator's hooks, then those of the Python program. None
     for none."""
-    overflows: int = 0
-    """How often in a row the model's server said that the prompt is too long."""
     budget: Scope | None = None
     """What its calls count in; None for a run that nothing limits."""
     reserved: Reserved | None = None
     """For the model call under way, or one that failed."""
+    reserved_for: Conversation | None = None
+    """The conversation of that call."""
     prompt_size: int = 0
     last_prompt: Prompt | None = None
     approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
-    provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
-    """This loop's client of another model API, for the agent's fallbacks."""
     mcp: McpServers = field(init=False)
     on_close: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     """What the driver has to end before it lets go of the run."""

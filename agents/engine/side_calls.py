@@ -1,5 +1,7 @@
-"""Model calls whose replies are no turn of the run: they count in its totals and budgets all the
-same, each as soon as it is made."""
+"""Model calls whose replies are not turns of the run, for example summaries.
+
+Each counts in the totals and budgets of the run as soon as it is made.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,52 @@ from agents.engine.budget import BudgetAppeared, notice_budget, settle_call
 from agents.engine.journal import check_fence
 from agents.engine.outcomes import committed
 from agents.engine.session import Session
-from agents.kernel.middleware import Commit
+from agents.events.append import EventDraft, dump
+from agents.events.event import Piece
+from agents.kernel.middleware import Commit, ModelRequest
 from agents.models import RunClock
-from agents.providers.base import Usage
+from agents.providers.base import PromptHead, ProviderError, Reply, Usage
 from agents.providers.prices import cost_microusd, worst_cost_microusd
 from agents.services.budget_scope import allowances_of
 from agents.services.reservations import Need, NoRoom, release, reserve
+
+UNSEEN_TOKENS = 1_000
+"""Tokens that a server may add to a prompt."""
+
+
+class Unwatched:
+    """Takes the place of a run's stream: nobody watches the call."""
+
+    def add(self, kind: type[Piece], part: str, text: str) -> None:
+        """See `Watched.add`."""
+
+    def put(self, draft: EventDraft) -> None:
+        """See `Watched.put`."""
+
+    def drop_parts(self) -> None:
+        """See `Watched.drop_parts`."""
+
+
+async def ask_aside(session: Session, head: PromptHead, text: str) -> Reply:
+    """See `RunContext.ask_aside`. Raises `ProviderError` (no_budget) if no budget has room."""
+    conversation = session.provider.conversation(head)
+    content = dump([{"type": "text", "text": text}])
+    conversation.append("user", content)
+    size = len(content.encode()) + len(head.system.encode()) + UNSEEN_TOKENS
+    if not await reserve_side_call(session, size, head.max_tokens):
+        raise ProviderError("no budget has room for the call", code="no_budget")
+    request = ModelRequest(
+        purpose="side",
+        turn=session.turn + 1,
+        model=head.model,
+        provider=session.provider,
+        conversation=conversation,
+        stream=Unwatched(),
+    )
+    with session.handle.interruptible():
+        reply = await session.call_model(request)
+    await count_side_call(session, reply.usage, request.commits)
+    return reply
 
 
 async def reserve_side_call(session: Session, tokens: int, output: int) -> bool:
@@ -39,6 +81,7 @@ def _reserve(session: Session, need: Need) -> None:
     if session.reserved is not None:  # of a call that failed
         release(session.writer.run_id)
     session.reserved = reserve(session.writer.run_id, allowances_of(session.budget), need)
+    session.reserved_for = None
 
 
 async def count_side_call(session: Session, usage: Usage, commits: Sequence[Commit] = ()) -> None:

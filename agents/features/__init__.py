@@ -8,6 +8,7 @@ FEATURES = (
     "memory",
     "agents.features.credentials",
     "agents.features.guardrails",
+    "agents.features.compaction",
     "agents.features.databases",
     "agents.features.slack",
     "agents.features.structured_output",

@@ -85,6 +85,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["schedules"],
         ["inbound_webhooks", "schedules"],
         ["guardrails", "structured_output"],
+        ["compaction"],
     ],
     ids=lambda names: names[-1],
 )
