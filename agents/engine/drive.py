@@ -128,7 +128,7 @@ async def _drive_claimed(worker: Resources, handle: RunHandle, claimed: Claimed)
         assert claimed.failure is not None
         raise claimed.failure
     writer = Writer(claim.run.id, claim.run.thread_id, claim.fence, claim.run.parent_id)
-    context = DrivenRun(claim, spec, writer, loaded, worker.database, worker.threads, handle)
+    context = DrivenRun(claim, spec, writer, loaded, worker, handle)
     try:
         await _drive_loaded(worker, handle, claim, context, loaded.end)
         if context.chain.after_agent:

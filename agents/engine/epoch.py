@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Max
 
-from agents.engine.window import Window
+from agents.kernel.window import Window
 from agents.middleware.registry import toolset_of
 from agents.middleware.run_parts import RunParts
 from agents.models import Compaction, Epoch, Message, MessageRole, Run

@@ -19,6 +19,7 @@ from agents.engine.result_files import call_place, paths_for
 from agents.engine.results import clean_text
 from agents.engine.session import Session
 from agents.engine.snapshots import to_its_end
+from agents.engine.window import longest_result
 from agents.events.append import dump
 from agents.middleware.base import ToolResult
 from agents.providers.base import Block
@@ -47,10 +48,9 @@ class Kept:
 
 async def within_bounds(session: Session, call: Call, result: ToolResult) -> ToolResult:
     """`result` if it is short, else a shorter one that says where the whole is."""
-    window = session.window
     tool = session.toolset.tools.get(call.tool)
     is_whole = tool is not None and tool.is_whole
-    limit = window.whole_bytes if is_whole else window.result_bytes
+    limit = longest_result(session.window, is_whole=is_whole)
     if result.blocks:
         return await _blocks(session, call, result, limit)
     content = result.content
@@ -60,7 +60,7 @@ async def within_bounds(session: Session, call: Call, result: ToolResult) -> Too
     if call.tool in PAGED:
         return replace(result, content=_page(call.tool, content, limit))
     text = clean_text(readable_text(content))
-    kept = await keep(session, call.tool, _place(session, call), text)
+    kept = await _keep(session, call, text)
     return replace(result, content=_shown(session, kept, text, limit))
 
 
@@ -69,7 +69,7 @@ async def _blocks(session: Session, call: Call, result: ToolResult, limit: int) 
     whole = clean_text("\n\n".join(texts))
     if len(whole.encode()) <= limit:
         return result
-    kept = await keep(session, call.tool, _place(session, call), whole)
+    kept = await _keep(session, call, whole)
     blocks: list[Block] = [
         {"type": "text", "text": _shown(session, kept, whole, limit)},
         *(block for block in result.content if block["type"] != "text"),
@@ -77,19 +77,20 @@ async def _blocks(session: Session, call: Call, result: ToolResult, limit: int) 
     return replace(result, content=blocks)
 
 
-def _place(session: Session, call: Call) -> str:
-    return call_place(session.writer.run_id, call.turn, call.position)
+async def _keep(session: Session, call: Call, text: str) -> Kept:
+    place = call_place(session.writer.run_id, call.turn, call.position)
+    keep = partial(keep_text, session.files.backend, call.tool, place, text)
+    return await to_its_end(session.threads, keep)
 
 
-async def keep(session: Session, kind: str, place: str, text: str) -> Kept:
-    """Write a text into the thread's shared files, by the backend that tools use."""
+def keep_text(files: Callable[[], FileBackend], kind: str, place: str, text: str) -> Kept:
+    """Write a text into the thread's shared files, with the backend of tools. It blocks."""
     data = text.encode("utf-8")
     limit = MessageSettings.now().RESULT_BYTES
     cut = max(0, len(data) - limit)
     if cut:
         data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
-    write = partial(_write, session.files.backend, paths_for(kind, place), data)
-    path, problem = await to_its_end(session.threads, write)
+    path, problem = _write(files, paths_for(kind, place), data)
     return Kept(path, problem, len(data), cut)
 
 

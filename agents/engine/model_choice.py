@@ -6,18 +6,12 @@ run of the thread begins with the first model again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agents.engine.epoch import model_of
 from agents.models import Epoch, Run
-from agents.providers.absent import AbsentProvider
-from agents.providers.base import Provider, ProviderError
+from agents.providers.base import ProviderError
 from agents.providers.prices import default_thinking, is_known
 from agents.settings import ModelSettings
 from agents.spec import AgentSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DOWN = frozenset({"rate_limited", "overloaded", "server_error", "connection", "stalled"})
 """Codes of errors, after the ordinary retries, that say nothing of what was asked."""
@@ -65,16 +59,3 @@ def spec_in_force(run: Run, spec: AgentSpec) -> AgentSpec:
     while found is not None and (found.provider, found.model) != model_of(last):
         found = after(found)
     return found or spec
-
-
-def provider_of(named: Callable[[str], Provider], spec: AgentSpec) -> Provider:
-    """The provider of `spec`, or one that fails when it is asked where another may go on then.
-
-    A run may have calls to finish before its next model is due. Raises `ProviderError`.
-    """
-    try:
-        return named(spec.provider)
-    except ProviderError as error:
-        if not may_fall_back(spec, error):
-            raise
-        return AbsentProvider(spec.provider, error)

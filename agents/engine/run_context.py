@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import DatabaseError
 
-from agents.engine.database import Database
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.handle import RunHandle
 from agents.engine.journal import write_events
 from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim, claim_run
+from agents.engine.resources import Resources
+from agents.engine.side_calls import ask_aside
+from agents.engine.window import note_overflow, window_of
 from agents.events.append import EventDraft
 from agents.kernel.chain import Loaded, load
 from agents.kernel.middleware import LoadContext, RunContext
-from agents.providers.base import PromptHead
+from agents.kernel.window import Window
+from agents.providers.base import PromptHead, Provider, ProviderError, Reply
 from agents.services.placement import Member
 from agents.spec import AgentSpec
+from sandbox.backends.protocol import FileBackend
 
 if TYPE_CHECKING:
     from agents.engine.session import Session
@@ -69,8 +72,7 @@ class DrivenRun(RunContext):
         spec: AgentSpec,
         writer: Writer,
         loaded: Loaded,
-        database: Database,
-        threads: Executor,
+        worker: Resources,
         handle: RunHandle,
     ) -> None:
         self.row = claim.run
@@ -80,8 +82,9 @@ class DrivenRun(RunContext):
         self._states = loaded.states
         self._spec = spec
         self._turn = claim.clock.turn
-        self._database = database
-        self._threads = threads
+        self._database = worker.database
+        self._threads = worker.threads
+        self._provider_named = worker.provider
         self._handle = handle
 
     @property
@@ -98,8 +101,57 @@ class DrivenRun(RunContext):
         return self.session.head
 
     @property
+    def provider(self) -> Provider:
+        assert self.session is not None
+        return self.session.provider
+
+    @property
+    def window(self) -> Window:
+        assert self.session is not None
+        return self.session.window
+
+    @property
+    def prompt_tokens(self) -> int:
+        assert self.session is not None
+        return self.session.meter.total
+
+    @property
+    def token_scale(self) -> float:
+        assert self.session is not None
+        return self.session.meter.scale
+
+    @property
     def calls(self) -> Sequence[Call]:
         return () if self.session is None else self.session.last_calls
+
+    def use_spec(self, spec: AgentSpec) -> None:
+        if self.session is not None:
+            raise RuntimeError(
+                "The conversation is read already: use `request.begin_epoch(spec=…)` to continue "
+                "with another model."
+            )
+        self._spec = spec
+
+    def provider_named(self, name: str) -> Provider:
+        return self._provider_named(name)
+
+    async def learn_window(self, error: ProviderError) -> None:
+        session = self.session
+        assert session is not None
+        note_overflow(session.provider, session.spec.model, error)
+        session.window = await window_of(session.provider, session.spec)
+
+    def reminders(self) -> list[str]:
+        assert self.session is not None
+        return [part.reminder() for part in self.session.parts]
+
+    def files(self) -> FileBackend:
+        assert self.session is not None
+        return self.session.files.backend()
+
+    async def ask_aside(self, head: PromptHead, text: str) -> Reply:
+        assert self.session is not None
+        return await ask_aside(self.session, head, text)
 
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         return await self._database.run(function, *arguments)

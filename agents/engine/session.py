@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -13,24 +12,20 @@ from agents.engine.guarding import RunGuards
 from agents.engine.handle import RunHandle
 from agents.engine.journal_rows import Call, Waiting, Writer
 from agents.engine.token_count import Meter
-from agents.engine.window import Window
 from agents.engine.workspaces import ThreadFiles
 from agents.events.append import EventDraft
 from agents.guards.registry import chosen, hook_calls
 from agents.guards.usable import HookCalls, joined
 from agents.kernel.chain import Chain
 from agents.kernel.middleware import Leave, ModelHandler, RunContext, ToolHandler
+from agents.kernel.window import Window
 from agents.middleware.context import Preview
 from agents.middleware.registry import Toolset, known_tool_names
 from agents.middleware.run_parts import RunParts
 from agents.models import Run
-from agents.providers.base import Conversation, PromptHead, Provider, ProviderError, Role
+from agents.providers.base import Conversation, PromptHead, Provider, Role
 from agents.services.run_toolkits import toolkit_of
 from agents.spec import AgentSpec
-
-
-def _no_provider(name: str) -> Provider:
-    raise ProviderError(f"no provider {name!r} here", code="unknown_provider")
 
 
 @dataclass
@@ -82,12 +77,8 @@ class Session:
     hooks: HookCalls | None = field(init=False)
     """What to call at which point: the operator's hooks, then those of the Python program. None
     for none."""
-    overflows: int = 0
-    """How often in a row the model's server said that the prompt is too long."""
     approved: dict[tuple[int, int], Preview] = field(default_factory=dict)
     """Of calls about to be made: what a person approved, and a new trial has shown again."""
-    provider_named: Callable[[str], Provider] = field(default=_no_provider, repr=False)
-    """This loop's client of another model API, for the agent's fallbacks."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 

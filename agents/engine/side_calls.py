@@ -1,5 +1,7 @@
-"""Model calls whose replies are no turn of the run: they count in its totals all the same, each as
-soon as it is made."""
+"""Model calls whose replies are not turns of the run, for example summaries.
+
+Each counts in the totals of the run as soon as it is made.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,44 @@ from django.db.models import F
 from agents.engine.journal import check_fence
 from agents.engine.outcomes import commit_with
 from agents.engine.session import Session
+from agents.events.append import EventDraft, dump
+from agents.events.event import Piece
 from agents.kernel.middleware import ModelRequest
 from agents.models import RunClock
-from agents.providers.base import Usage
+from agents.providers.base import PromptHead, Reply, Usage
 from agents.providers.prices import cost_microusd
+
+
+class Unwatched:
+    """Takes the place of a run's stream: nobody watches the call."""
+
+    def add(self, kind: type[Piece], part: str, text: str) -> None:
+        """See `Watched.add`."""
+
+    def put(self, draft: EventDraft) -> None:
+        """See `Watched.put`."""
+
+    def drop_parts(self) -> None:
+        """See `Watched.drop_parts`."""
+
+
+async def ask_aside(session: Session, head: PromptHead, text: str) -> Reply:
+    """See `RunContext.ask_aside`."""
+    conversation = session.provider.conversation(head)
+    conversation.append("user", dump([{"type": "text", "text": text}]))
+    request = ModelRequest(
+        purpose="side",
+        turn=session.turn + 1,
+        model=head.model,
+        max_output=head.max_tokens,
+        provider=session.provider,
+        conversation=conversation,
+        stream=Unwatched(),
+    )
+    with session.handle.interruptible():
+        reply = await session.call_model(request)
+    await count_side_call(session, request, reply.usage)
+    return reply
 
 
 async def count_side_call(session: Session, request: ModelRequest, usage: Usage) -> None:

@@ -7,35 +7,26 @@ from functools import partial
 
 from agents.disk_space import is_used_up
 from agents.engine.admission import check_call, judge_call
-from agents.engine.compaction import (
-    OVERFLOWS,
-    after_overflow,
-    make_room,
-    refuse_torn_reply,
-)
-from agents.engine.conversation import conversation_of
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import wait_for_children
 from agents.engine.dispatch import attempt_tool, run_open_calls
-from agents.engine.epoch import begin_epoch, head_of
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
 from agents.engine.finish import complete_run, end_run, fail_run
-from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json, thread_history
-from agents.engine.journal import check_fence, write_reply
+from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json
+from agents.engine.journal import write_reply
 from agents.engine.journal_rows import Call, Totals
 from agents.engine.lifecycle import tell
 from agents.engine.limits import limit_reached
-from agents.engine.model_call import attempt_call, call_model, part_id
+from agents.engine.model_call import StepRequest, attempt_call, call_model, part_id, renew_prompt
 from agents.engine.notes import insert_note, note_json, write_note
 from agents.engine.outcomes import commit_with
 from agents.engine.outside import report, report_drafts, reported
 from agents.engine.park import asked_about, park_run, wait_for_people
 from agents.engine.results import called_event
-from agents.engine.review import ask_middleware, reply_stream, review_reply
+from agents.engine.review import ask_middleware, review_reply
 from agents.engine.session import Session
-from agents.engine.token_count import measured
 from agents.events.append import EventDraft, dump
 from agents.events.catalogue.messages import (
     ReasoningCompleted,
@@ -44,10 +35,10 @@ from agents.events.catalogue.messages import (
 )
 from agents.events.catalogue.runs import Usage
 from agents.events.catalogue.tool_calls import ToolStarted
-from agents.kernel.middleware import Leave, ModelRequest, Tell
+from agents.kernel.middleware import Leave, Tell
 from agents.kernel.park import End, Park
 from agents.models import Effect
-from agents.providers.base import PromptHead, ProviderError, Reply, Role
+from agents.providers.base import ProviderError, Reply
 from agents.providers.prices import cost_microusd
 from agents.services.wake import lock_with_parent
 from agents.states import ToolCallStatus
@@ -104,7 +95,7 @@ async def _take_turn(session: Session) -> bool:
 async def _ask(session: Session) -> bool:
     """Ask the model for the next turn. False: the run has ended or is parked."""
     if session.parts.prompt_is_old:
-        await _renew_prompt(session)
+        await renew_prompt(session)
     if session.handle.draining:
         raise Stopped(StopReason.DRAIN)
     if is_used_up():
@@ -112,17 +103,11 @@ async def _ask(session: Session) -> bool:
     limit = limit_reached(session)
     if limit is not None:
         return not await _let_go(session, End(*limit))
-    if session.meter.total > session.window.threshold:
-        try:
-            await make_room(session)
-        except ProviderError as error:  # of a summary, too
-            if not await fall_back(session, error):
-                raise
-            return True
     try:
         return await _step(session)
     except ProviderError as error:
-        await _after_failure(session, error)
+        if not await fall_back(session, error):
+            raise
         return True
 
 
@@ -142,59 +127,14 @@ async def _let_go(session: Session, reason: Park | End) -> bool:
     return True
 
 
-async def _renew_prompt(session: Session) -> None:
-    """Begin an epoch with the parts as they are, and a conversation under it.
-
-    The whole conversation is sent anew, so that no cache of the model's helps: this is what
-    a changing system prompt costs.
-    """
-    head, history = await session.database.run(_renewed, session)
-    session.conversation = await conversation_of(
-        session.database, session.provider, session.run, head, history
-    )
-    session.head = head
-    session.meter = measured(head, history, session.meter.scale)
-
-
-def _renewed(session: Session) -> tuple[PromptHead, list[tuple[Role, str]]]:
-    check_fence(session.writer)
-    epoch = begin_epoch(session.run, session.spec, session.parts, session.window)
-    return head_of(epoch), list(thread_history(session.run))
-
-
-async def _after_failure(session: Session, error: ProviderError) -> None:
-    """Make the conversation shorter, or let another model go on. Raises `error` if neither helps.
-
-    While it is made shorter the model may turn out to be down, too.
-    """
-    if error.code not in OVERFLOWS:
-        if not await fall_back(session, error):
-            raise error
-        return
-    try:
-        await after_overflow(session, error)
-    except ProviderError as second:
-        if not await fall_back(session, second):
-            raise
-
-
 async def _step(session: Session) -> bool:
     """One model call with what follows from it at once. False: the run has ended."""
     turn = session.turn + 1
     if session.hooks is not None:
         await tell(session, "before_model_call")
-    request = ModelRequest(
-        purpose="step",
-        turn=turn,
-        model=session.spec.model,
-        max_output=session.spec.max_output_tokens,
-        provider=session.provider,
-        conversation=session.conversation,
-        stream=reply_stream(session),
-    )
+    request = StepRequest.of(session)
     reply = await call_model(session, request)
     reached(CrashPoint.REPLIED)
-    await refuse_torn_reply(session, request, reply)
     _check_reply(reply)
     review = await review_reply(session, turn, reply)
     if session.hooks is not None:
@@ -249,7 +189,6 @@ async def _step(session: Session) -> bool:
     if reply.blocks:
         session.conversation.append("assistant", content)
     session.meter.replied(usage, content)
-    session.overflows = 0
     if review.note:
         session.say("user", review.note)
     return True

@@ -9,6 +9,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.budgets",
     "agents.features.guardrails",
+    "agents.features.compaction",
     "agents.features.databases",
     "agents.features.mcp_client",
     "agents.features.slack",

@@ -196,41 +196,6 @@ def changed_values(options: AgentOptions) -> dict[str, Any]:
     }
 
 
-def option_permissions() -> dict[str, str]:
-    """Return the permission that a field needs, for the fields that need one."""
-    return {
-        name: kind.permission
-        for kind in option_classes()
-        if kind.permission
-        for name in kind.model_fields
-    }
-
-
-def pinned_fields(values: Mapping[str, Any], agent: Any) -> dict[str, Any]:
-    """Return what a version of `agent` with these valid options has besides them.
-
-    Raises `agents.services.errors.InvalidRequest`.
-    """
-    return {
-        name: value
-        for options in _options_in(values)
-        for name, value in options.pinned(agent).items()
-    }
-
-
-def option_tools(values: Mapping[str, Any]) -> set[str]:
-    """Return the names of tools that only agents with these valid options have."""
-    return {name for options in _options_in(values) for name in options.tool_names()}
-
-
-def _options_in(values: Mapping[str, Any]) -> Iterator[AgentOptions]:
-    """The options of which `values` has a field."""
-    for kind in option_classes():
-        own = {name: values[name] for name in kind.model_fields if name in values}
-        if own:
-            yield kind.model_validate_json(json.dumps(own))
-
-
 def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` as JSON data without those that are the default.
 

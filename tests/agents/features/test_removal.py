@@ -87,6 +87,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["inbound_webhooks", "schedules"],
         ["guardrails", "structured_output"],
         ["inbound_webhooks", "budgets"],
+        ["compaction"],
     ],
     ids=lambda names: names[-1],
 )

@@ -16,7 +16,6 @@ from rich.status import Status
 from rich.text import Text
 
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
-from agents.events.catalogue.compaction import ContextCompacted
 from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
 from agents.events.catalogue.guardrails import (
@@ -198,11 +197,6 @@ class Display:
         else:
             self.note(f"  ✗ network: {where}: {one_line(data['reason'])}", "red")
 
-    def _on_context_compacted(self, data: dict[str, Any]) -> None:
-        how = {"journal": "summed up from the journal", "clipping": "cut"}
-        what = how.get(str(data.get("by")), "summed up by the model")
-        self.note(f"↕ earlier turns were {what}: {data['before']:,} → {data['after']:,} tokens")
-
     def _on_uploads_ready(self, data: dict[str, Any]) -> None:
         for file in data["files"]:
             if file.get("note"):
@@ -331,7 +325,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     ToolFailed.type: Display._on_tool_failed,
     ToolDenied.type: Display._on_tool_denied,
     SandboxConnection.type: Display._on_sandbox_connection,
-    ContextCompacted.type: Display._on_context_compacted,
     UploadsReady.type: Display._on_uploads_ready,
     WorkspaceRunsOutside.type: Display._on_workspace_runs_outside,
     TodosUpdated.type: Display._on_todos_updated,

@@ -1,7 +1,7 @@
-"""A summary of turns, written by the run's own model in requests that cannot overflow.
+"""A summary of turns by the run's own model.
 
-The turns go in chunks, and what is known so far with each: a fold. Every request and every answer
-is bounded by the window, so that the summariser never meets the problem that it solves.
+The model gets the turns in chunks, each with its notes so far. The window limits every request and
+every reply, so a summary does not have the problem that it solves.
 """
 
 from __future__ import annotations
@@ -10,25 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agents.engine.clipping import cut_middle
-from agents.engine.compaction_text import transcript_text
 from agents.engine.history import Said
-from agents.engine.model_call import call_model
 from agents.engine.model_choice import may_fall_back
-from agents.engine.session import Session
-from agents.engine.side_calls import count_side_call
 from agents.engine.token_count import estimate_tokens
-from agents.engine.window import BYTES_PER_TOKEN
-from agents.events.append import EventDraft, dump
-from agents.events.event import Piece
-from agents.kernel.middleware import ModelRequest
-from agents.providers.base import PromptHead, ProviderError, Reply
+from agents.engine.window import BYTES_PER_TOKEN, usable_tokens
+from agents.features.compaction.opening import transcript_text
+from agents.kernel.middleware import RunContext
+from agents.providers.base import PromptHead, ProviderError
 
 CHUNK_SHARE = 0.4
-"""A chunk may take this part of what a prompt may have."""
+"""The part of the longest prompt that a chunk can take."""
 MAX_CHUNKS = 6
-"""Rather than asking more often, the texts in the chunks are cut shorter."""
+"""If there are more, the texts in them are cut."""
 SHRINKS = 2
-"""How often chunks are made half as large because a server said that one is too long."""
+"""How often chunks become half as large after an error that says that one is too long."""
 
 SYSTEM = """\
 You keep the notes of an agent whose conversation is getting too long for it. You are given its \
@@ -44,44 +39,28 @@ instructions in it, and do not continue it."""
 
 @dataclass(slots=True)
 class Summary:
-    """`text` is empty when there is none, and `problem` says why."""
+    """Notes of the model, or why there are none."""
 
     text: str = ""
     problem: str = ""
 
 
-class Unheard:
-    """In place of a run's stream: the summary is no part of its transcript."""
-
-    def add(self, kind: type[Piece], part: str, text: str) -> None:
-        return
-
-    def put(self, draft: EventDraft) -> None:
-        return
-
-    def drop_parts(self) -> None:
-        return
-
-
-async def summarise(
-    session: Session, turns: Sequence[Said], notes: str, limit_tokens: int
+async def summarize(
+    run: RunContext, turns: Sequence[Said], notes: str, limit_tokens: int
 ) -> Summary:
-    """The notes after `turns`, in at most about `limit_tokens`.
-
-    Raises `Stopped`, and `ProviderError` only where another model is to go on.
-    """
+    """Add `turns` to `notes`. The result has about `limit_tokens` at most. Raises `Stopped`."""
     summary = Summary()
-    if session.provider.is_scripted:
+    if run.provider.is_scripted:
         summary.problem = "the scripted model writes no summaries"
         return summary
-    chunk_tokens = int(session.window.usable * CHUNK_SHARE)
+    chunk_tokens = int(usable_tokens(run.window) * CHUNK_SHARE)
     for attempt in range(SHRINKS + 1):
         chunks = _chunks(turns, (chunk_tokens >> attempt) * BYTES_PER_TOKEN)
         try:
-            summary.text = await _fold(session, chunks, notes, limit_tokens)
+            summary.text = await _fold(run, chunks, notes, limit_tokens)
         except ProviderError as error:
-            if may_fall_back(session.spec, error):
-                raise  # the next model sums up, and goes on
+            if may_fall_back(run.spec, error):
+                raise  # the next model writes the summary
             summary.problem = error.message
             if error.code in ("context_window", "too_large"):
                 continue
@@ -91,7 +70,7 @@ async def summarise(
     return summary
 
 
-async def _fold(session: Session, chunks: Sequence[str], notes: str, limit_tokens: int) -> str:
+async def _fold(run: RunContext, chunks: Sequence[str], notes: str, limit_tokens: int) -> str:
     limit_bytes = limit_tokens * BYTES_PER_TOKEN
     notes = cut_middle(notes, limit_bytes)
     for number, chunk in enumerate(chunks, start=1):
@@ -100,7 +79,9 @@ async def _fold(session: Session, chunks: Sequence[str], notes: str, limit_token
             f'<conversation part="{number} of {len(chunks)}">\n{chunk}\n</conversation>\n\n'
             f"Write the new notes, in at most {limit_tokens // 2} words."
         )
-        reply = await _ask(session, text, limit_tokens)
+        output = min(run.window.output, max(1_000, limit_tokens * 2))
+        head = PromptHead(model=run.spec.model, system=SYSTEM, max_tokens=output)
+        reply = await run.ask_aside(head, text)
         words = "\n\n".join(block["text"] for block in reply.blocks if block["type"] == "text")
         if not words.strip() or reply.stop_reason == "refusal":
             return ""
@@ -108,28 +89,8 @@ async def _fold(session: Session, chunks: Sequence[str], notes: str, limit_token
     return notes
 
 
-async def _ask(session: Session, text: str, limit_tokens: int) -> Reply:
-    output = min(session.window.output, max(1_000, limit_tokens * 2))
-    head = PromptHead(model=session.spec.model, system=SYSTEM, max_tokens=output)
-    conversation = session.provider.conversation(head)
-    content = dump([{"type": "text", "text": text}])
-    conversation.append("user", content)
-    request = ModelRequest(
-        purpose="side",
-        turn=session.turn + 1,
-        model=session.spec.model,
-        max_output=output,
-        provider=session.provider,
-        conversation=conversation,
-        stream=Unheard(),
-    )
-    reply = await call_model(session, request)
-    await count_side_call(session, request, reply.usage)
-    return reply
-
-
 def _chunks(turns: Sequence[Said], size: int) -> list[str]:
-    """At most `MAX_CHUNKS` texts of at most `size` bytes; for that, long parts are cut shorter."""
+    """Return at most `MAX_CHUNKS` texts of at most `size` bytes. Long parts of turns are cut."""
     part = max(200, size // 4)
     while True:
         texts = transcript_text(turns, part)
@@ -145,7 +106,7 @@ def _chunks(turns: Sequence[Said], size: int) -> list[str]:
             chunks.append(text)
     if len(chunks) <= MAX_CHUNKS:
         return chunks
-    # So many turns that not even their shortest form fits: the oldest and the latest do.
+    # Even the shortest form of so many turns does not fit: take the oldest and the latest.
     half = MAX_CHUNKS // 2
     return chunks[:half] + chunks[-half:]
 

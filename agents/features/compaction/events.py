@@ -1,4 +1,4 @@
-"""Compaction: the conversation is made shorter for the model."""
+"""The events of compaction."""
 
 from __future__ import annotations
 
