@@ -316,7 +316,7 @@ def _record(
     append_events(run.id, drafts)
     if about_run is not None:
         about_run.carry_out(request, locked)
-    elif call is None and run.status == RunStatus.WAITING:
+    elif run.wait_reason == request.kind:
         wake_run(run, "the feature that asked is not installed any more")
     else:
         wake_if_decided(run)

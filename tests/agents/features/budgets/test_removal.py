@@ -9,13 +9,15 @@ from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest, decide_approval
 from agents.services.errors import Conflict
 from tests.agents.features.budgets.test_admin import asked
-from tests.support.runs import event_types, make_user
+from tests.support.runs import event_types, make_agent, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_removal_lets_runs_continue_that_wait_for_a_budget() -> None:
-    request = asked(make_user())
+    user = make_user()
+    make_agent(user)
+    request = asked(user)
     wake_waiting_runs()
     request.refresh_from_db()
     run = Run.objects.get(pk=request.run_id)
@@ -25,6 +27,7 @@ def test_the_removal_lets_runs_continue_that_wait_for_a_budget() -> None:
 
 def test_a_request_of_a_removed_feature_can_only_be_rejected() -> None:
     user = make_user()
+    make_agent(user)
     request = asked(user)
     # As if another feature had asked.
     ApprovalRequest.objects.filter(pk=request.pk).update(kind="lunch")
