@@ -16,8 +16,6 @@ from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.idempotency import IdempotencyKey
 from agents.models.machine import Machine
-from agents.models.mcp_server import McpServer, McpTransport
-from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
 from agents.models.remote_trace import RemoteTrace
@@ -59,9 +57,6 @@ __all__ = [
     "ErasedFiles",
     "IdempotencyKey",
     "Machine",
-    "McpServer",
-    "McpState",
-    "McpTransport",
     "Message",
     "MessageImage",
     "MessageRole",
