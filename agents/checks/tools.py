@@ -7,7 +7,6 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.mcp.names import PREFIX
 from agents.settings import ToolSettings
 
 _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
@@ -18,7 +17,10 @@ def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each path of `VEL["TOOLS"]` leads to a tool, under a name that no other has."""
     # Imported here: the tools cost 0.25 s, and most commands of `vel` check nothing.
     from agents.middleware.custom.registered import registered_tools  # noqa: PLC0415
-    from agents.middleware.registry import built_in_tools  # noqa: PLC0415
+    from agents.middleware.registry import (  # noqa: PLC0415
+        built_in_tools,
+        installed_middleware,
+    )
 
     try:
         ToolSettings.now()
@@ -32,10 +34,12 @@ def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if taken:
         message = f'settings.VEL["TOOLS"]: {taken[0]!r} is the name of one of Vel\'s own tools.'
         return [Error(message, hint=_HINT, id="vel.E014")]
-    if reserved := sorted(name for name in names if name.startswith(PREFIX)):
-        message = (
-            f'settings.VEL["TOOLS"]: {reserved[0]!r} begins as the tools of MCP servers do: '
-            "give it another name with @tool(name=…)."
-        )
-        return [Error(message, hint=_HINT, id="vel.E014")]
+    for item in installed_middleware():
+        reserved = sorted(name for name in names if name.startswith(item.tool_prefix))
+        if item.tool_prefix and reserved:
+            message = (
+                f'settings.VEL["TOOLS"]: {reserved[0]!r} begins as the tools of {item.tool_source} '
+                "do: give it another name with @tool(name=…)."
+            )
+            return [Error(message, hint=_HINT, id="vel.E014")]
     return []

@@ -15,8 +15,6 @@ from agents.models.event import RunEvent
 from agents.models.grant import ApprovalGrant
 from agents.models.idempotency import IdempotencyKey
 from agents.models.machine import Machine
-from agents.models.mcp_server import McpServer, McpTransport, NetworkChoice
-from agents.models.mcp_state import McpState
 from agents.models.message import Message, MessageRole
 from agents.models.middleware_state import MiddlewareState
 from agents.models.remote_trace import RemoteTrace
@@ -55,14 +53,10 @@ __all__ = [
     "ErasedFiles",
     "IdempotencyKey",
     "Machine",
-    "McpServer",
-    "McpState",
-    "McpTransport",
     "Message",
     "MessageImage",
     "MessageRole",
     "MiddlewareState",
-    "NetworkChoice",
     "ProcessKind",
     "RemoteTrace",
     "RequestCount",

@@ -13,12 +13,10 @@ from agents.models import (
     ApprovalGrant,
     ApprovalRequest,
     AuditEntry,
-    McpServer,
     Run,
     Thread,
     UsageTotal,
 )
-from agents.selectors.mcp_servers import agents_with_servers, servers_named_in, servers_of
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -26,7 +24,6 @@ Person = AbstractBaseUser | AnonymousUser
 APPROVE = "agents.approve_toolcall"
 VIEW_ALL = "agents.view_all_runs"
 VIEW_AUDIT = "agents.view_auditentry"
-CONFIGURE_MCP = "agents.configure_mcpserver"
 
 
 def _has(user: Person, permission: str) -> bool:
@@ -156,20 +153,6 @@ def tokens_for(user: Person) -> QuerySet[ApiToken]:
     if not user.is_authenticated:
         return ApiToken.objects.none()
     return ApiToken.objects.filter(user=user.pk)
-
-
-def may_see_all_mcp_servers(user: Person) -> bool:
-    """Whether `user` sees every server, with how it is reached."""
-    return _has(user, CONFIGURE_MCP) or _has(user, "agents.view_mcpserver")
-
-
-def mcp_servers_for(user: Person) -> QuerySet[McpServer]:
-    """Servers of agents that `user` may use, or all for operators."""
-    if may_see_all_mcp_servers(user):
-        return McpServer.objects.all()
-    agents = agents_with_servers(agents_for(user)).only("definition")
-    slugs = {slug for agent in agents for slug in servers_named_in(servers_of(agent))}
-    return McpServer.objects.filter(slug__in=slugs, enabled=True)
 
 
 def audit_for(user: Person) -> QuerySet[AuditEntry]:

@@ -45,7 +45,7 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
         return
     # Imported here: models can be imported once Django is set up, which may fail above.
-    from velproject.doctor import features, mcp, running, watching  # noqa: PLC0415
+    from velproject.doctor import features, running, watching  # noqa: PLC0415
 
     yield from check_settings()
     database = check_database()
@@ -58,7 +58,6 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         yield from features.check_features()
         for _, look in collect("doctor", "DATABASE_CHECKS"):
             yield from look()
-        yield from mcp.check_mcp_servers()
         yield running.check_workers()
         yield from watching.check_watching()
     yield running.check_model(online=online)

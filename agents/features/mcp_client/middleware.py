@@ -10,11 +10,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.features.mcp_client.options import McpTools, McpToolSpec
+from agents.features.mcp_client.protocol.errors import McpError
+from agents.features.mcp_client.protocol.input_schema import input_model
+from agents.features.mcp_client.protocol.names import PREFIX
+from agents.features.mcp_client.protocol.results import Answer, File, read_answer
 from agents.features.mcp_client.runs import RunServers
 from agents.kernel.middleware import LoadContext, RunContext
-from agents.mcp.errors import McpError
-from agents.mcp.input_schema import input_model
-from agents.mcp.results import Answer, File, read_answer
 from agents.middleware.base import Middleware, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect
@@ -30,6 +31,8 @@ class McpMiddleware(Middleware):
 
     name = "mcp"
     profiles = frozenset({"full", "sandbox_only"})
+    tool_prefix = PREFIX
+    tool_source = "MCP servers"
 
     def tools(self, spec: AgentSpec) -> list[Tool[Any]]:
         return [

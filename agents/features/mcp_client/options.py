@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from agents.features.mcp_client.models import McpServer, McpTransport
+from agents.features.mcp_client.protocol.input_schema import usable_schema
+from agents.features.mcp_client.protocol.limits import MAX_TOOLS
+from agents.features.mcp_client.protocol.names import offered_name
+from agents.features.mcp_client.queries import CONFIGURE_MCP, assigned, offered_names
 from agents.kernel.options import AgentOptions
-from agents.mcp.input_schema import usable_schema
-from agents.mcp.limits import MAX_TOOLS
-from agents.mcp.names import offered_name
-from agents.models import Agent, McpServer, McpTransport
-from agents.selectors.mcp_servers import assigned, offered_names
+from agents.models import Agent
 from agents.services.errors import InvalidRequest
-from agents.services.mcp_servers import CONFIGURE_MCP
 
 Name = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -31,7 +31,7 @@ class McpServerFile(BaseModel):
 
 
 def _check_entry(entry: Any) -> Any:
-    """Say in plain words what is wrong with the shape of an entry."""
+    """Describe the error of an entry in plain words."""
     try:
         list(assigned([entry]))
     except ValueError as problem:
@@ -66,7 +66,7 @@ class McpServers(AgentOptions):
 
 
 class McpToolSpec(BaseModel):
-    """A tool of an MCP server as a person accepted it. `name` is what the model calls it.
+    """A tool of an MCP server as a person accepted it. `name` is its name for the model.
 
     `input_schema` is JSON text, since the order of names matters to models. `digest` is of the
     definition by the server: while the server gives another one, calls are refused.
@@ -85,7 +85,7 @@ class McpToolSpec(BaseModel):
 
 
 class McpTools(AgentOptions):
-    """Written from `mcp_servers`: nobody types them, so they are not in `OPTIONS`."""
+    """Written from `mcp_servers`. They are not in `OPTIONS`, because people do not enter them."""
 
     mcp_tools: tuple[McpToolSpec, ...] = ()
     """Each call checks whether the agent still has the tool."""

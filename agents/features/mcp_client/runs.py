@@ -1,6 +1,7 @@
-"""The MCP servers of a run, while a driver has it: a connection each, from the first call on.
+"""The MCP servers of a run while a driver has it: one connection for each, from its first call.
 
-A parked run holds none. A server that was lost starts anew with the next call, some times.
+A parked run has no connections. A server that was lost starts again with the next call, up to
+`MAX_STARTS` times.
 """
 
 from __future__ import annotations
@@ -11,28 +12,35 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import DatabaseError
 
+from agents.features.mcp_client.actions import note_listing
+from agents.features.mcp_client.connections import connection_to, hide, secrets_of, without_telling
+from agents.features.mcp_client.models import McpServer, McpTransport
 from agents.features.mcp_client.options import McpToolSpec
+from agents.features.mcp_client.protocol.definitions import digests
+from agents.features.mcp_client.protocol.errors import McpError
+from agents.features.mcp_client.protocol.limits import MAX_STARTS, OPEN_SECONDS
+from agents.features.mcp_client.queries import server_of_run
+from agents.features.mcp_client.thread_state import (
+    Erased,
+    drop_states,
+    forget_old_states,
+    must_be_ours,
+    record_own_state,
+    store_state,
+)
 from agents.kernel.middleware import RunContext
-from agents.mcp.connection import Connection
-from agents.mcp.definitions import digests
-from agents.mcp.errors import McpError
-from agents.mcp.limits import MAX_STARTS, OPEN_SECONDS
 from agents.middleware.context import ToolContext
-from agents.models import McpServer, McpTransport
-from agents.selectors.mcp_servers import server_of_run
-from agents.services.mcp_connections import connection_to, hide, without_telling
-from agents.services.mcp_servers import secrets_of
-from agents.services.mcp_state_moves import drop_states, forget_old_states, store_state
-from agents.services.mcp_state_rows import Erased, must_be_ours, record_own_state
-from agents.services.mcp_tools import note_listing
 from agents.settings import MachineSettings
 from sandbox.errors import SandboxError
 from sandbox.file_lock import LockTimeout
 from sandbox.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agents.features.mcp_client.protocol.connection import Connection
 
 T = TypeVar("T")
 
@@ -103,8 +111,8 @@ class RunServers:
             server.connection = None
         if server.starts >= MAX_STARTS:
             raise McpError(
-                f"The MCP server {row.slug} was started {MAX_STARTS} times and is gone again: go "
-                "on without it.",
+                f"The MCP server {row.slug} was started {MAX_STARTS} times and has ended again: "
+                "continue without it.",
                 "closed",
             )
         server.starts += 1
@@ -120,19 +128,19 @@ class RunServers:
 
 
 async def _row(context: ToolContext, tool: McpToolSpec) -> McpServer:
-    """Return the server as it is now. Tools that were taken away meanwhile are not used again."""
+    """Return the server as it is now. A tool that the agent has lost is not used again."""
     found = await context.in_database(server_of_run, context.agent_id, tool.server, tool.tool)
     if found is None:
         raise McpError(
-            f"{tool.name} was taken from this agent, or its server was switched off: go on "
-            "without it.",
+            f"{tool.name} was taken from this agent, or its server was switched off: "
+            "continue without it.",
             "not_allowed",
         )
     row, pinned = found
     if pinned["digest"] != tool.digest or pinned["effect"] != tool.effect:
         raise McpError(
-            f"{tool.name} is described in another way since this run began: it can be used "
-            "again from the user's next message on.",
+            f"{tool.name} has another definition since this run started: it can be used again "
+            "after the user's next message.",
             "changed",
         )
     return row
@@ -153,8 +161,8 @@ async def _compare(
         await context.in_database(note_listing, row.pk, listing)
     if server.digests.get(tool.tool) != tool.digest:
         raise McpError(
-            f"{tool.name} was not called: the server describes it otherwise than what was "
-            "accepted. An operator has to look at it first; go on without it.",
+            f"{tool.name} was not called: the server describes it otherwise than in the "
+            "accepted definition. An operator must accept it first; continue without it.",
             "changed",
         )
 
@@ -210,14 +218,14 @@ async def _store_state(run: RunContext, open_workspace: Callable[[], Workspace])
 
 
 def _is_same(before: McpServer | None, now: McpServer) -> bool:
-    """Whether it is still reached in the same way."""
+    """Whether the address of the server is the same."""
     if before is None or any(getattr(before, name) != getattr(now, name) for name in _REACHED_BY):
         return False
     return not now.secret_names or before.secrets.same_as(now.secrets)
 
 
 def _without(value: Any, secrets: tuple[str, ...]) -> Any:
-    """An answer with the server's own secrets left out, should it repeat them."""
+    """Return an answer without the server's own secrets."""
     if not secrets:
         return value
     if isinstance(value, str):
