@@ -120,7 +120,7 @@ MAX_FALLBACKS = 3
 
 
 class FallbackModel(BaseModel):
-    """A model that answers when those before it are down."""
+    """A model that continues a run if those before it are unavailable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -477,6 +477,8 @@ class AgentSpec(
         for limit in ("max_tokens", "max_cost"):
             if getattr(self, limit) is not None:
                 needed["budgets"] = limit
+        if self.fallbacks:
+            needed["fallbacks"] = "fallbacks"
         return needed
 
     @classmethod

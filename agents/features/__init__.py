@@ -10,6 +10,7 @@ FEATURES = (
     "agents.features.budgets",
     "agents.features.guardrails",
     "agents.features.compaction",
+    "agents.features.fallbacks",
     "agents.features.databases",
     "agents.features.mcp_client",
     "agents.features.slack",

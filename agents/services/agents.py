@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from agents.guards.registry import guardrails
 from agents.guards.usable import OF_PROGRAM
+from agents.kernel.features import collect
 from agents.kernel.options import (
     json_value,
     option_classes,
@@ -27,7 +28,6 @@ from agents.services.agent_rights import check_may_define
 from agents.services.agent_state import agent_state
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
-from agents.services.fallbacks import check_fallbacks
 from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
 from agents.services.prompt_values import check_new_prompts
@@ -94,9 +94,10 @@ def build_spec(
         raise InvalidRequest(f"{location}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
     check_guardrails(spec)
-    check_fallbacks(spec)
     for part in parts:
         part.check(spec)
+    for _, check in collect("options", "SPEC_CHECKS"):
+        check(spec)
     return spec
 
 

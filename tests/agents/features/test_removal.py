@@ -89,7 +89,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["inbound_webhooks", "schedules"],
         ["guardrails", "structured_output"],
         ["inbound_webhooks", "budgets"],
-        ["compaction"],
+        ["compaction", "fallbacks"],
     ],
     ids=lambda names: names[-1],
 )
