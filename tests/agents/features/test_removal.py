@@ -109,7 +109,7 @@ def _with_dependents(group: set[str], required: Mapping[str, set[str]]) -> set[s
     return group
 
 
-@pytest.mark.parametrize("names", removals(), ids=",".join)
+@pytest.mark.parametrize("names", removals(), ids="-".join)
 def test_vel_works_without_features(tmp_path: Path, names: Sequence[str]) -> None:
     place = copy_without(tmp_path / "project", names)
     with reachable_directory() as data:
