@@ -1,4 +1,4 @@
-"""A feature can be removed: without its folder and its line in the settings, Vel works."""
+"""Features can be removed: without their folders and lines in the settings, Vel works."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import permutations, product
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from agents.features import FEATURES
+from agents.kernel.features import features
 from tests.sandbox.places import reachable_directory
 
 ROOT = Path(__file__).parents[3]
@@ -70,30 +73,45 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
     return place
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["slack"],
-        ["databases"],
-        ["forks"],
-        ["google_workspace"],
-        ["mcp_client"],
-        ["mcp_server"],
-        ["mcp_client", "mcp_server"],
-        ["notifications"],
-        ["slack", "google_workspace", "credentials"],
-        ["memory"],
-        ["skills_app"],
-        ["inbound_webhooks"],
-        ["schedules"],
-        ["inbound_webhooks", "schedules"],
-        ["guardrails", "structured_output"],
-        ["inbound_webhooks", "budgets"],
-        ["compaction", "fallbacks"],
-    ],
-    ids=lambda names: names[-1],
-)
-def test_vel_works_without_a_feature(tmp_path: Path, names: Sequence[str]) -> None:
+def removals() -> list[list[str]]:
+    """Return groups of features to remove together, few instead of one for each feature.
+
+    Of any two features each is removed in some group in which the other stays, unless the other
+    requires it. So a feature that uses another one without requiring it is found.
+    """
+    names = {config.label: config.name.rpartition(".")[2] for config in features()}
+    required = {
+        names[config.label]: {names[label] for label in config.requires if label in names}
+        for config in features()
+    }
+    missing = {
+        (removed, other)
+        for removed, other in permutations(required, 2)
+        if other not in _with_dependents({removed}, required)
+    }
+    choices, half = Random(0), len(required) // 2
+    groups = []
+    while missing:
+        candidates = [
+            _with_dependents(set(choices.sample(list(required), half)), required)
+            for _ in range(100)
+        ]
+        pairs = [set(product(group, required.keys() - group)) & missing for group in candidates]
+        best = max(range(len(pairs)), key=lambda at: len(pairs[at]))
+        missing -= pairs[best]
+        groups.append(sorted(candidates[best]))
+    return groups
+
+
+def _with_dependents(group: set[str], required: Mapping[str, set[str]]) -> set[str]:
+    """Add the features that require one of the group."""
+    while more := {name for name, needed in required.items() if needed & group} - group:
+        group = group | more
+    return group
+
+
+@pytest.mark.parametrize("names", removals(), ids="-".join)
+def test_vel_works_without_features(tmp_path: Path, names: Sequence[str]) -> None:
     place = copy_without(tmp_path / "project", names)
     with reachable_directory() as data:
         done = use(place, data, names)
