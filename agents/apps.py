@@ -46,6 +46,6 @@ def _start_worker(**kwargs: object) -> None:
 
 def _refuse_development_database(using: str, **kwargs: object) -> None:
     """Stop `migrate` before it changes anything, also in a project that embeds Vel."""
-    from agents.harness.schema import refuse_development_database  # noqa: PLC0415
+    from agents.doors.database_schema import refuse_development_database  # noqa: PLC0415
 
     refuse_development_database(using)

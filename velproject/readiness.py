@@ -16,12 +16,16 @@ from dataclasses import dataclass
 from django.db import DatabaseError, connection
 
 from agents.disk_space import DATA_DIRECTORY, is_short, room
+from agents.doors.database_schema import (
+    is_development_database,
+    missing_migrations,
+    unknown_migrations,
+)
 from agents.models import ProcessKind
 from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
 from agents.settings import DataSettings
 from agents.telemetry.content import short
 from sandbox.probe import check_host
-from velproject.schema import is_development_database, missing_migrations, unknown_migrations
 
 KEEP_SECONDS = 5.0
 PATIENCE = 10.0

@@ -77,7 +77,7 @@ def is_own() -> bool:
 
 def _prepare_database() -> None:
     """Migrate Vel's own database, or check that the project has migrated its database."""
-    from agents.harness.schema import (  # noqa: PLC0415
+    from agents.doors.database_schema import (  # noqa: PLC0415
         ensure_schema,
         missing_migrations,
         refuse_development_database,

@@ -13,10 +13,10 @@ from typing import NoReturn, TextIO
 
 import click
 
+from agents.doors.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
+from agents.doors.cli.terminal import use_tolerant_streams, visible
 from velproject.cli.commands import TABLE
-from velproject.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
 from velproject.cli.lazy_group import LazyGroup
-from velproject.cli.terminal import use_tolerant_streams, visible
 
 _NOBODY_READS = (errno.EPIPE, errno.EIO)
 """What writing fails with when a pipe's reader or the terminal has gone."""

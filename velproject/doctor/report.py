@@ -13,6 +13,12 @@ from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
+from agents.doors.database_schema import (
+    is_development_database,
+    missing_migrations,
+    protect_database_file,
+    unknown_migrations,
+)
 from agents.kernel.features import collect
 from agents.settings import DataSettings
 from sandbox.errors import SandboxError
@@ -21,12 +27,6 @@ from sandbox.toolbox_contents import verify_toolbox
 from sandbox.toolbox_find import find_toolbox, toolbox_names
 from velproject import env
 from velproject.doctor.findings import Finding, Level
-from velproject.schema import (
-    is_development_database,
-    missing_migrations,
-    protect_database_file,
-    unknown_migrations,
-)
 
 _LOOKED_AT = ("vel.W001", "vel.W003", "vel.W005")
 """System checks of what the doctor looks at more closely."""

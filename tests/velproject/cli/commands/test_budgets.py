@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 from django.contrib.auth.models import Permission, User
 
+from agents.doors.cli.local_user import local_user
 from agents.models import Agent, Allowance, Budget
 from agents.services.budgets import save_budget
 from tests.velproject.in_process import call
-from velproject.cli.local_user import local_user
 
 
 @pytest.mark.django_db

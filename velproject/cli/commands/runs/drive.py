@@ -13,6 +13,18 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
+from agents.doors.cli.boot import again
+from agents.doors.cli.errors import (
+    FAILED,
+    HUNG_UP,
+    INTERRUPTED,
+    LIMIT,
+    OK,
+    WAITING,
+    CliError,
+    Signalled,
+    explain,
+)
 from agents.engine.worker import Worker
 from agents.ids import own_executor
 from agents.middleware.decisions import decide
@@ -25,22 +37,10 @@ from agents.services.run_control import cancel_run
 from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.reopening import open_directory
-from velproject.cli.boot import again
 from velproject.cli.commands.runs.display import Display
 from velproject.cli.commands.runs.family import Family
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.commands.runs.tree_display import TreeDisplay
-from velproject.cli.errors import (
-    FAILED,
-    HUNG_UP,
-    INTERRUPTED,
-    LIMIT,
-    OK,
-    WAITING,
-    CliError,
-    Signalled,
-    explain,
-)
 from velproject.cli.orphans import resume_orphaned_run
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from velproject.schema import ensure_schema, missing_migrations, unknown_migrations
+from agents.doors.database_schema import ensure_schema, missing_migrations, unknown_migrations
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from contextlib import AbstractContextManager
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
-from agents.harness.owner import account_name
+from agents.doors.cli.errors import CliError
 from agents.models import Door
 from agents.services.audit import Origin, acting
-from velproject.cli.errors import CliError
+
+
+def account_name() -> str:
+    """The operating system's name of the caller, by uid: LOGNAME and USER can say anything."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid-{os.getuid()}"
 
 
 def local_user() -> User:

@@ -1,4 +1,4 @@
-"""Texts and tables on a terminal."""
+"""Texts, tables and reviews on a terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from agents.review import Review, as_text
 
 
 def new_console(*, stderr: bool = False) -> Console:
@@ -30,3 +32,10 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def show_review(review: Review, console: Console) -> None:
+    """`review` line by line, in colour where the terminal has some."""
+    color = console.is_terminal and console.color_system is not None and not console.no_color
+    console.file.write("\n" + as_text(review, color=color) + "\n")
+    console.file.flush()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.doors.cli.terminal import one_line, visible
 from agents.review import as_text, call_review
 from tests.velproject.command import Vel, say
-from velproject.cli.terminal import one_line, visible
 
 EVIL = [
     "\x1b[2J\x1b[H",  # clears the screen

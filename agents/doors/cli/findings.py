@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from agents.doors.cli.terminal import one_line
 from agents.services.findings import FileFinding
-from velproject.cli.terminal import one_line
 
 MAX_SHOWN = 50
 

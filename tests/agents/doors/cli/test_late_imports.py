@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from agents.doors.cli.late_imports import late_imports
 from tests.velproject.command import DEADLINE, ROOT
-from velproject.cli.late_imports import late_imports
 
 START = """
-from velproject.cli.late_imports import finish_imports, late_imports
+from agents.doors.cli.late_imports import finish_imports, late_imports
 import builtins, sys
 usual = builtins.__import__
 """
@@ -51,14 +51,14 @@ print(convert is colorsys.hsv_to_rgb, minidom is xml.dom.minidom)
 
 def test_the_late_imports_of_an_imported_module_are_finished_too(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(
-        "from velproject.cli.late_imports import late_imports\n"
+        "from agents.doors.cli.late_imports import late_imports\n"
         "with late_imports:\n"
         "    from two import double\n"
         "    from colorsys import hsv_to_rgb\n"
         "def value():\n    return double(4), hsv_to_rgb(0, 0, 1)\n"
     )
     (tmp_path / "two.py").write_text(
-        "from velproject.cli.late_imports import late_imports\n"
+        "from agents.doors.cli.late_imports import late_imports\n"
         "with late_imports:\n"
         "    from one import value\n"
         "    from operator import mul\n"

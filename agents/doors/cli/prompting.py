@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from velproject.cli.errors import Signalled
+from agents.doors.cli.errors import Signalled
 
 AGAIN_SECONDS = 0.05
 """How often a signal is sent again until the main thread has noticed it."""

@@ -15,15 +15,17 @@ from urllib.parse import quote
 
 import click
 
-from velproject.cli import SHORT_SETTINGS
-from velproject.cli.errors import CliError
-from velproject.cli.late_imports import finish_imports, late_imports
-from velproject.cli.options import persist_option
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.late_imports import finish_imports, late_imports
+from agents.doors.cli.options import persist_option
 
 with late_imports:
+    from agents.doors.cli.local_user import from_command_line
+    from agents.doors.database_schema import ensure_schema
     from agents.telemetry.wanted import metrics_wanted
-    from velproject.cli.local_user import from_command_line
-    from velproject.schema import ensure_schema
+
+SHORT_SETTINGS = "velproject.cli.settings"
+"""The project's settings without what only a server needs."""
 
 Code = Callable[..., int | None]
 """The code of a command. Returns the exit code, or None for 0."""

@@ -7,10 +7,10 @@ from typing import TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 
+from agents.doors.cli.errors import CliError
+from agents.doors.cli.terminal import one_line
 from agents.models import Agent
 from agents.selectors.visible import agents_for
-from velproject.cli.errors import CliError
-from velproject.cli.terminal import one_line
 
 M = TypeVar("M", bound=Model)
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    from agents import disk_space  # it imports Django, for which help would wait 0.1 s
+
 OK = 0
 FAILED = 1
 USAGE = 2
@@ -34,7 +39,7 @@ class CliError(Exception):
 
 def explain(error: Exception) -> tuple[str, int]:
     """The line to show for `error` and the exit code. Never more than one line."""
-    if not isinstance(error, CliError) and (text := _full_disk(error)):
+    if not isinstance(error, CliError) and (text := disk_space.full_disk(error)):
         return text, FAILED
     for kind in type(error).__mro__:
         describe = _KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")
@@ -46,12 +51,6 @@ def explain(error: Exception) -> tuple[str, int]:
         "(--debug shows the traceback)",
         FAILED,
     )
-
-
-def _full_disk(error: Exception) -> str:
-    from agents.disk_space import full_disk  # noqa: PLC0415  # it imports Django
-
-    return full_disk(error)
 
 
 def _cli_error(error: Exception) -> tuple[str, int]:
@@ -108,7 +107,7 @@ _DATABASE_SIGNS = (
 )
 
 _KNOWN: dict[str, Callable[[Exception], tuple[str, int]]] = {
-    "velproject.cli.errors.CliError": _cli_error,
+    "agents.doors.cli.errors.CliError": _cli_error,
     "agents.services.errors.NoSpace": _failed,
     "agents.services.errors.ServiceError": _refused,
     "agents.providers.base.ProviderError": _refused,
