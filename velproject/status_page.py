@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agents.admin.numbers import span
+from agents.doors.admin.numbers import span
 from agents.hidden_text import visible
 from agents.selectors.dashboard import work_state
 from agents.selectors.metrics import (

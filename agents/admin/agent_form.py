@@ -14,9 +14,9 @@ from agents.admin.approval_fields import (
     check_tool_name,
 )
 from agents.admin.guard_fields import GuardrailChoice
-from agents.admin.json_input import JsonText
 from agents.admin.option_fields import option_values, take_options
 from agents.admin.relation_fields import RelationField
+from agents.doors.admin.json_input import JsonText
 from agents.kernel.integrations import integrations
 from agents.models import Agent
 from agents.providers.registry import PROVIDERS

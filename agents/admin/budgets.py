@@ -20,8 +20,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from agents.admin.charts import bars, meter
-from agents.admin.journal import person
+from agents.doors.admin.charts import bars, meter
+from agents.doors.admin.journal import person
 from agents.hidden_text import visible
 from agents.models import Allowance, Budget
 from agents.models.budget import OF_NOBODY

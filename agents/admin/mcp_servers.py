@@ -17,10 +17,10 @@ from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from agents.admin.approval_fields import at_its_field
-from agents.admin.journal import person
-from agents.admin.json_input import JsonText
 from agents.admin.mcp_tools import accept_page, fetch_page
-from agents.admin.typed_fields import TypedFieldAdmin
+from agents.doors.admin.journal import person
+from agents.doors.admin.json_input import JsonText
+from agents.doors.admin.typed_fields import TypedFieldAdmin
 from agents.hidden_text import visible
 from agents.models import Agent, McpServer
 from agents.selectors.mcp_servers import agents_with, status_of

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from pydantic import ValidationError as InvalidOptions
 from pydantic.fields import FieldInfo
 
-from agents.admin.json_input import JsonText
+from agents.doors.admin.json_input import JsonText
 from agents.kernel.options import (
     checked_options,
     known_options,

@@ -8,9 +8,6 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
-from agents.api.operations import Page, operation
-from agents.api.pages import ordered_page
 from agents.api.serializers.mcp_servers import (
     MCP_ORDER,
     AcceptBody,
@@ -18,7 +15,10 @@ from agents.api.serializers.mcp_servers import (
     McpServerDetailShape,
     McpServerShape,
 )
-from agents.api.serializers.strict import read_body, read_query
+from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.operations import Page, operation
+from agents.doors.rest.pagination import ordered_page
+from agents.doors.rest.serializers import read_body, read_query
 from agents.models import McpServer, TokenScope
 from agents.selectors.mcp_servers import servers_named_in
 from agents.selectors.visible import agents_for, may_see_all_mcp_servers, mcp_servers_for

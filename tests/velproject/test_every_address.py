@@ -15,7 +15,7 @@ from django.contrib.auth import get_user_model
 from django.http.response import HttpResponseBase
 from django.test import Client
 
-from agents.api.base import UnknownUrl
+from agents.doors.rest.base import UnknownUrl
 from agents.models import Agent
 from agents.services.request_rates import forget_shares
 from agents.settings import DataSettings

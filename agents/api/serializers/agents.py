@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery
 from agents.kernel.options import known_options, option_defaults
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, NetworkChoice, ToolProfile

@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery, StrictSerializer, Text
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery, StrictSerializer, Text
 from agents.mcp.limits import MAX_TOOLS
 from agents.mcp.names import offered_name
 from agents.models import McpServer, McpTransport, NetworkChoice

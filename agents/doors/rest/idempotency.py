@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.base import ApiView, person
+from agents.doors.rest.base import ApiView, person
 from agents.events.append import dump
 from agents.services.idempotency import Answer, Keyed, carry_out_once, known_answer
 

@@ -1,4 +1,4 @@
-"""Parts of the paths of the REST API. `agents.api.base` imports it for modules with patterns."""
+"""Parts of the paths of the REST API. `agents.doors.rest.base` imports it for patterns."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from agents.admin.journal import SealedAdmin, person
+from agents.doors.admin.journal import SealedAdmin, person
 from agents.hidden_text import visible
 from agents.services.errors import ServiceError
 

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from agents.api.serializers.strict import PageQuery
+from agents.doors.rest.serializers import PageQuery
 
 
 def ordering(*names: str) -> serializers.ChoiceField:

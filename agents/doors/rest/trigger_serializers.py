@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers.strict import PageQuery, Text
+from agents.doors.rest.serializers import PageQuery, Text
 from agents.models import ThreadPolicy
 from agents.selectors.starters import starters
 from agents.services.tokens import NAME_CHARACTERS

@@ -13,7 +13,9 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 
-from agents.api.operations import (
+from agents.doors.openapi.examples import problem_example
+from agents.doors.openapi.problem_shape import ProblemShape
+from agents.doors.rest.operations import (
     RETRY_AFTER,
     Answer,
     Content,
@@ -23,11 +25,9 @@ from agents.api.operations import (
     Shape,
     operation_of,
 )
-from agents.api.permissions import SESSION_ONLY
-from agents.api.problems import CONTENT_TYPE
-from agents.api.schema_examples import problem_example
-from agents.api.serializers.problems import ProblemShape
-from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer
+from agents.doors.rest.permissions import SESSION_ONLY
+from agents.doors.rest.problems import CONTENT_TYPE
+from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer
 
 MULTIPART = "multipart/form-data"
 JSON = "application/json"
@@ -81,7 +81,9 @@ class VelSchema(AutoSchema):
     def said(self) -> Operation:
         found = operation_of(self.view, self.method)
         if found is None:
-            error(f"{self.method} {self.path} has no @operation: see agents/api/operations.py")
+            error(
+                f"{self.method} {self.path} has no @operation: see agents/doors/rest/operations.py"
+            )
             return Operation(f"{self.method}_{self.path}", "", {})
         return found
 

@@ -13,12 +13,12 @@ from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from agents.api import converters  # noqa: F401  # for the patterns of whoever has views
-from agents.api.authentication import TokenAuthentication
-from agents.api.permissions import HasScope
-from agents.api.problems import exception_handler
-from agents.api.throttling import count_failure, count_request
-from agents.api.wire import CanonicalJSONRenderer, OneRepresentation, StrictJSONParser
+from agents.doors.rest import converters  # noqa: F401  # for the patterns of whoever has views
+from agents.doors.rest.authentication import TokenAuthentication
+from agents.doors.rest.permissions import HasScope
+from agents.doors.rest.problems import exception_handler
+from agents.doors.rest.throttling import count_failure, count_request
+from agents.doors.rest.wire import CanonicalJSONRenderer, OneRepresentation, StrictJSONParser
 from agents.services.errors import NotFound
 
 

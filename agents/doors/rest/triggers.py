@@ -10,9 +10,9 @@ from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api.pages import page_of
-from agents.api.serializers.strict import PageQuery, read_query
-from agents.api.serializers.triggers import TriggerListQuery, lookups_of
+from agents.doors.rest.pagination import page_of
+from agents.doors.rest.serializers import PageQuery, read_query
+from agents.doors.rest.trigger_serializers import TriggerListQuery, lookups_of
 from agents.models import Trigger
 from agents.services.errors import NotFound
 from agents.services.trigger_rights import find_agent

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from agents.api.base import ApiView
+from agents.doors.rest.base import ApiView
 from agents.settings import UploadSettings
 
 FORM_BYTES = 5_000_000

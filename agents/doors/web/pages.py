@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
-from agents.page_policy import CONTENT_SECURITY_POLICY
+from agents.doors.web.page_policy import CONTENT_SECURITY_POLICY
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]

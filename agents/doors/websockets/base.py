@@ -8,8 +8,8 @@ from autobahn.exception import Disconnected
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from agents.consumers.credentials import Credentials, credentials_of
-from agents.consumers.frames import refused
+from agents.doors.websockets.credentials import Credentials, credentials_of
+from agents.doors.websockets.frames import refused
 from agents.models import TokenScope
 from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed

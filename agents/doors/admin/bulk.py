@@ -13,7 +13,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from agents.admin.strict_pages import STYLES, strict
+from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
 from agents.services.errors import ServiceError
 from agents.states import IllegalTransition

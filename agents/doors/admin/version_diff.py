@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.admin.text import pretty
+from agents.doors.admin.text import pretty
 from agents.hidden_text import visible
 from agents.review.matching import LINE_STEPS, Steps
 from agents.review.unified import unified_lines

@@ -21,8 +21,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from agents.api.authentication import TokenAuthentication
-from agents.api.base import person
+from agents.doors.rest.authentication import TokenAuthentication
+from agents.doors.rest.base import person
 from agents.models import ApiToken, TokenScope
 from agents.selectors.visible import Person
 from agents.services.errors import NotAllowed
