@@ -1,1 +1,1 @@
-"""What the doors share: bases of REST, pages, the admin, WebSockets and the command line."""
+"""Bases of the doors: REST, pages, the admin, WebSockets and the command line."""

@@ -1,4 +1,4 @@
-"""Files of an agent on their way to a browser: as attachments that none opens as a page."""
+"""Send files of an agent to browsers: as attachments, which browsers never show as pages."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@
 Type checkers, linters and import contracts see ordinary imports. The block can contain only
 `from package import module`. Python 3.15 has this as `lazy from … import …` (PEP 810).
 
-Use it only for what a measured number of processes never need, or for what needs Django's set-up in
-a module that is imported before. Write beside it what the processes save. Commands of `vel` have
-`agents.doors.cli.late_imports`, which also takes functions and classes.
+Use it only for modules that most processes never need, and write the measured cost in a comment; or
+for modules that need Django's set-up, in a module that is imported before it. Commands of `vel`
+have `agents.doors.cli.late_imports`, which also accepts functions and classes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,19 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 
-class _LazyModule(ModuleType):
-    """A module that is imported when one of its attributes is read."""
+class _LazyModule:
+    """A module that is imported when one of its attributes is read. None can be set."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+    __slots__ = ("_found", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._found: ModuleType | None = None
+
+    def __getattr__(self, attribute: str) -> Any:
+        if self._found is None:
+            self._found = import_module(self._name)
+        return getattr(self._found, attribute)
 
 
 class _Package:
@@ -36,7 +44,7 @@ class _Package:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, module: str) -> ModuleType:
+    def __getattr__(self, module: str) -> _LazyModule:
         return _LazyModule(f"{self._name}.{module}")
 
 

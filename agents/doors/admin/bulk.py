@@ -1,4 +1,4 @@
-"""Doing something to many rows: a page that says to which, then each by itself."""
+"""Actions on many rows: a page lists the rows, then each is changed alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """What is to be done. `what` is as in "Cancel 3 runs": the verb; `done` as in "cancelled"."""
+    """An action. `what` is its verb, as in "Cancel 3 runs", and `done` as in "cancelled"."""
 
     action: str
     what: str

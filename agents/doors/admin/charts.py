@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 640, 120
 def bars(values: Sequence[tuple[str, int, str]], *, limit: int | None = None) -> SafeString:
     """One bar for each (label, value, the value in words), with a line at `limit`.
 
-    Each bar has a title; the table beside the chart says the same to who cannot see it.
+    Each bar has a title. The table next to the chart has the same data as text.
     """
     top = max([1, limit or 0, *(value for _, value, _ in values)])
     step = WIDTH / max(len(values), 1)

@@ -41,7 +41,7 @@ def _takes_all(request: HttpRequest) -> bool:
 
 
 class SealedAdmin(admin.ModelAdmin):
-    """No adding, changing or deleting, for anybody: what happens to rows are named actions."""
+    """Nobody can add, change or delete rows: changes are named actions."""
 
     list_per_page = 100
     paginator = FirstPages
@@ -122,16 +122,16 @@ class JournalAdmin(SealedAdmin):
         return TemplateResponse(request, self.page_template, context)
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """What the template of the row's page needs, `title` among it."""
+        """The context of the template of the row's page, including `title`."""
         raise NotImplementedError
 
     def act_on_row(self, request: HttpRequest, row: Any) -> HttpResponse | dict[str, Any]:
-        """Do what was posted to the row's page: a response, or what the page shows instead."""
+        """Carry out a POST of the row's page: return a response, or the context of the page."""
         raise PermissionDenied
 
 
 def person(request: HttpRequest) -> AbstractBaseUser:
-    """Who is signed in: the admin lets nobody else in."""
+    """Return the signed-in user. The admin refuses all others."""
     if not isinstance(request.user, AbstractBaseUser):
         raise PermissionDenied
     return request.user

@@ -13,7 +13,7 @@ from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 
 def parse_json(text: str) -> Any:
-    """The value of `text`. Raises `ValidationError` that says what is wrong and where.
+    """Return the value of `text`. Raises `ValidationError` with the problem and its position.
 
     Refused with what is no JSON is what some database would choke on: infinite numbers, NUL,
     halves of characters.
@@ -66,7 +66,7 @@ class JsonText(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):
-            return value  # what was typed, shown again with its error
+            return value  # the text of the person, shown again with its error
         # A new row's form has None here.
         return (
             "" if value in (None, self.empty) else json.dumps(value, ensure_ascii=False, indent=2)

@@ -25,7 +25,7 @@ def span(length: timedelta) -> str:
 
 
 def between(start: datetime | None, end: datetime | None) -> str:
-    """From `start` to `end`, or to now where it has not ended; empty before it started."""
+    """From `start` to `end`, or to now if it has not ended; empty before the start."""
     return span((end or timezone.now()) - start) if start else ""
 
 

@@ -10,7 +10,7 @@ from agents.doors.web.page_policy import CONTENT_SECURITY_POLICY
 STYLES = forms.Media(
     css={"all": ["agents/admin/vel.css", "agents/web/review.css", "agents/admin/skills.css"]}
 )
-"""Without the scripts of Django's lists and forms: these pages need none."""
+"""The styles without the scripts of Django's lists and forms."""
 
 
 def strict(response: HttpResponse) -> HttpResponse:

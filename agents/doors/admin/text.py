@@ -1,4 +1,4 @@
-"""Showing what agents, tools and people wrote, so that what is read is what is there.
+"""Show texts of agents, tools and people, with all hidden characters visible.
 
 Everything here returns plain text for templates, which escape it. Nothing returns markup.
 """
@@ -26,7 +26,7 @@ _BROKEN_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text for a page. `size` and `lines` are those of the whole, `cut` is what is left out."""
+    """A text for a page. `size` and `lines` are of the whole text, `cut` is the omitted part."""
 
     text: str
     size: int
@@ -42,7 +42,7 @@ class ShownText:
         """How long it is, where one does not see that at once; else empty."""
         if self.size <= 200 and self.lines == 1:
             return ""
-        # The lines of what was cut off are not counted.
+        # The lines of the omitted part are not counted.
         lines = f", {self.lines:,} lines" if self.lines > 1 and not self.cut else ""
         return f"{self.size:,} characters{lines}"
 
@@ -77,7 +77,7 @@ def pretty(value: object) -> str:
 
 
 def typed(value: object) -> str:
-    """`value` as JSON to be edited: what cannot be seen stands as JSON's own escapes."""
+    """`value` as JSON to be edited: invisible characters are JSON's own escapes."""
     return escaped_json(pretty(value))
 
 

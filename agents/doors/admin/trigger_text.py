@@ -1,4 +1,4 @@
-"""How the admin's pages of schedules and webhooks show what became of them."""
+"""Records of triggers, such as schedules, as text of the admin's pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run_link(run_id: str | None) -> SafeString | str:
 
 
 def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> SafeString | str:
-    """A small table of text; nothing in it is markup but what `run_link` makes."""
+    """A small table of text. Only the links of `run_link` are markup."""
     if not rows:
         return "none yet"
     head = format_html_join("", "<th>{}</th>", ((heading,) for heading in headings))

@@ -1,4 +1,4 @@
-"""What the admin's pages of schedules and webhooks share: whose they are, and who may do what."""
+"""The base of the admin's pages of triggers: their owners and permissions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class TriggerForm(forms.ModelForm):
     kept: ClassVar[tuple[str, ...]] = ("owner",)
     """Fields that no change touches."""
     not_stored: ClassVar[tuple[str, ...]] = ()
-    """Fields of the form that are none of the row."""
+    """Fields of the form that are not fields of the row."""
 
     def check_row(self, row: Any) -> None:
-        """Raises `ServiceError` for what is not to be stored."""
+        """Raises `ServiceError` for values that cannot be stored."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class TriggerAdmin(SealedAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """Only its owner or a superuser says what it does: it acts as its owner."""
+        """Only the owner or a superuser can change it: it acts as its owner."""
         if not admin.ModelAdmin.has_change_permission(self, request, obj):
             return False
         owner = getattr(obj, "owner_id", None)

@@ -1,4 +1,4 @@
-"""What a version of an agent changed."""
+"""The changes of a version of an agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field. `lines` instead of `before` and `after` where either has several lines."""
+    """One field. `lines` replaces `before` and `after` if one of them has several lines."""
 
     name: str
     before: str

@@ -25,7 +25,7 @@ with late_imports:
     from agents.telemetry.wanted import metrics_wanted
 
 SHORT_SETTINGS = "velproject.cli.settings"
-"""The project's settings without what only a server needs."""
+"""The project's settings without the parts for servers."""
 
 Code = Callable[..., int | None]
 """The code of a command. Returns the exit code, or None for 0."""
@@ -88,7 +88,7 @@ def database(
     context = click.get_current_context(silent=True)
     if context is not None:
         finish_imports(context.command.callback.__module__)
-    gc.freeze()  # what is imported stays
+    gc.freeze()  # imported modules stay
     gc.enable()
     with from_command_line():
         try:

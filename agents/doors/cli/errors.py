@@ -29,7 +29,7 @@ class Signalled(BaseException):
 
 
 class CliError(Exception):
-    """A refusal with its exit code. The message is one line and says what to do."""
+    """A refusal with its exit code. The message is one line and suggests a solution."""
 
     def __init__(self, message: str, *, exit_code: int = USAGE) -> None:
         super().__init__(message)

@@ -16,7 +16,7 @@ M = TypeVar("M", bound=Model)
 
 
 def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
-    """The one row of `rows` whose id begins so. Raises `CliError` for none and for several."""
+    """The one row of `rows` whose id begins so. Raises `CliError` if there is not exactly one."""
     found = list(rows.filter(pk__startswith=beginning.lower())[:2]) if beginning else []
     if not found:
         raise CliError(f"There is no {what} {one_line(beginning)!r} of yours.")

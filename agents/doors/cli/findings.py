@@ -1,4 +1,4 @@
-"""What the scanner suspects, on the terminal."""
+"""The findings of the scanner on the terminal."""
 
 from __future__ import annotations
 

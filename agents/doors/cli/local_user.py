@@ -1,4 +1,4 @@
-"""The account that owns what is started from this machine's command line."""
+"""The account that owns runs and rows from this machine's command line."""
 
 from __future__ import annotations
 

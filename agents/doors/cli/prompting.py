@@ -1,4 +1,4 @@
-"""Waiting for what a person types, so that a signal always ends the wait.
+"""Wait for input of a person, so that a signal always ends the wait.
 
 Python calls its signal handlers between two of its own instructions, and when a signal interrupts
 a system call of the main thread. A signal right before that system call, or one that the kernel
@@ -22,7 +22,7 @@ AGAIN_SECONDS = 0.05
 
 
 class _Prompt:
-    """What is handled while the main thread waits."""
+    """The signals that are handled while the main thread waits."""
 
     def __init__(self) -> None:
         self.main = threading.get_ident()
@@ -60,7 +60,7 @@ class _Prompt:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let signals interrupt what the main thread waits for in here, whenever they come.
+    """Let signals interrupt the main thread while it waits in this block.
 
     Ctrl-C raises `KeyboardInterrupt`, SIGTERM and SIGHUP raise `Signalled`, unless they are ignored
     or somebody else handles them.

@@ -1,1 +1,1 @@
-"""The OpenAPI document: what it contains is declared at the methods, see `rest.operations`."""
+"""The OpenAPI document. Methods declare its contents with `rest.operations`."""

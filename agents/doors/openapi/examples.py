@@ -1,4 +1,4 @@
-"""Examples for the document: what is typical for a field of some name, put together by the schema.
+"""Examples for the document: typical values of fields by their names, combined by the schema.
 
 So every body and answer has an example that fits, also of an endpoint that was added just now; a
 name without an entry here is shown as `…`.

@@ -1,4 +1,4 @@
-"""The words of drf-spectacular for what `operations.operation` says of a method."""
+"""Translate the descriptions of `operations.operation` for drf-spectacular."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class VelSchema(AutoSchema):
         if tag := getattr(self.view, "tag", ""):
             return [tag]
         parts = [part for part in self.path.split("/") if part]
-        # What belongs to an agent and has a name of its own is found below that name.
+        # Resources of an agent with a name of their own are listed below that name.
         if parts[0] == "agents" and len(parts) > 2:
             own = parts[2].partition("-")[0]
             return [own if own in ("chat", "policy", "skills") else "agents"]
@@ -218,7 +218,7 @@ class VelSchema(AutoSchema):
 
 
 class VelSchemaGenerator(SchemaGenerator):
-    """Gives each view `VelSchema`, whatever the project's own REST framework settings say."""
+    """Gives each view `VelSchema`, and ignores the project's REST framework settings."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

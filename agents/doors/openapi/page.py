@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page: what the template shows, and nothing to be worked out there."""
+"""The OpenAPI document as a page: the context of the template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every view of the API shares. The project's own REST framework settings do not matter."""
+"""The base class of all views of the API. It ignores the project's REST framework settings."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class ApiView(APIView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        # Whatever ATOMIC_REQUESTS says: what is refused is counted, and a service says itself
-        # what belongs together.
+        # Also with ATOMIC_REQUESTS: refused requests are counted, and services begin their own
+        # transactions.
         return transaction.non_atomic_requests(super().as_view(**initkwargs))
 
     def get_exception_handler(self) -> Callable[..., Any]:
         return exception_handler
 
     def perform_authentication(self, request: Request) -> None:
-        # Counted before permissions are checked: what is refused has its cost, too.
+        # Before permissions are checked: refused requests cost something, too.
         try:
             super().perform_authentication(request)
         except AuthenticationFailed:
@@ -78,7 +78,7 @@ class LengthRequired(APIException):
 
 
 class UnknownUrl(ApiView):
-    """Whatever lies below the API's prefix and is no endpoint: a 404 for any method."""
+    """Any other path below the API's prefix: a 404 for any method."""
 
     schema = None
     authentication_classes = ()
@@ -89,7 +89,7 @@ class UnknownUrl(ApiView):
 
 
 def person(request: Request) -> AbstractBaseUser:
-    """Who asks. `IsAuthenticated` has let nobody else through."""
+    """Return the authenticated user. `IsAuthenticated` has refused all others."""
     if not isinstance(request.user, AbstractBaseUser):
         raise NotAuthenticated()
     return request.user

@@ -6,7 +6,7 @@ from django.urls import register_converter
 
 
 class OpaqueId:
-    """Any id that Vel could have made; what is none reaches no database."""
+    """Any id that Vel could have made. Other texts do not reach the database."""
 
     regex = "[0-9A-Za-z_-]{1,64}"
 

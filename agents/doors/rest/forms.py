@@ -14,7 +14,7 @@ from agents.doors.rest.base import ApiView
 from agents.settings import UploadSettings
 
 FORM_BYTES = 5_000_000
-"""What a form may have beside its files: a message has a limit of its own."""
+"""Bytes of a form in addition to its files. Messages have their own limit."""
 FIELD = "file"
 
 

@@ -61,7 +61,7 @@ def _keyed(request: Request) -> Keyed | None:
 
 
 def _digest(request: Request) -> str:
-    """What is asked for: where, and with which body. The order of a JSON object's names is none."""
+    """A digest of path and body. The order of the names in JSON objects does not count."""
     found = hashlib.sha256(dump([request.method, request.path]).encode())
     if request.FILES:
         form = request.data if isinstance(request.data, dict) else {}

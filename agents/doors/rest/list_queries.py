@@ -1,4 +1,4 @@
-"""What the queries of lists have in common."""
+"""Parameters that the queries of lists share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ordering(*names: str) -> serializers.ChoiceField:
 
 
 def moment(**options: Any) -> serializers.DateTimeField:
-    """ISO 8601; UTC where it names no zone."""
+    """ISO 8601; UTC without a zone."""
     return serializers.DateTimeField(default_timezone=datetime.UTC, required=False, **options)
 
 

@@ -1,4 +1,4 @@
-"""What an endpoint takes and answers, said at the method itself; the schema is made from it.
+"""Descriptions of endpoints, declared at their methods. The schema is made from them.
 
     @operation("list_runs", "List runs", query=RunListQuery, answer=Page(RunShape))
     def get(self, request: Request) -> Response: ...
@@ -117,6 +117,6 @@ def operation(
 
 
 def operation_of(view: object, method: str) -> Operation | None:
-    """What the view says of one of its HTTP methods."""
+    """Return the description of one of the view's HTTP methods."""
     found = getattr(getattr(view, method.lower(), None), "operation", None)
     return found if isinstance(found, Operation) else None

@@ -1,7 +1,7 @@
-"""Lists in pages. A cursor names the last row that was shown: rows that arrive shift none.
+"""Lists in pages. A cursor names the last row of a page, so new rows shift no page.
 
-It is opaque: the list's order and the last row's place in it, as base64url. Who makes one up gets
-another part of the same list, which is what `rows` may hold, and no more.
+It is opaque: the list's order and the last row's position, as base64url. An invented cursor can
+only lead to another part of the same list.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def page_of(
     the last page. `among` is the list that `rows` were filtered from: a page then looks through
     `LOOKED_THROUGH` of it at most, and may show fewer than `limit` though there is a next one. So
     may a page of rows whose `weight`, in bytes, is more than `PAGE_BYTES` together.
-    Raises `InvalidRequest` for a cursor that is none of this list in this order.
+    Raises `InvalidRequest` for a cursor of another list or order.
     """
     order = f"{'-' if descending else ''}{by}"
     ways = tuple(dict.fromkeys([order, "-pk" if descending else "pk"]))
@@ -87,7 +87,7 @@ def _first_of(
 def _beyond(
     rows: QuerySet[Row], by: str, place: Sequence[Any], descending: bool, *, itself: bool = False
 ) -> QuerySet[Row]:
-    """Rows after a place in their order. Raises `InvalidRequest` where it can be none."""
+    """Rows after a position in their order. Raises `InvalidRequest` for an impossible one."""
     value, key = place
     after = "lt" if descending else "gt"
     last = f"pk__{after}e" if itself else f"pk__{after}"
@@ -129,8 +129,10 @@ def write_cursor(order: str, *place: str | int) -> str:
 def read_cursor(
     cursor: str, order: str, parts: int, kind: type[str | int] | None = None
 ) -> list[Any]:
-    """The place that `write_cursor` was given, of `kind` if that is said. Raises
-    `InvalidRequest`."""
+    """Return the position in a cursor of `write_cursor`. Its parts are of `kind`, if given.
+
+    Raises `InvalidRequest`.
+    """
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         found = json.loads(data)

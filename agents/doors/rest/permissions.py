@@ -10,7 +10,7 @@ from agents.models import ApiToken, TokenScope
 from agents.services.errors import NotAllowed
 
 SESSION_ONLY = "session"
-"""In a view's `scopes`: no token does this, whatever its scopes. Making tokens is such."""
+"""In a view's `scopes`: only a session may use the method, for example to create tokens."""
 
 
 class HasScope(BasePermission):
@@ -38,7 +38,7 @@ class HasScope(BasePermission):
 
 
 def require_scope(request: Request, scope: TokenScope, *, beside: TokenScope) -> None:
-    """Raise `NotAllowed` for a token without `scope`, which the view needs beside its own."""
+    """Raise `NotAllowed` for a token without `scope`, an additional scope that the view needs."""
     if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
         raise NotAllowed(
             f"This needs a token with the scope {scope.value!r} beside {beside.value!r}.",

@@ -56,7 +56,7 @@ def problem(
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """The answer to any exception that a view raises; what nobody foresaw is logged and a 500."""
+    """The answer to any exception of a view. Unexpected ones are logged and become a 500."""
     set_rollback()
     if text := full_disk(error):
         # Without a traceback: the log may be on the same disk.

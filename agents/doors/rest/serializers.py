@@ -37,7 +37,7 @@ class Flag(serializers.Field[bool, object, bool, Any]):
 
 
 class JsonObject(serializers.Field[Any, object, Any, Any]):
-    """An object of any JSON, kept as it is: what it may hold is for the service to say."""
+    """An object of any JSON, kept unchanged. The service checks its contents."""
 
     default_error_messages = {"invalid": "Must be an object."}
 
@@ -72,7 +72,7 @@ class PageQuery(StrictSerializer):
 
 
 def read_body(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """The body's fields, or a `ValidationError` that names what does not fit."""
+    """Return the fields of the body. Raises `ValidationError`, which names the wrong fields."""
     return _checked(kind(data=request.data))
 
 

@@ -36,7 +36,7 @@ Item = TypeVar("Item")
 
 
 class RightEnded(Exception):
-    """Whoever reads may not any more. `code` is a problem's."""
+    """The reader has lost the permission. `code` is the code of a problem."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -46,7 +46,7 @@ class RightEnded(Exception):
 class Access:
     """Whether who opened a stream may still read it. `may_read` asks the database.
 
-    Looked up anew each time, and without the request: that holds a body.
+    Looked up again each time, and without the request, which holds a body.
     """
 
     def __init__(self, request: Request, may_read: Callable[[Person], bool]) -> None:
@@ -106,7 +106,7 @@ class Access:
 async def lasting(
     items: AsyncGenerator[Item, None], access: Access
 ) -> AsyncGenerator[Item | None, None]:
-    """`items`, and None where none came for a while. Raises `RightEnded`."""
+    """Yield `items`, and None after a while without one. Raises `RightEnded`."""
     waiting: asyncio.Task[Item] | None = None
     async with aclosing(items):
         try:
@@ -159,6 +159,6 @@ async def _sent(frames: AsyncGenerator[str, None], slot: Place) -> AsyncGenerato
 
 
 def free_connection() -> None:
-    """Give this thread's connection back: a stream lasts for hours and needs none."""
+    """Give this thread's connection back: a stream can last for hours without one."""
     if not connection.in_atomic_block:
         connection.close()

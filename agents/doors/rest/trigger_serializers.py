@@ -1,4 +1,4 @@
-"""What triggers have in common on the wire."""
+"""Serializers that the endpoints of all triggers share."""
 
 from __future__ import annotations
 

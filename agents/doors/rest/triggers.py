@@ -1,4 +1,4 @@
-"""What the endpoints of triggers share."""
+"""Functions that the endpoints of all triggers share."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def list_page(request: Request, rows: QuerySet[T], show: Callable[[T], Any]) -> 
 
 
 def records_page(request: Request, rows: QuerySet[M], show: Callable[[M], Any]) -> Response:
-    """What became of one's times or requests, newest first, by the query of `PageQuery`."""
+    """The records of one trigger, newest first, by the query of `PageQuery`."""
     return _newest_first(rows, show, read_query(PageQuery, request))
 
 
 def own(rows: QuerySet[T], row_id: str, what: str) -> T:
-    """The one of `rows`, which are a person's own. Raises `NotFound`, which says `what` it is."""
+    """Return one of a person's own `rows`. Raises `NotFound`, whose message names it `what`."""
     found = rows.select_related("agent", "owner").filter(pk=row_id).first()
     if found is None:
         raise NotFound(f"You have no {what} {row_id!r}.")
@@ -42,7 +42,7 @@ def own(rows: QuerySet[T], row_id: str, what: str) -> T:
 
 
 def with_body(trigger: T, body: dict[str, Any], user: AbstractBaseUser) -> T:
-    """Put what a checked `body` names into `trigger`. Raises `NotFound` (the agent)."""
+    """Set the fields of a checked `body` in `trigger`. Raises `NotFound` (the agent)."""
     if "agent" in body:
         trigger.agent = find_agent(body.pop("agent"), user)
     if "enabled" in body:

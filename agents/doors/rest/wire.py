@@ -1,4 +1,4 @@
-"""JSON in and out: what is read is strict UTF-8 JSON that every database takes."""
+"""JSON in and out: bodies are strict UTF-8 JSON that every database can store."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_DEPTH = 64
 
 
 class StrictJSONParser(BaseParser):
-    """A JSON body in UTF-8, whatever charset the header names (RFC 8259).
+    """A JSON body in UTF-8; the charset of the header is ignored (RFC 8259).
 
-    Refuses what would fail only later, in the database or on the way out: NaN and infinity, NUL,
+    Refuses values that would fail later, in the database or on the way out: NaN and infinity, NUL,
     lone surrogates, deep nesting. A body over `DATA_UPLOAD_MAX_MEMORY_SIZE` raises
     `RequestDataTooBig`.
     """
@@ -98,7 +98,7 @@ class CanonicalJSONRenderer(JSONRenderer):
 
 
 class OneRepresentation(DefaultContentNegotiation):
-    """JSON whatever `Accept` says: there is nothing else, and a refusal would be JSON too."""
+    """JSON for any `Accept`: there is no other representation, and a refusal would be JSON too."""
 
     def select_renderer(
         self,

@@ -1,4 +1,4 @@
-"""The links in the bar at the top, in the menu of the person, and beside each agent."""
+"""The links in the bar at the top, in the menu of the person, and next to each agent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NavigationEntry:
     key: str = ""
     help: str = ""
     counts_waiting: bool = False
-    """Whether the number of waiting requests stands beside it."""
+    """Whether the link shows the number of pending requests."""
 
 
 _BUILT_IN = (

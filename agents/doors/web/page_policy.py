@@ -1,4 +1,4 @@
-"""What the scripts, styles and forms of Vel's pages may do. Browsers enforce it."""
+"""The content security policy of Vel's pages. Browsers enforce it."""
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (

@@ -1,4 +1,4 @@
-"""What every page has in common: who may see it, and what a browser may do with it."""
+"""The decorator of all pages: access, and the policy for browsers."""
 
 from __future__ import annotations
 

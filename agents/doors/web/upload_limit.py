@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from agents.settings import UploadSettings
 
 FORM_BYTES = 5_000_000
-"""What a form may have beside its files: the message, whose own limit comes later."""
+"""Bytes of a form in addition to its files. The message has its own limit."""
 
 View = Callable[..., HttpResponseBase]
 

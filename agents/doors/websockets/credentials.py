@@ -19,7 +19,7 @@ from agents.services.tokens import authenticate_token, token_digest
 
 
 class Credentials(Protocol):
-    """What a handshake brought along."""
+    """The credentials of a handshake."""
 
     name: str
     """The name in the audit log; empty for a session."""

@@ -1,4 +1,4 @@
-"""What a client may say on a run's socket, and the answers that are not events.
+"""Frames that a client can send on a run's socket, and the answers that are not events.
 
 Every frame is answered by one `accepted` or one `error`, with the frame's own `ref` where it has
 one. Events have a `seq`; answers have none.
@@ -31,7 +31,7 @@ MAX_INTEGER = 2**63
 
 
 def _storable(value: Any) -> Any:
-    """Refuse what one of the databases, or JSON itself, cannot hold."""
+    """Refuse texts that a database or JSON cannot hold."""
     match value:
         case str() if "\x00" in value:
             raise ValueError("holds a NUL character")
@@ -54,7 +54,7 @@ Json = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
 
 
 class Frame(BaseModel):
-    """What a client sends: `type` names the kind. A subclass has a `Literal` for it."""
+    """A frame of a client. A subclass has a `Literal` for its `type`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -63,10 +63,10 @@ class Frame(BaseModel):
     csrf: str = Field("", max_length=200)
     """The page's CSRF token. Needed with a session."""
     scope: ClassVar[TokenScope] = TokenScope.RUN
-    """What a token must be allowed to do for this frame."""
+    """The scope that a token needs for this frame."""
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
-        """Do what the frame asks for, and return the content of the answer.
+        """Carry out the frame, and return the content of the answer.
 
         `user` may watch `run`. Raises `ServiceError`.
         """
@@ -86,7 +86,7 @@ class AfterEvents:
 
 @lru_cache(maxsize=1)
 def after_events() -> Mapping[str, Sequence[AfterEvents]]:
-    """Return what the features send, by the type of the event. Most events have nothing."""
+    """Return the frames that features send, by the type of the event. Most events have none."""
     found: dict[str, list[AfterEvents]] = {}
     for _, entry in collect("frames", "AFTER_EVENTS", skip_broken=True):
         for name in entry.types:
