@@ -10,6 +10,12 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.features import feature_modules, features
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # pydantic costs 0.2 s, and the supervisor and most commands check nothing.
+    from agents.agent_files import shape
+
 
 MODULES = (
     "options",
@@ -33,9 +39,6 @@ MODULES = (
 @register()
 def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each feature has the apps that it needs, modules that work, and places for its hooks."""
-    # Imported here: pydantic costs 0.2 s, and the supervisor and most commands check nothing.
-    from agents.agent_files.shape import ambiguous_options  # noqa: PLC0415
-
     found: list[CheckMessage] = []
     for feature in features():
         found += [
@@ -50,7 +53,7 @@ def check_features(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if found:
         return found  # its modules could not be imported without it
     try:
-        taken = ambiguous_options()
+        taken = shape.ambiguous_options()
     except ImproperlyConfigured as error:
         return [Error(str(error), id="vel.E029")]
     found += [

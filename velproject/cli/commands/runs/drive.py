@@ -27,6 +27,7 @@ from agents.doors.cli.errors import (
 )
 from agents.engine.worker import Worker
 from agents.ids import own_executor
+from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.decisions import decide
 from agents.models import ApprovalRequest, Run
 from agents.services.approvals import DecisionRequest
@@ -42,6 +43,11 @@ from velproject.cli.commands.runs.family import Family
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
 from velproject.cli.commands.runs.tree_display import TreeDisplay
 from velproject.cli.orphans import resume_orphaned_run
+
+with lazy_modules:
+    # Showing a request costs 30 ms, and most runs ask nothing.
+    from velproject.cli.commands.approvals import ask as asking
+
 
 StandIn = Callable[[ApprovalRequest], DecisionRequest]
 
@@ -204,10 +210,7 @@ class Driver:
                     self._left.add(request.pk)
                 continue
             answers = pending_responses(request, self.owner)
-            # Imported at the first question: showing a request costs 30 ms.
-            from velproject.cli.commands.approvals.ask import ask  # noqa: PLC0415
-
-            answer = ask(request, answers, self.display.notes)
+            answer = asking.ask(request, answers, self.display.notes)
             if answer is None and answers.offered:
                 self._left |= {row.pk for row in family.pending_requests()}
             elif answer is None or not self._take(request, answer):
