@@ -26,8 +26,8 @@ from twisted.internet.protocol import connectionDone
 from twisted.internet.task import LoopingCall
 from twisted.web.http import HTTPChannel
 
-from velproject.body_limit import LimitedRequest
-from velproject.response_headers import bare_answer
+from velproject.web.body_limit import LimitedRequest
+from velproject.web.response_headers import bare_answer
 
 logger = logging.getLogger(__name__)
 

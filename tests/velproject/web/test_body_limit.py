@@ -15,7 +15,7 @@ import pytest
 from agents.settings import UploadSettings
 from tests.support.runs import wait_until
 from tests.support.site import ROOT, Site, migrated_site
-from velproject.body_limit import FORM_BYTES, longest_body
+from velproject.web.body_limit import FORM_BYTES, longest_body
 
 LIMIT = 50_000_000 + FORM_BYTES
 _REFUSED = b"HTTP/1.1 413 "

@@ -14,7 +14,7 @@ from daphne.http_protocol import WebRequest
 
 from agents.kernel.features import collect
 from agents.settings import UploadSettings
-from velproject.response_headers import bare_answer, missing
+from velproject.web.response_headers import bare_answer, missing
 
 FORM_BYTES = 5_000_000
 """What a form may have beside its files."""

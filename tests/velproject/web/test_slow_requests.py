@@ -29,8 +29,8 @@ LARGE = 40_000_000
 
 SERVER = f"""
 import json, socket, sys
-from velproject.web_server import PatientServer
-from velproject.slow_requests import Patience, limit_requests
+from velproject.web.server import PatientServer
+from velproject.web.slow_requests import Patience, limit_requests
 import django
 
 django.setup()

@@ -30,7 +30,7 @@ from agents.selectors.metrics import (
 from agents.selectors.status import feature_sections, model_errors
 from agents.services.machines import machine_states
 from sandbox.probe import check_host
-from velproject.readiness import readiness
+from velproject.monitoring.readiness import readiness
 
 PERMISSION = "agents.view_serverprocess"
 MOST_SHOWN = 200

@@ -16,8 +16,8 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from velproject.readiness import Check, readiness
-from velproject.status_page import may_see_status
+from velproject.monitoring.readiness import Check, readiness
+from velproject.monitoring.status_page import may_see_status
 
 ALIVE = {"status": "ok"}
 _threads = ThreadPoolExecutor(2, thread_name_prefix="vel-health")

@@ -22,7 +22,7 @@ HELD_BYTES = 24_000_000
 
 SERVER = f"""
 import socket, sys
-from velproject import web_server
+from velproject.web import server as web_server
 web_server.STALLED_SECONDS = {STALLED_SECONDS}
 sent, ended = [0], [0]
 

@@ -28,9 +28,9 @@ from tests.support.runs import (
     start_run,
     wait_until,
 )
-from velproject import health, readiness, status_page
-from velproject.health import HealthFirst
-from velproject.readiness import Check, Readiness, look
+from velproject.monitoring import health, readiness, status_page
+from velproject.monitoring.health import HealthFirst
+from velproject.monitoring.readiness import Check, Readiness, look
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -32,7 +32,7 @@ from tests.support.runs import (
     start_run,
     wait_for_status,
 )
-from velproject import metrics as metrics_module
+from velproject.monitoring import metrics as metrics_module
 from velproject.up import settle_dead_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
