@@ -14,9 +14,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import get_text_list, slugify
 
-from agents.admin.bulk import Bulk, carry_out
-from agents.admin.journal import person
 from agents.admin.subagents import copies_of
+from agents.doors.admin.bulk import Bulk, carry_out
+from agents.doors.admin.journal import person
 from agents.hidden_text import visible
 from agents.kernel.options import option_classes, option_fields
 from agents.kernel.relations import relations

@@ -14,7 +14,6 @@ from django.urls import path, reverse
 from agents.admin.agent_actions import AgentActions, not_to_change
 from agents.admin.agent_files import export_file, import_page
 from agents.admin.agent_form import AgentForm
-from agents.admin.agent_pages import agent_pages, with_links
 from agents.admin.option_fields import option_fieldsets, option_form_fields, options_shown
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.relation_fields import (
@@ -27,9 +26,10 @@ from agents.admin.subagents import (
     SubagentInline,
     rows_of,
 )
-from agents.admin.text import shown_input
 from agents.admin.try_agent import try_page
-from agents.admin.version_diff import changes
+from agents.doors.admin.agent_pages import agent_pages, with_links
+from agents.doors.admin.text import shown_input
+from agents.doors.admin.version_diff import changes
 from agents.hidden_text import visible
 from agents.kernel.options import option_fields
 from agents.kernel.relations import relations

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.admin.numbers import span
-from agents.admin.text import ShownText, decided_input, shown, typed
+from agents.doors.admin.numbers import span
+from agents.doors.admin.text import ShownText, decided_input, shown, typed
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind
 from agents.models import ApprovalRequest

@@ -18,7 +18,7 @@ from agents.admin import approval_page
 from agents.admin.approval_filters import AgentFilter, ExpiryFilter
 from agents.admin.approval_form import DecisionForm
 from agents.admin.approval_several import DecideSeveral, with_rows
-from agents.admin.journal import person, tag
+from agents.doors.admin.journal import person, tag
 from agents.hidden_text import visible
 from agents.kernel.proposals import proposal_kind, run_request_kind, run_request_kinds
 from agents.middleware.decisions import decide

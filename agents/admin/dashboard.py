@@ -12,10 +12,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.admin.charts import bars
-from agents.admin.dashboard_boxes import dashboard_boxes
-from agents.admin.journal import person
-from agents.admin.numbers import span
+from agents.doors.admin.charts import bars
+from agents.doors.admin.dashboard_boxes import dashboard_boxes
+from agents.doors.admin.journal import person
+from agents.doors.admin.numbers import span
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run
 from agents.providers.prices import dollars

@@ -23,8 +23,8 @@ from agents.admin.approval_fields import (
     check_tool_name,
 )
 from agents.admin.guard_fields import GuardrailChoice
-from agents.admin.json_input import JsonText
-from agents.admin.text import pretty
+from agents.doors.admin.json_input import JsonText
+from agents.doors.admin.text import pretty
 from agents.hidden_text import visible
 from agents.kernel.features import feature_modules
 from agents.kernel.integrations import integrations

@@ -11,8 +11,8 @@ from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
 from agents.admin.approval_fields import at_its_field
-from agents.admin.json_input import JsonText
 from agents.admin.option_fields import checked_tools
+from agents.doors.admin.json_input import JsonText
 from agents.models import Agent, Subagent
 from agents.services.errors import InvalidRequest
 from agents.services.script_files import check_script

@@ -9,7 +9,6 @@ from agents.api.agent_templates import AgentTemplates
 from agents.api.agents import Agents, OneAgent
 from agents.api.approvals import Approvals, DecideApproval, OneApproval
 from agents.api.audit import Audit
-from agents.api.base import UnknownUrl
 from agents.api.chat import CancelChat, Chat, ChatHistory, ChatStream
 from agents.api.event_stream import RunEventStream
 from agents.api.events import RunEvents
@@ -25,6 +24,7 @@ from agents.api.toolboxes import Toolboxes
 from agents.api.transcript import OneToolCall, RunTranscript, ThreadTranscript, ToolCalls
 from agents.api.uploads import OneUpload, Uploads
 from agents.api.usage import Usage
+from agents.doors.rest.base import UnknownUrl
 from agents.kernel.features import collect
 
 app_name = "api"

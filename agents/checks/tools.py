@@ -7,7 +7,14 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import ToolSettings
+
+with lazy_modules:
+    # The tools cost 0.25 s, and most commands of `vel` check nothing.
+    from agents.middleware import registry
+    from agents.middleware.custom import registered
+
 
 _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see docs/embedding.md.'
 
@@ -15,26 +22,19 @@ _HINT = 'VEL["TOOLS"] is a list of dotted paths (VEL_TOOLS: with commas); see do
 @register(Tags.security)
 def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Each path of `VEL["TOOLS"]` leads to a tool, under a name that no other has."""
-    # Imported here: the tools cost 0.25 s, and most commands of `vel` check nothing.
-    from agents.middleware.custom.registered import registered_tools  # noqa: PLC0415
-    from agents.middleware.registry import (  # noqa: PLC0415
-        built_in_tools,
-        installed_middleware,
-    )
-
     try:
         ToolSettings.now()
     except ImproperlyConfigured:
         return []  # which `check_vel_settings` says
     try:
-        names = registered_tools().keys()
-        taken = sorted(names & built_in_tools().keys())
+        names = registered.registered_tools().keys()
+        taken = sorted(names & registry.built_in_tools().keys())
     except ImproperlyConfigured as error:
         return [Error(str(error), hint=_HINT, id="vel.E014")]
     if taken:
         message = f'settings.VEL["TOOLS"]: {taken[0]!r} is the name of one of Vel\'s own tools.'
         return [Error(message, hint=_HINT, id="vel.E014")]
-    for item in installed_middleware():
+    for item in registry.installed_middleware():
         reserved = sorted(name for name in names if name.startswith(item.tool_prefix))
         if item.tool_prefix and reserved:
             message = (

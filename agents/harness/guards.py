@@ -11,7 +11,11 @@ from agents.guards.guardrail import Guardrail
 from agents.guards.lifecycle_hooks import Hooks
 from agents.guards.usable import OF_PROGRAM, calls_of, check_guardrail, instance_of
 from agents.harness.errors import SetupError
+from agents.kernel.lazy_modules import lazy_modules
 from agents.spec import RetryRule
+
+with lazy_modules:
+    from agents.guards import registry  # it needs settings
 
 
 def guardrails_from(given: Any) -> list[Guardrail | str]:
@@ -65,13 +69,11 @@ def retries_from(given: Any) -> list[Mapping[str, Any]]:
 
 def check_guardrail_names(given: Iterable[Guardrail | str]) -> None:
     """Raise `SetupError` for a name that nobody has, and for a guardrail whose name is taken."""
-    from agents.guards.registry import guardrails  # noqa: PLC0415  # needs settings
-
     for item in given:
-        if isinstance(item, str) and item not in guardrails():
-            known = ", ".join(guardrails())
+        if isinstance(item, str) and item not in registry.guardrails():
+            known = ", ".join(registry.guardrails())
             raise SetupError(f"guardrails: {item!r} is not registered; there are {known}.")
-        if isinstance(item, Guardrail) and item.name in guardrails():
+        if isinstance(item, Guardrail) and item.name in registry.guardrails():
             raise SetupError(
                 f"guardrails: {_label(item)} has the name {item.name!r}, which a registered "
                 "guardrail has: give it a name of its own."

@@ -104,7 +104,7 @@ def _read(pipe: IO[str], told: list[str], at: int) -> None:
 def import_modules() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "velproject.cli.settings"
     import_module("django").setup()
-    import_module("velproject.schema")
+    import_module("agents.doors.database_schema")
     for module in TABLE:
         if not _OTHERWISE.intersection(TABLE[module]):
             import_module(module)

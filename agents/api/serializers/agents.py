@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery
 from agents.kernel.options import json_value, labels_of, option_classes, without_none
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent

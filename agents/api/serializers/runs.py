@@ -10,9 +10,9 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from rest_framework import serializers
 
-from agents.api.serializers.lists import CreatedQuery, ordering
-from agents.api.serializers.strict import Flag, JsonObject, StrictSerializer, Text
-from agents.api.serializers.triggers import StartedByShape
+from agents.doors.rest.list_queries import CreatedQuery, ordering
+from agents.doors.rest.serializers import Flag, JsonObject, StrictSerializer, Text
+from agents.doors.rest.trigger_serializers import StartedByShape
 from agents.kernel.triggers import trigger_kinds
 from agents.models import Message, MessageRole, Run, RunClock
 from agents.models.run import wait_reasons

@@ -20,8 +20,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from agents.admin.charts import bars, meter
-from agents.admin.journal import person
+from agents.doors.admin.charts import bars, meter
+from agents.doors.admin.journal import person
 from agents.features.budgets.actions import delete_budget, save_budget
 from agents.features.budgets.models import OF_NOBODY, Allowance, Budget
 from agents.features.budgets.scope import window_name

@@ -8,21 +8,21 @@ from collections.abc import Callable
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.conf import settings
     from rich.text import Text
 
+    from agents.doors.cli.console import print_table
+    from agents.doors.cli.local_user import local_user
     from agents.features.budgets.models import Allowance, Budget
     from agents.features.budgets.queries import budgets_for
     from agents.features.budgets.scope import microusd, window_name
     from agents.providers.prices import dollars
-    from velproject.cli.console import print_table
-    from velproject.cli.local_user import local_user
 
 
 @click.group(short_help="List budgets.")

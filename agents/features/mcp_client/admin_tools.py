@@ -11,9 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from agents.admin.journal import person
-from agents.admin.strict_pages import STYLES, strict
-from agents.admin.version_diff import DiffLine, text_lines
+from agents.doors.admin.journal import person
+from agents.doors.admin.strict_pages import STYLES, strict
+from agents.doors.admin.version_diff import DiffLine, text_lines
 from agents.features.mcp_client.actions import accept_tools, fetch_tools, may_accept, may_configure
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.queries import ToolDifference, differences

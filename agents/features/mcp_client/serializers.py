@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers.lists import ordering
-from agents.api.serializers.strict import PageQuery, StrictSerializer, Text
+from agents.doors.rest.list_queries import ordering
+from agents.doors.rest.serializers import PageQuery, StrictSerializer, Text
 from agents.features.mcp_client.actions import EFFECTS
 from agents.features.mcp_client.models import McpServer, McpTransport, NetworkChoice
 from agents.features.mcp_client.protocol.limits import MAX_TOOLS

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents.admin.trigger_text import rows_table
+from agents.doors.admin.trigger_text import rows_table
 from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.models import Schedule

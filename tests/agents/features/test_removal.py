@@ -29,28 +29,7 @@ PACKAGES = (
     "templates",
 )
 LIST = Path("agents/features/__init__.py")
-USE = """
-import os
-import sys
-from importlib.util import find_spec
-from pathlib import Path
-
-# An editable installation would find the original, too.
-sys.path[:] = [path for path in sys.path if not Path(path, "manage.py").is_file()]
-sys.path.insert(0, os.getcwd())
-assert not any(map(find_spec, os.environ["REMOVED"].split()))
-from django.core.management import call_command
-from velproject.cli.main import main
-
-import django
-django.setup()
-call_command("check", fail_level="ERROR")
-call_command("makemigrations", check=True, dry_run=True)
-call_command("migrate", verbosity=0)
-flags = ["--provider", "scripted", "--model", "demo", "--no-sandbox"]
-sys.argv = ["vel", *flags, *os.environ["FLAGS"].split(), "Say hello"]
-main()
-"""
+USE = Path(__file__).with_name("use_copy.py")
 
 
 def path_of(name: str) -> str:
@@ -118,6 +97,8 @@ def test_vel_works_without_features(tmp_path: Path, names: Sequence[str]) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert "No changes detected" in done.stdout
+    for path in ("/healthz", "/", "/approvals/", "/agents/new/", "/admin/agents/agent/add/"):
+        assert f"200 GET {path}\n" in done.stdout
 
 
 def test_a_run_with_a_limit_fails_without_budgets(tmp_path: Path) -> None:
@@ -132,7 +113,7 @@ def test_a_run_with_a_limit_fails_without_budgets(tmp_path: Path) -> None:
 def use(
     place: Path, data: Path, names: Sequence[str], *flags: str
 ) -> subprocess.CompletedProcess[str]:
-    """Check the project at `place`, migrate an empty database, and complete a run."""
+    """Do in the project at `place` what `use_copy` lists."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = {
         **kept,
@@ -143,7 +124,7 @@ def use(
         "FLAGS": " ".join(flags),
     }
     return subprocess.run(
-        [sys.executable, "-c", USE],
+        [sys.executable, "-P", str(USE)],
         cwd=place,
         env=environment,
         capture_output=True,

@@ -8,11 +8,11 @@ from decimal import Decimal
 import pytest
 from django.contrib.auth.models import Permission, User
 
+from agents.doors.cli.local_user import local_user
 from agents.features.budgets.actions import save_budget
 from agents.features.budgets.models import Allowance, Budget
 from agents.models import Agent
 from tests.velproject.in_process import call
-from velproject.cli.local_user import local_user
 
 
 @pytest.mark.django_db

@@ -10,10 +10,10 @@ from typing import Any
 import click
 from click.exceptions import ClickException
 
+from agents.doors.cli.errors import CliError
 from agents.hidden_text import escaped_text, unescaped_text
 from agents.kernel.proposals import ProposalKind, proposal_kind, run_request_kind
 from agents.models import ApprovalRequest
-from velproject.cli.errors import CliError
 
 
 def has_editor() -> bool:

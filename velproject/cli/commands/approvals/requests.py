@@ -13,11 +13,11 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from velproject.cli.boot import with_database
-from velproject.cli.errors import OK, CliError
-from velproject.cli.late_imports import late_imports
-from velproject.cli.options import json_option
-from velproject.cli.terminal import one_line
+from agents.doors.cli.boot import with_database
+from agents.doors.cli.errors import OK, CliError
+from agents.doors.cli.late_imports import late_imports
+from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from django.db.models import QuerySet
@@ -26,6 +26,9 @@ with late_imports:
     from rich.table import Table
     from rich.text import Text
 
+    from agents.doors.cli.console import new_console, print_table, table_of
+    from agents.doors.cli.find import by_id
+    from agents.doors.cli.local_user import local_user
     from agents.kernel.proposals import proposal_kind, request_relations
     from agents.models import ApprovalRequest
     from agents.models.approval import request_kinds
@@ -41,9 +44,6 @@ with late_imports:
         show_outcome,
         show_request,
     )
-    from velproject.cli.console import new_console, print_table, table_of
-    from velproject.cli.find import by_id
-    from velproject.cli.local_user import local_user
     from velproject.cli.wording import short_input
 
 STATUSES = ["pending", "decided", "expired", "cancelled", "superseded"]

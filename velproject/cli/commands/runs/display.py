@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from agents.doors.cli.terminal import one_line, visible
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
 from agents.events.catalogue.guardrails import (
@@ -47,7 +48,6 @@ from agents.events.catalogue.tool_calls import (
 )
 from agents.hidden_text import escaped_json
 from agents.kernel.features import collect
-from velproject.cli.terminal import one_line, visible
 from velproject.cli.wording import short_input, short_output, totals
 
 TODOS = "write_todos"

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from django.db import DatabaseError, connection
 
+from agents.doors.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
 from agents.events.catalogue.messages import StepCompleted
 from agents.events.catalogue.runs import RUN_ENDS, RunSuspended
 from agents.events.catalogue.tool_calls import ToolCompleted, ToolFailed
@@ -20,7 +21,6 @@ from agents.events.read import read_events
 from agents.events.tree import follow_tree
 from agents.services.run_control import cancel_run
 from agents.states import WaitReason
-from velproject.cli.errors import HUNG_UP, INTERRUPTED, TERMINATED
 from velproject.signals import handling
 
 PATIENCE = 2.0
