@@ -11,6 +11,7 @@ from functools import cache, lru_cache, partial
 from typing import Any, Literal, get_origin
 
 from django import forms
+from django.contrib.admin.widgets import AdminIntegerFieldWidget, AdminTextInputWidget
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.html import format_html
 from pydantic import ValidationError as InvalidOptions
@@ -231,10 +232,12 @@ def _form_field(name: str, option: FieldInfo) -> forms.Field:
         return forms.BooleanField(**more)
     if kind in (int, float):
         least, most = _limits(definition_class())[name]
-        made = forms.IntegerField if kind is int else forms.FloatField
-        return made(min_value=least, max_value=most, **more)
+        if kind is float:
+            return forms.FloatField(min_value=least, max_value=most, **more)
+        widget = AdminIntegerFieldWidget()
+        return forms.IntegerField(min_value=least, max_value=most, widget=widget, **more)
     if kind is str:
-        return forms.CharField(**more)
+        return forms.CharField(widget=AdminTextInputWidget(), **more)
     if get_origin(kind) is Literal:
         labels = labels_of(option)
         kind = type(next(iter(labels)))
