@@ -65,7 +65,7 @@ def test_no_file_of_a_command_imports_django_before_it_is_set_up(vel: Vel) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "file"), [(["--help"], "runs"), (["budgets", "list", "--help"], "budgets")]
+    ("words", "file"), [(["--help"], "runs"), (["workspaces", "list", "--help"], "workspaces")]
 )
 def test_help_imports_the_files_of_one_feature(vel: Vel, words: list[str], file: str) -> None:
     program = (
