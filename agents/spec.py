@@ -117,7 +117,7 @@ MAX_FALLBACKS = 3
 
 
 class FallbackModel(BaseModel):
-    """A model that answers when those before it are down."""
+    """A model that continues a run if those before it are unavailable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -203,7 +203,7 @@ class AgentSpec(BaseModel):
     output_repairs: int = Field(default=2, ge=0, le=5)
     """How often it is asked again for an answer that fits."""
     fallbacks: tuple[FallbackModel, ...] = Field(default=(), max_length=MAX_FALLBACKS)
-    """Models that go on with a run, one after the other, when the one before is down."""
+    """Models that continue a run, one after the other, if the one before is unavailable."""
     max_turns: int = 500
     max_tokens: int | None = None
     max_cost: float | None = None
@@ -227,6 +227,8 @@ class AgentSpec(BaseModel):
             needed["stuck"] = "on_stuck"
         if self.tool_retries:
             needed["tool_retries"] = "tool_retries"
+        if self.fallbacks:
+            needed["fallbacks"] = "fallbacks"
         return needed
 
     @property

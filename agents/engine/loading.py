@@ -26,7 +26,6 @@ from agents.engine.journal_rows import Call, Writer
 from agents.engine.lease import Claim
 from agents.engine.mcp_servers import RunMcpServers
 from agents.engine.model_call import output_format_of
-from agents.engine.model_choice import spec_in_force
 from agents.engine.resources import Resources
 from agents.engine.run_context import DrivenRun
 from agents.engine.session import Session
@@ -140,8 +139,6 @@ async def open_session(
 ) -> Session:
     """Return what a driver works with. Raises `ToolkitMissing`."""
     run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
-    if spec.fallbacks:
-        spec = await worker.database.run(spec_in_force, run, spec)
     provider = provider_or_absent(worker.provider, spec.provider)
     with handle.interruptible():  # a server may be asked
         window = await window_of(provider, spec)

@@ -18,7 +18,6 @@ from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.delegation import wait_for_children
 from agents.engine.dispatch import attempt_tool, run_open_calls
 from agents.engine.errors import Stopped, StopReason
-from agents.engine.fallback import fall_back
 from agents.engine.family_state import family_state
 from agents.engine.finish import complete_run, end_run, fail_run
 from agents.engine.history import BAD_ENDINGS, calls_of_turn, results_json
@@ -116,12 +115,7 @@ async def _ask(session: Session) -> bool:
     limit = limit_reached(session)
     if limit is not None:
         return not await _let_go(session, End(*limit))
-    try:
-        return await _step(session)
-    except ProviderError as error:
-        if not await fall_back(session, error):
-            raise
-        return True
+    return await _step(session)
 
 
 async def _tell_model(session: Session, author: str, told: Tell) -> None:

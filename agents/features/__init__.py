@@ -9,6 +9,7 @@ FEATURES = (
     "agents.features.credentials",
     "agents.features.guardrails",
     "agents.features.compaction",
+    "agents.features.fallbacks",
     "agents.features.databases",
     "agents.features.slack",
     "agents.features.structured_output",

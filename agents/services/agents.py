@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from agents.guards.registry import guardrails
 from agents.guards.usable import OF_PROGRAM
+from agents.kernel.features import collect
 from agents.kernel.options import checked_options, known_options
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion, Subagent
@@ -20,7 +21,6 @@ from agents.services.agent_rights import check_may_define
 from agents.services.agent_state import agent_state
 from agents.services.audit import Change, changes_between, record
 from agents.services.errors import InvalidRequest
-from agents.services.fallbacks import check_fallbacks
 from agents.services.mcp_tools import tool_specs
 from agents.services.output_schemas import schema_text
 from agents.services.policy_rules import check_policy
@@ -118,7 +118,8 @@ def build_spec(
         raise InvalidRequest(f"{location}: {first['msg']}", code="invalid_agent") from None
     check_policy(spec)
     check_guardrails(spec)
-    check_fallbacks(spec)
+    for _, check in collect("options", "SPEC_CHECKS"):
+        check(spec)
     return spec
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from agents.engine.clipping import cut_middle
 from agents.engine.history import Said
-from agents.engine.model_choice import may_fall_back
 from agents.engine.token_count import estimate_tokens
 from agents.engine.window import BYTES_PER_TOKEN, usable_tokens
 from agents.features.compaction.opening import transcript_text
@@ -59,8 +58,6 @@ async def summarize(
         try:
             summary.text = await _fold(run, chunks, notes, limit_tokens)
         except ProviderError as error:
-            if may_fall_back(run.spec, error):
-                raise  # the next model writes the summary
             summary.problem = error.message
             if error.code in ("context_window", "too_large"):
                 continue

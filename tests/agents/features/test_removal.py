@@ -85,7 +85,7 @@ def copy_without(place: Path, names: Sequence[str]) -> Path:
         ["schedules"],
         ["inbound_webhooks", "schedules"],
         ["guardrails", "structured_output"],
-        ["compaction"],
+        ["compaction", "fallbacks"],
     ],
     ids=lambda names: names[-1],
 )

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from agents.events.catalogue.approvals import ApprovalDecided, ApprovalRequested
 from agents.events.catalogue.budgets import BudgetWarning
-from agents.events.catalogue.fallbacks import ModelFallback
 from agents.events.catalogue.files import UploadsReady, WorkspaceRunsOutside
 from agents.events.catalogue.guardrails import (
     GuardBlocked,
@@ -115,11 +114,6 @@ class Display:
         again = f", again in {data['retry_in']:.0f} s" if "retry_in" in data else ""
         self.note(f"↻ {one_line(str(data.get('reason', '')))}{again}", "yellow")
         self._busy("thinking")
-
-    def _on_model_fallback(self, data: dict[str, Any]) -> None:
-        left = one_line(f"{data['from_provider']} {data['from_model']}", 200)
-        goes_on = one_line(f"{data['provider']} {data['model']}", 200)
-        self.note(f"⇢ {left} is down: {goes_on} goes on", "yellow")
 
     def _on_text_delta(self, data: dict[str, Any]) -> None:
         self._say(data["part_id"], data["text"])
@@ -321,7 +315,6 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
     RunStarted.type: Display._on_run_started,
     StepStarted.type: Display._on_step_started,
     StepReset.type: Display._on_step_reset,
-    ModelFallback.type: Display._on_model_fallback,
     TextDelta.type: Display._on_text_delta,
     TextCompleted.type: Display._on_text_completed,
     OutputInvalid.type: Display._on_output_invalid,

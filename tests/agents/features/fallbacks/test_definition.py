@@ -38,7 +38,7 @@ def test_an_agent_without_a_chain_has_nothing_of_it_in_its_version():
 
 WRONG = [
     ([{"provider": "clever", "model": "x"}], "is no provider"),
-    ([{"provider": "scripted", "model": "echo"}], "goes on for no other"),
+    ([{"provider": "scripted", "model": "echo"}], "cannot be a fallback"),
     ([CHAIN[0], CHAIN[0]], "is named twice"),
     ([{"provider": "google"}], "Field required"),
     ([{**CHAIN[0], "base_url": "https://evil.example"}], "Extra inputs"),

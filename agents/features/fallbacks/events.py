@@ -1,4 +1,4 @@
-"""Fallbacks: another model continues when one is unavailable."""
+"""The event of a fallback."""
 
 from __future__ import annotations
 
