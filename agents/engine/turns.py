@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import asdict
 from functools import partial
 
@@ -66,9 +67,15 @@ async def run_turns(session: Session) -> None:
                 return
 
 
-async def _attempt_within_budget(session: Session, request: ModelRequest) -> Reply:
-    if request.purpose == "step":
-        await reserve_call(session)
+def _attempt_within_budget(session: Session, request: ModelRequest) -> Awaitable[Reply]:
+    # Not a coroutine of its own, because each adds a call to every wait for the stream.
+    if session.budget is None or request.purpose == "side":
+        return attempt_call(request)
+    return _reserve_and_attempt(session, request)
+
+
+async def _reserve_and_attempt(session: Session, request: ModelRequest) -> Reply:
+    await reserve_call(session)
     return await attempt_call(request)
 
 
