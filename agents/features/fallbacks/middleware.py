@@ -63,9 +63,9 @@ class FallbacksMiddleware(Middleware):
         if request.purpose == "side":
             try:
                 return await handler(request)
-            except ProviderError as error:
-                if current.in_step and spec_after(run.spec, error) is not None:
-                    raise SideCallFailed(error) from error
+            except ProviderError as problem:
+                if current.in_step and spec_after(run.spec, problem) is not None:
+                    raise SideCallFailed(problem) from problem
                 raise
         current.in_step = True
         try:
